@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_ATOMIC_H
+#define RTI_ATOMIC_H
+
+/* The only place where the language's atomics are named (rule R1).
+ *
+ * Each shared word is one of the types below and each access names its order, so that a reader can
+ * list every synchronization of the library with one grep, and so that the explorer can run the
+ * very same code: built with RTI_EXPLORED=1, each access becomes a scheduling point of a simulated
+ * machine with store buffers (port/explore/).
+ *
+ * Publish with release and acquire. The one fence is sequentially consistent and stands only where
+ * a store must be seen before a later load (announce, then look again).
+ *
+ * RTI_PLAIN_READ and RTI_PLAIN_WRITE mark the ordinary memory that a lock-free structure hands from
+ * one thread to another. They cost nothing in a real build; the explorer checks that every such
+ * pair of accesses is ordered by release and acquire, which no test on x86 could see.
+ *
+ * For T in u32, u64, size, ptr (void *):
+ *   rti_T_init(a, v)                     before the word is shared
+ *   rti_T_load_relaxed / load_acquire
+ *   rti_T_store_relaxed / store_release
+ *   rti_T_exchange_acqrel
+ *   rti_T_cas_acqrel(a, &expected, v)    strong; on failure expected is updated, order acquire
+ *   rti_T_cas_relaxed(a, &expected, v)
+ * For T in u32, u64, size also:
+ *   rti_T_add_relaxed / add_acqrel / sub_acqrel / or_acqrel / and_acqrel    each returns the old
+ * value
+ */
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+#ifndef RTI_EXPLORED
+#define RTI_EXPLORED 0
+#endif
+
+#if RTI_EXPLORED
+#include "port/explore/atomic_explored.h"
+#else
+
+#define RTI_ATOMIC_DEFINE(T, type)                                                                 \
+    typedef struct {                                                                               \
+        type word;                                                                                 \
+    } rti_atomic_##T;                                                                              \
+    static inline void rti_##T##_init(rti_atomic_##T *a, type v)                                   \
+    {                                                                                              \
+        __atomic_store_n(&a->word, v, __ATOMIC_RELAXED);                                           \
+    }                                                                                              \
+    static inline type rti_##T##_load_relaxed(const rti_atomic_##T *a)                             \
+    {                                                                                              \
+        return __atomic_load_n(&a->word, __ATOMIC_RELAXED);                                        \
+    }                                                                                              \
+    static inline type rti_##T##_load_acquire(const rti_atomic_##T *a)                             \
+    {                                                                                              \
+        return __atomic_load_n(&a->word, __ATOMIC_ACQUIRE);                                        \
+    }                                                                                              \
+    static inline void rti_##T##_store_relaxed(rti_atomic_##T *a, type v)                          \
+    {                                                                                              \
+        __atomic_store_n(&a->word, v, __ATOMIC_RELAXED);                                           \
+    }                                                                                              \
+    static inline void rti_##T##_store_release(rti_atomic_##T *a, type v)                          \
+    {                                                                                              \
+        __atomic_store_n(&a->word, v, __ATOMIC_RELEASE);                                           \
+    }                                                                                              \
+    static inline type rti_##T##_exchange_acqrel(rti_atomic_##T *a, type v)                        \
+    {                                                                                              \
+        return __atomic_exchange_n(&a->word, v, __ATOMIC_ACQ_REL);                                 \
+    }                                                                                              \
+    static inline bool rti_##T##_cas_acqrel(rti_atomic_##T *a, type *expected, type v)             \
+    {                                                                                              \
+        return __atomic_compare_exchange_n(&a->word, expected, v, false, __ATOMIC_ACQ_REL,         \
+                                           __ATOMIC_ACQUIRE);                                      \
+    }                                                                                              \
+    static inline bool rti_##T##_cas_relaxed(rti_atomic_##T *a, type *expected, type v)            \
+    {                                                                                              \
+        return __atomic_compare_exchange_n(&a->word, expected, v, false, __ATOMIC_RELAXED,         \
+                                           __ATOMIC_RELAXED);                                      \
+    }
+
+#define RTI_ATOMIC_DEFINE_RMW(T, type, verb, builtin, suffix, order)                               \
+    static inline type rti_##T##_##verb##_##suffix(rti_atomic_##T *a, type v)                      \
+    {                                                                                              \
+        return builtin(&a->word, v, order);                                                        \
+    }
+
+#define RTI_ATOMIC_DEFINE_ARITHMETIC(T, type)                                                      \
+    RTI_ATOMIC_DEFINE_RMW(T, type, add, __atomic_fetch_add, relaxed, __ATOMIC_RELAXED)             \
+    RTI_ATOMIC_DEFINE_RMW(T, type, add, __atomic_fetch_add, acqrel, __ATOMIC_ACQ_REL)              \
+    RTI_ATOMIC_DEFINE_RMW(T, type, sub, __atomic_fetch_sub, acqrel, __ATOMIC_ACQ_REL)              \
+    RTI_ATOMIC_DEFINE_RMW(T, type, or, __atomic_fetch_or, acqrel, __ATOMIC_ACQ_REL)                \
+    RTI_ATOMIC_DEFINE_RMW(T, type, and, __atomic_fetch_and, acqrel, __ATOMIC_ACQ_REL)
+
+RTI_ATOMIC_DEFINE(u32, uint32_t)
+RTI_ATOMIC_DEFINE(u64, uint64_t)
+RTI_ATOMIC_DEFINE(size, size_t)
+RTI_ATOMIC_DEFINE(ptr, void *)
+RTI_ATOMIC_DEFINE_ARITHMETIC(u32, uint32_t)
+RTI_ATOMIC_DEFINE_ARITHMETIC(u64, uint64_t)
+RTI_ATOMIC_DEFINE_ARITHMETIC(size, size_t)
+
+/* Orders every earlier store of this thread before every later load. A locked read-modify-write of
+ * a stack word would be quicker than mfence on some processors; the compiler knows which. */
+static inline void rti_fence_seqcst(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Tells the processor that this is a spin loop. */
+static inline void rti_spin_hint(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+    __asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+#define RTI_PLAIN_READ(address, size)  ((void)(address), (void)(size))
+#define RTI_PLAIN_WRITE(address, size) ((void)(address), (void)(size))
+
+#endif /* RTI_EXPLORED */
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_PORT_H
+#define RTI_PORT_H
+
+/* The seam (rule R1): everything the runtime asks of the world outside goes through here.
+ *
+ * A port is a table of functions and the state behind it. There is one body for Linux (port/linux/)
+ * and one for the simulator (port/sim/); a runtime is given its port when it is made, so that both
+ * kinds live in one process and one program runs on either, unchanged. Atomics are the other half
+ * of the seam: base/atomic.h.
+ *
+ * The scheduler blocks in exactly one function, `wait`; any thread ends that wait with `wake`. What
+ * the program asks of the outside is an op (port/op.h): submitted, and answered exactly once.
+ *
+ * Time is nanoseconds of a monotonic clock since an arbitrary start, as uint64_t; it does not wrap
+ * within 580 years. RTI_TIME_NEVER is no point in time. */
+
+#include <stdbool.h>
+
+#include <orrery/rt/status.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+#define RTI_TIME_NEVER UINT64_MAX
+
+struct rti_op;
+struct rti_port;
+
+/* Why `wait` came back. */
+enum rti_wait_end {
+    RTI_WAIT_WOKEN,    /* somebody called wake, or ops completed; spurious returns are legal */
+    RTI_WAIT_DEADLINE, /* the deadline has come */
+    RTI_WAIT_STUCK,    /* simulator only: no deadline, nothing in flight, nobody left to wake us */
+};
+
+/* A thread of the operating system, in storage the caller owns until the thread is joined. */
+struct rti_port_thread {
+    uintptr_t opaque[4];
+};
+
+struct rti_port_ops {
+    const char *name;
+
+    /* The monotonic clock now. Any thread. */
+    uint64_t (*clock_ns)(struct rti_port *port);
+
+    /* 64 unpredictable bits on a real port; the next of the seed's stream in the simulator. */
+    uint64_t (*random)(struct rti_port *port);
+
+    /* Blocks until `wake`, a completion or `deadline_ns`. With a deadline that has passed it only
+     * collects completions, without blocking. The op's `done` runs on this thread, inside wait.
+     * Scheduler thread only. */
+    enum rti_wait_end (*wait)(struct rti_port *port, uint64_t deadline_ns);
+
+    /* Ends the current or the next `wait`. Wakes coalesce; none is lost. Any thread, signal
+     * handler. */
+    void (*wake)(struct rti_port *port);
+
+    /* Takes an op; its `done` is called exactly once, from wait. Scheduler thread only. */
+    void (*submit)(struct rti_port *port, struct rti_op *op);
+
+    /* Asks for an op in flight to end early. It is still answered exactly once, with its own result
+     * if that came first. After `done` the port never touches the op nor its buffer. Scheduler
+     * thread. */
+    void (*cancel)(struct rti_port *port, struct rti_op *op);
+
+    /* Starts a thread; RT_ERR_NOMEM if the system has no more. */
+    rt_status (*thread_start)(struct rti_port *port, struct rti_port_thread *thread,
+                              void (*main)(void *arg), void *arg);
+    /* Waits for its end. */
+    void (*thread_join)(struct rti_port *port, struct rti_port_thread *thread);
+
+    /* Blocks while *word == expected, until a futex_wake or the deadline; spurious returns are
+     * legal. Returns false if the deadline passed. */
+    bool (*futex_wait)(struct rti_port *port, rti_atomic_u32 *word, uint32_t expected,
+                       uint64_t deadline_ns);
+    /* Wakes up to `count` threads that wait on `word`. */
+    void (*futex_wake)(struct rti_port *port, rti_atomic_u32 *word, uint32_t count);
+
+    /* Page-aligned zeroed memory outside the heap, and its return. NULL if there is none. */
+    void *(*memory_map)(struct rti_port *port, size_t size);
+    void (*memory_unmap)(struct rti_port *port, void *memory, size_t size);
+};
+
+struct rti_port {
+    const struct rti_port_ops *ops;
+};
+
+/* Process-wide services that a dying runtime needs before any port exists: one per target, chosen
+ * at link time. */
+
+/* Writes the one line of a panic. Async-signal-safe; `sentence` may be NULL. */
+void rti_port_panic_write(const char *module, int id, const char *sentence);
+
+/* Ends the process abnormally. */
+_Noreturn void rti_port_abort(void);
+
+/* Writes one line of diagnosis, without a payload. Async-signal-safe. */
+void rti_port_log(const char *line);
+
+#endif
