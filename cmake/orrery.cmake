@@ -1,42 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-# Flags, the library, the tests. A source file is found by where it lies; nothing lists files.
-set(CMAKE_C_STANDARD 11)
-set(CMAKE_C_STANDARD_REQUIRED ON)
-set(CMAKE_C_EXTENSIONS OFF)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-
-option(ORRERY_CHECKS "Build the dear assertions and audits (RT_DCHECK, RT_AUDIT)" OFF)
-option(ORRERY_TESTS "Build the tests" ON)
-
+# The library. A source file is found by where it lies; nothing lists files.
+#
+# Every file is compiled once, position independent, into `orrery_objects`; the static and the
+# shared library are two ways to pack the same objects. Tests and benchmarks link the static one,
+# because they also look at what the shared one hides.
 find_package(Threads REQUIRED)
 
-add_library(orrery_flags INTERFACE)
-target_compile_options(orrery_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Werror
-  -fvisibility=hidden -fstack-clash-protection -ftls-model=initial-exec -fno-strict-aliasing)
-target_compile_definitions(orrery_flags INTERFACE RT_CHECKS=$<BOOL:${ORRERY_CHECKS}>)
-
 file(GLOB ORRERY_SOURCES CONFIGURE_DEPENDS
-  ${CMAKE_SOURCE_DIR}/src/*/*.c ${CMAKE_SOURCE_DIR}/src/port/linux/*.c ${CMAKE_SOURCE_DIR}/src/port/sim/*.c)
+  ${PROJECT_SOURCE_DIR}/src/*/*.c
+  ${PROJECT_SOURCE_DIR}/src/port/linux/*.c
+  ${PROJECT_SOURCE_DIR}/src/port/sim/*.c
+  ${PROJECT_SOURCE_DIR}/src/port/arch/${CMAKE_SYSTEM_PROCESSOR}/*.c
+  ${PROJECT_SOURCE_DIR}/src/port/arch/${CMAKE_SYSTEM_PROCESSOR}/*.S)
 
-add_library(orrery STATIC ${ORRERY_SOURCES})
-target_include_directories(orrery PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
-target_link_libraries(orrery PRIVATE orrery_flags PUBLIC Threads::Threads)
+add_library(orrery_objects OBJECT ${ORRERY_SOURCES})
+set_target_properties(orrery_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_include_directories(orrery_objects
+  PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(orrery_objects PRIVATE orrery_flags Threads::Threads)
 
-if(ORRERY_TESTS)
-  file(GLOB ORRERY_TEST_SOURCES CONFIGURE_DEPENDS
-    ${CMAKE_SOURCE_DIR}/test/unit/*_test.c ${CMAKE_SOURCE_DIR}/test/sim/*_test.c
-    ${CMAKE_SOURCE_DIR}/test/conform/*_test.c ${CMAKE_SOURCE_DIR}/test/death/*_test.c
-    ${CMAKE_SOURCE_DIR}/test/fault/*_test.c)
-  add_library(orrery_test_support STATIC ${CMAKE_SOURCE_DIR}/test/support/test.c)
-  target_link_libraries(orrery_test_support PRIVATE orrery_flags)
-  target_include_directories(orrery_test_support PUBLIC ${CMAKE_SOURCE_DIR}/test)
-  foreach(source ${ORRERY_TEST_SOURCES})
-    get_filename_component(name ${source} NAME_WE)
-    add_executable(${name} ${source})
-    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-    target_link_libraries(${name} PRIVATE orrery orrery_flags orrery_test_support)
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
-  endforeach()
+# Gives a library made of the objects its public face.
+function(orrery_add_library target kind)
+  add_library(${target} ${kind} $<TARGET_OBJECTS:orrery_objects>)
+  add_library(orrery::${target} ALIAS ${target})
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(${target} PUBLIC Threads::Threads)
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME orrery
+    LINKER_LANGUAGE C
+    ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  if(ORRERY_HAS_STACK_CLASH_PROTECTION)
+    target_compile_options(${target} INTERFACE
+      $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:C>:-fstack-clash-protection>>)
+  endif()
+endfunction()
+
+orrery_add_library(orrery_static STATIC)
+set(ORRERY_LIBRARIES orrery_static)
+
+if(ORRERY_SHARED)
+  orrery_add_library(orrery SHARED)
+  target_link_libraries(orrery PRIVATE $<BUILD_INTERFACE:orrery_flags>)
+  # -z defs: a symbol that nobody defines is found here, not at the user's.
+  # Sanitizers leave their runtime to the program, so theirs stay open.
+  if(NOT ORRERY_SANITIZE)
+    target_link_options(orrery PRIVATE -Wl,-z,defs)
+  endif()
+  target_link_options(orrery PRIVATE -Wl,-z,now)
+  set_target_properties(orrery PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${ORRERY_ABI})
+  list(APPEND ORRERY_LIBRARIES orrery)
+else()
+  add_library(orrery ALIAS orrery_static)
+  add_library(orrery::orrery ALIAS orrery_static)
 endif()
+
+add_custom_target(libraries DEPENDS ${ORRERY_LIBRARIES})

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Each target is one command; CMake does the work, tools/setup knows what it needs.
+.POSIX:
+.PHONY: all build test demo bench sim size install clean help
+
+PREFIX = /usr/local
+SEED = 1
+TESTARGS =
+
+# The one build that `make`, `make demo`, `make bench`, `make size` and `make install` share.
+RELEASE = build/release
+CONFIGURE = cmake >/dev/null --log-level=WARNING
+
+all: build
+
+build:
+	@tools/setup --check build
+	@echo "make: building the libraries in $(RELEASE)"
+	@$(CONFIGURE) --preset release
+	@cmake --build --preset release
+
+test:
+	@tools/setup test
+	@echo "make: building and running every test lane"
+	@test/runner/run $(TESTARGS)
+
+demo:
+	@tools/setup demo
+	@echo "make: building and running examples/demo.c"
+	@$(CONFIGURE) --preset release
+	@cmake --build $(RELEASE) --target demo
+	@$(RELEASE)/examples/demo
+
+bench:
+	@tools/setup bench
+	@echo "make: building and running every benchmark in bench/"
+	@$(CONFIGURE) --preset release
+	@cmake --build $(RELEASE) --target benches
+	@for program in $(RELEASE)/bench/*_bench; do "$$program" || exit 1; done
+
+sim:
+	@tools/setup sim
+	@echo "make: running the simulation tests with seed $(SEED)"
+	@$(CONFIGURE) --preset plain
+	@cmake --build --preset plain
+	@ORRERY_SEED=$(SEED) test/runner/run --lane sim
+
+size:
+	@tools/setup --check size
+	@echo "make: measuring flash and RAM of each module in $(RELEASE)/liborrery.a"
+	@$(CONFIGURE) --preset release
+	@cmake --build --preset release
+	@tools/size $(RELEASE)
+
+install: build
+	@echo "make: installing under $(DESTDIR)$(PREFIX)"
+	@DESTDIR="$(DESTDIR)" cmake --install $(RELEASE) --prefix "$(PREFIX)"
+
+clean:
+	@echo "make: removing build/"
+	@rm -rf build compile_commands.json
+
+help:
+	@echo "make                   build the static and the shared library in $(RELEASE)"
+	@echo "make test              install what the tests need, build every lane, run them"
+	@echo "make demo              install what the demo needs, build it, run it"
+	@echo "make bench             build and run the benchmarks, one TSV line per result"
+	@echo "make sim SEED=n        run the simulation tests with one seed"
+	@echo "make size              flash and RAM of each module, largest first"
+	@echo "make install PREFIX=p  install headers, libraries, pkg-config and CMake package"
+	@echo "make clean             remove build/"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# The programs of the tree: tests, examples, benchmarks. One file is one program; a folder under
+# test/ that needs more than that says so in its own build.cmake, which is included from here.
+
+# Adds the program that `source` is to the folder `folder` of the build and links it with `ARGN`.
+function(orrery_add_program source folder)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE orrery_flags ${ARGN} orrery_static)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder} POSITION_INDEPENDENT_CODE ON)
+  set(ORRERY_PROGRAM ${name} PARENT_SCOPE)
+endfunction()
+
+if(ORRERY_TESTS)
+  file(GLOB ORRERY_TEST_SUPPORT CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/support/*.c)
+  add_library(orrery_test_support STATIC ${ORRERY_TEST_SUPPORT})
+  set_target_properties(orrery_test_support PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(orrery_test_support
+    PUBLIC ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(orrery_test_support PRIVATE orrery_flags)
+
+  file(GLOB ORRERY_TEST_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/*/*_test.c)
+  foreach(source ${ORRERY_TEST_SOURCES})
+    orrery_add_program(${source} test orrery_test_support)
+  endforeach()
+
+  file(GLOB ORRERY_TEST_BUILDS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/*/build.cmake)
+  foreach(build ${ORRERY_TEST_BUILDS})
+    include(${build})
+  endforeach()
+endif()
+
+if(ORRERY_EXAMPLES)
+  add_custom_target(examples)
+  file(GLOB ORRERY_EXAMPLE_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
+  foreach(source ${ORRERY_EXAMPLE_SOURCES})
+    orrery_add_program(${source} examples)
+    add_dependencies(examples ${ORRERY_PROGRAM})
+  endforeach()
+endif()
+
+if(ORRERY_BENCH)
+  add_custom_target(benches)
+  file(GLOB ORRERY_BENCH_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*_bench.c)
+  foreach(source ${ORRERY_BENCH_SOURCES})
+    orrery_add_program(${source} bench)
+    target_include_directories(${ORRERY_PROGRAM}
+      PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/bench)
+    add_dependencies(benches ${ORRERY_PROGRAM})
+  endforeach()
+endif()
