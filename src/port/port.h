@@ -12,8 +12,7 @@
  * The scheduler blocks in exactly one function, `wait`; any thread ends that wait with `wake`. What
  * the program asks of the outside is an op (port/op.h): submitted, and answered exactly once.
  *
- * Time is nanoseconds of a monotonic clock since an arbitrary start, as uint64_t; it does not wrap
- * within 580 years. RTI_TIME_NEVER is no point in time. */
+ * Time is nanoseconds of a monotonic clock (base/time.h). */
 
 #include <stdbool.h>
 
@@ -21,8 +20,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
-
-#define RTI_TIME_NEVER UINT64_MAX
+#include "base/time.h"
 
 struct rti_op;
 struct rti_port;
