@@ -47,8 +47,10 @@ struct rti_port_ops {
     uint64_t (*random)(struct rti_port *port);
 
     /* Blocks until `wake`, a completion or `deadline_ns`. With a deadline that has passed it only
-     * collects completions, without blocking. The op's `done` runs on this thread, inside wait.
-     * Scheduler thread only. */
+     * collects completions, without blocking. The op's `done` runs on this thread, inside wait:
+     * first those of the blocking pool, then those of descriptors, each in the order they came.
+     * `done` may call everything here but wait; what it makes complete is told by the next wait,
+     * so that one wait always ends. Scheduler thread only. */
     enum rti_wait_end (*wait)(struct rti_port *port, uint64_t deadline_ns);
 
     /* Ends the current or the next `wait`. Wakes coalesce; none is lost. Any thread, signal
@@ -58,10 +60,25 @@ struct rti_port_ops {
     /* Takes an op; its `done` is called exactly once, from wait. Scheduler thread only. */
     void (*submit)(struct rti_port *port, struct rti_op *op);
 
-    /* Asks for an op in flight to end early. It is still answered exactly once, with its own result
-     * if that came first. After `done` the port never touches the op nor its buffer. Scheduler
-     * thread. */
+    /* Asks for an op in flight to end early. It is still answered exactly once, from wait: with
+     * RT_ERR_CANCELLED, or with its own result if that came first. After `done` the port never
+     * touches the op nor its buffer; an op that waits on an fd is taken back at once, its buffer is
+     * untouched from the return of cancel on. Work that runs on the blocking pool runs to its end
+     * and gives its own result. Asking twice, or for an op that is the initiator's, does nothing.
+     * Scheduler thread. */
     void (*cancel)(struct rti_port *port, struct rti_op *op);
+
+    /* Does the op now if that needs no waiting: true, and the op holds its answer as after `done`,
+     * which is not called. False: it would wait, behind earlier ops of its fd or for the world, and
+     * is the initiator's still, to submit or to drop. Work and NOP always would. Scheduler thread.
+     */
+    bool (*attempt)(struct rti_port *port, struct rti_op *op);
+
+    /* Closes a descriptor that ops were submitted for. Each op that waits on it is answered with
+     * RT_ERR_CLOSED: decided before the number can be used again, told by the next wait. RT_OK;
+     * RT_ERR_INVALID if it is not open; RT_ERR_IO if the system reports an error, closed all the
+     * same. Scheduler thread. */
+    rt_status (*close_fd)(struct rti_port *port, int fd);
 
     /* Starts a thread; RT_ERR_NOMEM if the system has no more. */
     rt_status (*thread_start)(struct rti_port *port, struct rti_port_thread *thread,
@@ -79,6 +96,10 @@ struct rti_port_ops {
     /* Page-aligned zeroed memory outside the heap, and its return. NULL if there is none. */
     void *(*memory_map)(struct rti_port *port, size_t size);
     void (*memory_unmap)(struct rti_port *port, void *memory, size_t size);
+    /* Makes whole pages of mapped memory fault at any access, until they are unmapped. RT_OK;
+     * RT_ERR_INVALID if not whole pages; RT_ERR_NOMEM if the system has no more mappings;
+     * RT_ERR_UNSUPPORTED where there is no such protection. */
+    rt_status (*memory_guard)(struct rti_port *port, void *memory, size_t size);
 };
 
 struct rti_port {
