@@ -41,9 +41,7 @@ bench:
 sim:
 	@tools/setup sim
 	@echo "make: running the simulation tests with seed $(SEED)"
-	@$(CONFIGURE) --preset plain
-	@cmake --build --preset plain
-	@ORRERY_SEED=$(SEED) test/runner/run --lane sim
+	@test/runner/run --lane sim --seed $(SEED)
 
 size:
 	@tools/setup --check size

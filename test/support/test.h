@@ -8,7 +8,11 @@
  *
  * The binary runs one case per process: `--list` prints the names, `NAME` runs one. The runner
  * (test/runner/run) makes the processes, the time limits and the counting. A file that needs more
- * than the default 20 s per case says so once: TEST_TIMEOUT(60). */
+ * than the default 20 s per case says so once: TEST_TIMEOUT(60);
+ *
+ * A seeded case runs once per seed, and the runner chooses the seeds:
+ *
+ *     TEST_SEEDED(sim_keeps_the_order_of_equal_deadlines) { run_with(test_seed()); } */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -20,11 +24,16 @@
 struct test_case {
     const char *name;
     void (*run)(void);
+    bool is_seeded;
     struct test_case *next;
 };
 
 void test_register(struct test_case *test);
 void test_set_timeout(unsigned seconds);
+
+/* The seed of this run of a seeded case; 1 if nobody chose. */
+uint64_t test_seed(void);
+
 _Noreturn void test_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -37,11 +46,14 @@ _Noreturn void test_skip(const char *reason);
 void test_expect_panic(const char *file, int line, const char *module, void (*body)(void *arg),
                        void *arg);
 
-#define TEST(name)                                                                                 \
+#define TEST(name)        TEST_DEFINE(name, false)
+#define TEST_SEEDED(name) TEST_DEFINE(name, true)
+
+#define TEST_DEFINE(name, seeded)                                                                  \
     static void name(void);                                                                        \
     __attribute__((constructor)) static void name##_register(void)                                 \
     {                                                                                              \
-        static struct test_case test = {#name, name, NULL};                                        \
+        static struct test_case test = {#name, name, seeded, NULL};                                \
         test_register(&test);                                                                      \
     }                                                                                              \
     static void name(void)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lanes: each is a way to build and run cases. This table is the whole list.
+
+A lane names the CMake presets that must be built before it, the programs that must be installed,
+and the function that finds its jobs (collect.py). Time limits are scaled by how much slower a lane
+makes a program, not by how slow the machine is; that is --timeout-scale.
+"""
+
+from dataclasses import dataclass, field
+from typing import Callable
+
+import collect
+from cases import Job
+
+# Cases in these files also run under memcheck: those that hand memory around by themselves.
+VALGRIND_FILES = (
+    "arena_test",
+    "list_test",
+    "mpsc_test",
+    "pool_test",
+    "spsc_test",
+)
+
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:abort_on_error=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "TSAN_OPTIONS": "atexit_sleep_ms=0:halt_on_error=1:second_deadlock_stack=1",
+}
+
+VALGRIND = (
+    "valgrind",
+    "--quiet",
+    "--tool=memcheck",
+    "--leak-check=full",
+    "--show-leak-kinds=definite,indirect,possible",
+    "--errors-for-leak-kinds=definite,indirect,possible",
+    "--error-exitcode=99",
+    "--child-silent-after-fork=yes",
+)
+
+
+@dataclass(frozen=True)
+class Lane:
+    name: str
+    about: str
+    collect: Callable[["Lane", object], list[Job]]
+    presets: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    timeout_scale: float = 1
+    seeds: int = 1  # how many seeds a seeded case runs with
+    wrapper: tuple[str, ...] = ()  # goes before a test binary that runs a case
+    list_wrapper: tuple[str, ...] = ()  # and before one that lists its cases
+    env: dict[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()  # only these test binaries; empty: all
+
+
+LANES = (
+    Lane("plain", "gcc -O2, checks on", collect.all_but_sim, ("plain",), ("gcc",)),
+    Lane("sim", "the simulator over many seeds", collect.only_sim, ("plain",), ("gcc",), seeds=200),
+    Lane(
+        "asan",
+        "AddressSanitizer, leaks, undefined behaviour",
+        collect.all_binaries,
+        ("asan",),
+        ("clang-19",),
+        timeout_scale=3,
+        seeds=20,
+        env=SANITIZER_ENV,
+    ),
+    Lane(
+        "tsan",
+        "ThreadSanitizer",
+        collect.all_binaries,
+        ("tsan",),
+        ("clang-19",),
+        timeout_scale=5,
+        seeds=20,
+        env=SANITIZER_ENV,
+    ),
+    Lane(
+        "valgrind",
+        "memcheck with leak check, on some files",
+        collect.all_binaries,
+        ("valgrind",),
+        ("valgrind",),
+        timeout_scale=20,
+        wrapper=VALGRIND,
+        files=VALGRIND_FILES,
+    ),
+    Lane(
+        "aarch64",
+        "64-bit ARM under qemu",
+        collect.all_binaries,
+        ("aarch64",),
+        ("aarch64-linux-gnu-gcc", "qemu-aarch64"),
+        timeout_scale=10,
+        seeds=2,
+        wrapper=("qemu-aarch64",),
+        list_wrapper=("qemu-aarch64",),
+    ),
+)
+
+
+def by_name() -> dict[str, Lane]:
+    return {lane.name: lane for lane in LANES}
