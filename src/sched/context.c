@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a context needs beside the switch itself, and the switch as annotated builds make it.
+ *
+ * The address sanitizer wants to know, before the switch, the bounds of the stack to come, and
+ * after it, that the switch is done; it gives back the bounds of the stack that was left, which is
+ * how an adopted context learns its own. The fake stack that it keeps per stack is parked in the
+ * context. The thread sanitizer wants one call before the switch. Both switch in a function of
+ * their own, which has no local variable that they could move or guard (I2 of the arch header). */
+#define RTI_MODULE "context"
+#include "sched/context.h"
+
+#if RTI_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if RTI_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+#if !defined(NVALGRIND) && defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define CONTEXT_VALGRIND 1
+#endif
+#endif
+
+#if RTI_CONTEXT_ANNOTATED
+
+#if defined(__clang__)
+#define CONTEXT_UNSANITIZED __attribute__((noinline, no_sanitize("address", "thread")))
+#else
+#define CONTEXT_UNSANITIZED __attribute__((noinline, no_sanitize_address, no_sanitize_thread))
+#endif
+
+/* Tells the tools, on the stack that is left. */
+static RTI_ALWAYSINLINE void context_announce(struct rti_context *from, struct rti_context *to,
+                                              void **fake_stack)
+{
+    to->came_from = from;
+#if RTI_ASAN
+    __sanitizer_start_switch_fiber(fake_stack, to->stack_low, to->stack_size);
+#else
+    (void)fake_stack;
+#endif
+#if RTI_TSAN
+    __tsan_switch_to_fiber(to->tsan_fiber, to->tsan_switch_flags);
+#endif
+}
+
+/* Tells the tools, on the stack that continues. */
+static RTI_ALWAYSINLINE void context_arrive(struct rti_context *self)
+{
+#if RTI_ASAN
+    struct rti_context *left = self->came_from;
+    __sanitizer_finish_switch_fiber(self->asan_fake_stack, &left->asan_low, &left->asan_size);
+    if (left->stack_low == NULL) {
+        left->stack_low = (char *)(uintptr_t)left->asan_low;
+        left->stack_size = left->asan_size;
+    }
+#else
+    (void)self;
+#endif
+}
+
+CONTEXT_UNSANITIZED void *rti_context_switch_annotated(struct rti_context *from,
+                                                       struct rti_context *to, void *transfer)
+{
+    context_announce(from, to, &from->asan_fake_stack);
+    transfer = rti_arch_switch(&from->saved, &to->saved, transfer);
+    context_arrive(from);
+    return transfer;
+}
+
+_Noreturn CONTEXT_UNSANITIZED void
+rti_context_leave_annotated(struct rti_context *from, struct rti_context *to, void *transfer)
+{
+    context_announce(from, to, NULL);
+    rti_arch_leave(&from->saved, &to->saved, transfer);
+}
+
+static CONTEXT_UNSANITIZED void context_begin(void *transfer, void *argument)
+{
+    struct rti_context *self = argument;
+    context_arrive(self);
+    self->entry(transfer);
+}
+
+#endif /* RTI_CONTEXT_ANNOTATED */
+
+void rti_context_init(struct rti_context *context, void *stack_low, size_t stack_size,
+                      void (*entry)(void *transfer))
+{
+    RT_ASSERT(entry != NULL);
+    RT_ASSERT(stack_low != NULL && stack_size >= RTI_CONTEXT_STACK_MIN);
+    RT_ASSERT(stack_size <= UINTPTR_MAX - (uintptr_t)stack_low);
+    *context = (struct rti_context){.stack_low = stack_low, .stack_size = stack_size};
+    char *high = context->stack_low + stack_size;
+    high -= (uintptr_t)high % 16;
+#if RTI_ASAN
+    __asan_unpoison_memory_region(stack_low, stack_size);
+#endif
+#if RTI_CONTEXT_ANNOTATED
+    context->entry = entry;
+    rti_arch_prepare(&context->saved, high, (void (*)(void))context_begin, context);
+#else
+    rti_arch_prepare(&context->saved, high, (void (*)(void))entry, context);
+#endif
+#if RTI_TSAN
+    context->tsan_fiber = __tsan_create_fiber(0);
+    context->tsan_fiber_is_ours = true;
+#endif
+#if defined(CONTEXT_VALGRIND)
+    context->valgrind_stack_id =
+        VALGRIND_STACK_REGISTER(stack_low, context->stack_low + stack_size);
+#endif
+    RT_AUDIT(rti_context_audit(context));
+}
+
+void rti_context_adopt(struct rti_context *context)
+{
+    *context = (struct rti_context){.stack_low = NULL};
+#if RTI_TSAN
+    context->tsan_fiber = __tsan_get_current_fiber();
+#endif
+}
+
+void rti_context_deinit(struct rti_context *context)
+{
+#if RTI_ASAN
+    if (context->entry != NULL) {
+        __asan_unpoison_memory_region(context->stack_low, context->stack_size);
+    }
+#endif
+#if RTI_TSAN
+    if (context->tsan_fiber_is_ours) {
+        __tsan_destroy_fiber(context->tsan_fiber);
+    }
+#endif
+#if defined(CONTEXT_VALGRIND)
+    if (context->valgrind_stack_id != 0) {
+        VALGRIND_STACK_DEREGISTER(context->valgrind_stack_id);
+    }
+#endif
+    *context = (struct rti_context){.stack_low = NULL};
+}
+
+void rti_context_set_unordered(struct rti_context *context, bool is_unordered)
+{
+#if RTI_TSAN
+    context->tsan_switch_flags = is_unordered ? __tsan_switch_to_fiber_no_sync : 0;
+#else
+    (void)context;
+    (void)is_unordered;
+#endif
+}
+
+void rti_context_audit(const struct rti_context *context)
+{
+    RT_ASSERT(context->saved.pc != NULL);
+    RT_ASSERT(context->saved.sp != NULL);
+    if (context->stack_low != NULL) {
+        const char *sp = context->saved.sp;
+        RT_ASSERT(sp > context->stack_low);
+        RT_ASSERT(sp < context->stack_low + context->stack_size);
+    }
+}
+
+bool rti_context_shadow_stack_is_on(void)
+{
+    return rti_arch_shadow_stack_is_on() != 0;
+}

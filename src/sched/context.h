@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_CONTEXT_H
+#define RTI_CONTEXT_H
+
+/* A context is a computation that is not running: where its stack is and where it continues.
+ *
+ * The switch stores the present one and continues another, on the same thread, without the
+ * operating system. It moves one pointer across, the transfer. What the machine needs is in
+ * port/arch/<cpu>/switch.h; this file adds what the tools must be told: address and thread
+ * sanitizer in their builds, valgrind wherever its header is found.
+ *
+ * A context is NEW after init, RUNNING while a thread is on it, PARKED after a switch away, and
+ * over after leave. Only a NEW or PARKED one may be switched to, by any thread, by one at a time:
+ * whoever hands a context to another thread publishes it with release and acquire after the switch
+ * away from it is complete, that is, from the other side of the switch.
+ *
+ * I1  A NEW or PARKED context's stack pointer lies in its stack.        (rti_context_audit)
+ * I2  A context's saved pc is NULL unless it is NEW or PARKED, so that switching twice to one
+ *     context, or to oneself, is caught.                                (rti_context_check)
+ * I3  All registers that a C function may rely on across a call survive a switch, the control bits
+ *     of the floating-point unit included; its sticky exception flags do not.    (context_test)
+ *
+ * Costs: run bench/switch_bench. The struct belongs into the runnable's first cache line or two. */
+
+#include <stdbool.h>
+
+#include "base/assert.h"
+
+#if defined(__x86_64__)
+#include "port/arch/x86_64/switch.h"
+#elif defined(__aarch64__)
+#include "port/arch/aarch64/switch.h"
+#else
+#error "no context switch for this processor: see src/port/arch/"
+#endif
+
+#if RTI_ASAN || RTI_TSAN
+#define RTI_CONTEXT_ANNOTATED 1
+#else
+#define RTI_CONTEXT_ANNOTATED 0
+#endif
+
+struct rti_context {
+    struct rti_arch_context saved; /* written by the switch away; meaningful while NEW or PARKED */
+    char *stack_low;               /* NULL in an adopted context until a sanitizer reports it */
+    size_t stack_size;
+    unsigned valgrind_stack_id;
+#if RTI_CONTEXT_ANNOTATED
+    void (*entry)(void *transfer);
+    struct rti_context *came_from; /* who switched here last */
+    void *asan_fake_stack;         /* while PARKED */
+    const void *asan_low;          /* the stack's bounds as the address sanitizer sees them */
+    size_t asan_size;
+    void *tsan_fiber;
+    unsigned tsan_switch_flags;
+    bool tsan_fiber_is_ours; /* made by init, not by the thread */
+#endif
+};
+
+/* Makes `context` start in entry(transfer) on the given stack at the first switch to it, with the
+ * floating-point controls of the caller. The stack may have any alignment and at least
+ * RTI_CONTEXT_STACK_MIN bytes. entry never returns. */
+void rti_context_init(struct rti_context *context, void *stack_low, size_t stack_size,
+                      void (*entry)(void *transfer));
+
+/* Describes the stack that this thread already runs on: the scheduler's own. On that thread, before
+ * it switches away. */
+void rti_context_adopt(struct rti_context *context);
+
+/* Frees what sanitizers and valgrind hold for it. Not while a thread is on it. */
+void rti_context_deinit(struct rti_context *context);
+
+/* From now on a switch to `context` tells the thread sanitizer of no order between the two sides:
+ * for the simulator, whose switches stand for different threads. No effect in other builds. */
+void rti_context_set_unordered(struct rti_context *context, bool is_unordered);
+
+/* Panics unless `context`, NEW or PARKED, is whole. */
+void rti_context_audit(const struct rti_context *context);
+
+/* Does the processor keep a second, protected stack of return addresses for this thread? Then no
+ * switch can work and the runtime refuses to start. */
+bool rti_context_shadow_stack_is_on(void);
+
+#define RTI_CONTEXT_STACK_MIN 256
+
+#if RTI_CONTEXT_ANNOTATED
+void *rti_context_switch_annotated(struct rti_context *from, struct rti_context *to,
+                                   void *transfer);
+_Noreturn void rti_context_leave_annotated(struct rti_context *from, struct rti_context *to,
+                                           void *transfer);
+#endif
+
+/* A context that runs has no pc, so this one look also refuses a switch to oneself. */
+static RTI_ALWAYSINLINE void rti_context_check(const struct rti_context *to)
+{
+    RT_ASSERT(to->saved.pc != NULL);
+    RT_AUDIT(rti_context_audit(to));
+}
+
+/* Saves here, continues there. `transfer` is what the other side sees: returned by its pending
+ * switch, or the argument of its entry. Returns the transfer of whoever switches back, perhaps on
+ * another thread: no address of a thread-local object may be kept across this call. */
+static RTI_ALWAYSINLINE void *rti_context_switch(struct rti_context *from, struct rti_context *to,
+                                                 void *transfer)
+{
+    rti_context_check(to);
+#if RTI_CONTEXT_ANNOTATED
+    return rti_context_switch_annotated(from, to, transfer);
+#else
+    return rti_arch_switch(&from->saved, &to->saved, transfer);
+#endif
+}
+
+/* The same, but `from` is never resumed. */
+_Noreturn static RTI_ALWAYSINLINE void rti_context_leave(struct rti_context *from,
+                                                         struct rti_context *to, void *transfer)
+{
+    rti_context_check(to);
+#if RTI_CONTEXT_ANNOTATED
+    rti_context_leave_annotated(from, to, transfer);
+#else
+    rti_arch_leave(&from->saved, &to->saved, transfer);
+#endif
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_WORKER_LOCAL_H
+#define RTI_WORKER_LOCAL_H
+
+/* The one thread-local of the library: the worker that this thread is.
+ *
+ * A compiler takes the address of a thread-local object for constant within a function, and keeps
+ * it in a register. A fiber that is parked in that function and continues on another thread would
+ * go on using the first thread's object. Hence no code of the library names a thread-local object,
+ * errno included: it calls one of these functions, into which the optimizer cannot look, not even
+ * at link time, and it never keeps what they return across a switch.
+ *
+ * The scheduler keeps errno per fiber: before a switch it stores the value of
+ * *rti_errno_address() in the fiber, after it, perhaps on another thread, it calls the function
+ * again and puts the value there. A worker may keep its own thread's address: a worker does not
+ * move.
+ *
+ * I1  An address from here is used on the thread that asked for it.  (moved_fiber tests) */
+
+struct rti_worker;
+
+/* The worker of the calling thread; NULL on a thread that is none. Any thread. */
+struct rti_worker *rti_worker_current(void);
+
+/* Makes the calling thread `worker`, or none with NULL. */
+void rti_worker_set_current(struct rti_worker *worker);
+
+/* Where the calling thread keeps errno. Any thread. */
+int *rti_errno_address(void);
+
+#endif
