@@ -118,4 +118,8 @@ _Noreturn void rti_port_abort(void);
 /* Writes one line of diagnosis, without a payload. Async-signal-safe. */
 void rti_port_log(const char *line);
 
+/* Appends whole lines to the file of hit marks (base/marks.h), if the environment names one; does
+ * nothing elsewhere. Checked builds only. */
+void rti_port_marks_append(const char *text, size_t length);
+
 #endif
