@@ -9,15 +9,16 @@ TESTARGS =
 
 # The one build that `make`, `make demo`, `make bench`, `make size` and `make install` share.
 RELEASE = build/release
-CONFIGURE = cmake >/dev/null --log-level=WARNING
+CONFIGURE_RELEASE = cmake --log-level=WARNING --preset release -B $(RELEASE) >/dev/null
+BUILD_RELEASE = cmake --build $(RELEASE) --target
 
 all: build
 
 build:
 	@tools/setup --check build
 	@echo "make: building the libraries in $(RELEASE)"
-	@$(CONFIGURE) --preset release
-	@cmake --build --preset release
+	@$(CONFIGURE_RELEASE)
+	@$(BUILD_RELEASE) libraries
 
 test:
 	@tools/setup test
@@ -27,15 +28,15 @@ test:
 demo:
 	@tools/setup demo
 	@echo "make: building and running examples/demo.c"
-	@$(CONFIGURE) --preset release
-	@cmake --build $(RELEASE) --target demo
+	@$(CONFIGURE_RELEASE)
+	@$(BUILD_RELEASE) demo
 	@$(RELEASE)/examples/demo
 
 bench:
 	@tools/setup bench
 	@echo "make: building and running every benchmark in bench/"
-	@$(CONFIGURE) --preset release
-	@cmake --build $(RELEASE) --target benches
+	@$(CONFIGURE_RELEASE)
+	@$(BUILD_RELEASE) benches
 	@for program in $(RELEASE)/bench/*_bench; do "$$program" || exit 1; done
 
 sim:
@@ -46,8 +47,8 @@ sim:
 size:
 	@tools/setup --check size
 	@echo "make: measuring flash and RAM of each module in $(RELEASE)/liborrery.a"
-	@$(CONFIGURE) --preset release
-	@cmake --build --preset release
+	@$(CONFIGURE_RELEASE)
+	@$(BUILD_RELEASE) libraries
 	@tools/size $(RELEASE)
 
 install: build
