@@ -63,10 +63,10 @@ static inline bool rti_timer_precedes(const struct rti_timer *a, const struct rt
     return (int64_t)(a->seq - b->seq) < 0;
 }
 
-/* Puts `timer` first in the list that begins at `*head`. */
+/* Puts `timer`, with its children, first in the list that begins at `*head`. */
 static inline void rti_timer_link(struct rti_timer **head, struct rti_timer *timer)
 {
-    RT_DCHECK(timer->child == NULL);
+    RT_DCHECK(timer != *head);
     timer->next = *head;
     if (timer->next != NULL) {
         timer->next->back = &timer->next;
@@ -98,7 +98,9 @@ void rti_timer_heap_insert(struct rti_timer_heap *heap, struct rti_timer *timer)
 /* Takes a timer of this heap out, wherever it is. */
 void rti_timer_heap_remove(struct rti_timer_heap *heap, struct rti_timer *timer);
 
-/* Checks I1 and I2 and returns the number of timers. */
-size_t rti_timer_heap_audit(const struct rti_timer_heap *heap);
+/* Checks I1 and I2, and that all have the `place` of the root; returns the number of timers. Uses
+ * no stack: it turns child pointers round on the way down and back on the way up, so nobody else
+ * may look at the heap meanwhile. */
+size_t rti_timer_heap_audit(struct rti_timer_heap *heap);
 
 #endif

@@ -78,6 +78,6 @@ static inline size_t rti_wheel_count(const struct rti_wheel *wheel)
 }
 
 /* Checks every invariant and returns the number of timers. Walks everything. */
-size_t rti_wheel_audit(const struct rti_wheel *wheel);
+size_t rti_wheel_audit(struct rti_wheel *wheel);
 
 #endif
