@@ -11,7 +11,8 @@ option(ORRERY_WERROR "A warning is an error" ON)
 option(ORRERY_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_EXAMPLES "Build the programs in examples/" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_BENCH "Build the benchmarks in bench/" ${PROJECT_IS_TOP_LEVEL})
-set(ORRERY_SANITIZE "" CACHE STRING "Sanitizers to build everything with, such as address,undefined")
+set(ORRERY_SANITIZE "" CACHE STRING
+  "Sanitizers to build everything with, such as address,undefined")
 
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Kind of build" FORCE)

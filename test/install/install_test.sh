@@ -116,7 +116,8 @@ consume_by_find_package() {
         check_program "$work/found/${language}_orrery" shared
         check_program "$work/found/${language}_orrery_static" static
     done
-    count=$(grep -c '"command".*-fstack-clash-protection' "$work/found/compile_commands.json" || true)
+    commands=$work/found/compile_commands.json
+    count=$(grep -c '"command".*-fstack-clash-protection' "$commands" || true)
     [ "$count" = 4 ] || fail "$count of 4 consumers are compiled with -fstack-clash-protection"
     for version in 0.2 1.0; do
         if configure_consumer "$work/wrong" -DWANTED=$version >/dev/null 2>&1; then

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each source file of the library has its test file, named after it: src/sync/channel.c has
+test/unit/channel_test.c, or channel_test.c in another folder of test/."""
+
+from .tree import Fixture, Rule
+
+# A source file without a test file of its own, and the test file that tries it instead.
+TESTED_BY = {
+    "src/port/linux/process.c": "test/unit/list_test.c",  # its panics are read word by word
+}
+
+
+def _search_units(tree):
+    tests = {s.stem for s in tree.c_sources("test") if s.stem.endswith("_test")}
+    for source in tree.c_sources("src"):
+        if source.suffix != ".c":
+            continue
+        has_own = f"{source.stem}_test" in tests
+        other = TESTED_BY.get(source.path)
+        if not has_own and other is None:
+            yield source, 1, f"no test file is named after it: test/unit/{source.stem}_test.c"
+        elif not has_own and other not in tree.paths:
+            yield source, 1, f"{other}, which should test it, does not exist"
+        elif has_own and other is not None:
+            yield source, 1, "it has a test file of its own now: take it out of TESTED_BY"
+
+
+RULES = (
+    Rule(
+        "unit",
+        "each source file has its test file",
+        _search_units,
+        (
+            Fixture("both", {"src/base/a.c": "", "test/unit/a_test.c": ""}),
+            Fixture("another kind of test", {"src/base/a.c": "", "test/model/a_test.c": ""}),
+            Fixture("a header", {"src/base/a.h": ""}),
+            Fixture("none", {"src/base/a.c": ""}, ("src/base/a.c:1",)),
+            Fixture(
+                "its substitute is gone",
+                {path: "" for path in TESTED_BY},
+                tuple(f"{path}:1" for path in TESTED_BY),
+            ),
+        ),
+    ),
+)
