@@ -14,7 +14,6 @@ from typing import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD_ROOT = ROOT / "build"
-RUN_DIR = BUILD_ROOT / "test-run"
 
 PASSED = "passed"
 FAILED = "failed"

@@ -1,7 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the jobs of a lane, once everything it needs is built."""
 
+import os
+import re
+from dataclasses import replace
+
 import binaries
+from cases import (
+    BUILD_ROOT,
+    FAILED,
+    PASSED,
+    ROOT,
+    Job,
+    Result,
+    describe_end,
+    judge_by_status,
+    make_result,
+)
+
+SCRIPT_FOLDERS = ("port", "install", "headers")
+SCRIPT_TIMEOUT_SECONDS = 120
+EXAMPLE_TIMEOUT_SECONDS = 30
+BENCH_TIMEOUT_SECONDS = 60
+BENCH_ITERATIONS = 100
+MODELS_TIMEOUT_SECONDS = 900
 
 
 def all_binaries(lane, settings):
@@ -16,7 +38,120 @@ def only_sim(lane, settings):
     return _jobs_of_binaries(lane, settings, lambda folder: folder == "sim")
 
 
+def self_tests(lane, settings):
+    """The tests of the runner, written in Python with the manners of a test binary."""
+    jobs = []
+    for script in sorted((ROOT / "test" / "self").glob("*_test.py")):
+        jobs += binaries.jobs_of(lane, script, settings)
+    return jobs
+
+
+def scripts(lane, settings):
+    """Each executable script is one case; a line `# timeout: SECONDS` changes its limit."""
+    jobs = []
+    for folder in SCRIPT_FOLDERS:
+        for script in sorted((ROOT / "test" / folder).glob("*.sh")):
+            if not os.access(script, os.X_OK):
+                raise binaries.ListError(f"{script} is not executable")
+            limit = re.search(r"^# timeout: ([0-9]+)", script.read_text(), re.MULTILINE)
+            seconds = float(limit[1]) if limit else SCRIPT_TIMEOUT_SECONDS
+            jobs.append(_job(lane, settings, script.stem, (str(script),), seconds, folder))
+    return jobs
+
+
+def tidy(lane, settings):
+    tool = str(ROOT / "tools" / "tidy")
+    return [
+        _job(lane, settings, "tidy_finds_nothing_in_the_tree", (tool,), 300, "tools/tidy"),
+        _job(
+            lane, settings, "tidy_finds_what_is_planted", (tool, "--self-test"), 300, "tools/tidy"
+        ),
+    ]
+
+
+def benches(lane, settings):
+    """Each benchmark, so short that its figures mean nothing: it must run and print a table."""
+    jobs = []
+    for source in sorted((ROOT / "bench").glob("*_bench.c")):
+        binary = BUILD_ROOT / lane.presets[0] / "bench" / source.stem
+        name = f"{source.stem}_runs_and_prints_a_table"
+        argv = (str(binary), str(BENCH_ITERATIONS))
+        job = _job(lane, settings, name, argv, BENCH_TIMEOUT_SECONDS, source.name)
+        jobs.append(replace(job, judge=judge_bench))
+    return jobs
+
+
+def examples(lane, settings):
+    """Each example whose source has a line ` * Tested: ...` must end well by itself."""
+    jobs = []
+    for source in sorted((ROOT / "examples").glob("*.c")):
+        if re.search(r"^ \* Tested:", source.read_text(), re.MULTILINE):
+            binary = BUILD_ROOT / lane.presets[0] / "examples" / source.stem
+            name = f"example_{source.stem}_runs_to_its_end"
+            jobs.append(
+                _job(lane, settings, name, (str(binary),), EXAMPLE_TIMEOUT_SECONDS, source.name)
+            )
+    return jobs
+
+
+def models(lane, settings):
+    """One process runs all models of the explorer and says what became of each."""
+    argv = (str(ROOT / "test" / "model" / "run_models"), str(BUILD_ROOT / lane.presets[0]))
+    job = _job(lane, settings, "models", argv, MODELS_TIMEOUT_SECONDS, "test/model")
+    return [replace(job, judge=judge_models, repeat=f"test/runner/run --lane {lane.name}")]
+
+
+def judge_bench(job, outcome):
+    (result,) = judge_by_status(job, outcome)
+    rows = [line for line in outcome.output.splitlines() if line and not line.startswith("#")]
+    if result.verdict == PASSED and not (rows and all("\t" in row for row in rows)):
+        return [make_result(job, outcome, FAILED, "the output is not a table of tabs")]
+    return [result]
+
+
+def judge_models(job, outcome):
+    """Lines `pass MODEL ...` and `fail MODEL ...`; the last line counts them."""
+    lines = re.findall(r"^(pass|fail) ([a-z][a-z0-9_]*)\b(.*)$", outcome.output, re.MULTILINE)
+    results = []
+    for word, name, rest in lines:
+        verdict = PASSED if word == "pass" else FAILED
+        output = "" if verdict == PASSED else outcome.output
+        results.append(
+            Result(job.lane, name, verdict, _seconds(rest), rest.strip(), output, job.repeat)
+        )
+    passed = sum(result.verdict == PASSED for result in results)
+    last = outcome.output.rstrip("\n").rpartition("\n")[2]
+    agrees = last == f"{passed} passed, {len(results) - passed} failed"
+    status_wanted = 0 if passed == len(results) else 1
+    if not results or not agrees or outcome.timed_out or outcome.status != status_wanted:
+        why = f"the models did not come to their end: {describe_end(job, outcome)}"
+        results.append(make_result(job, outcome, FAILED, why))
+    return results
+
+
+def _seconds(text):
+    match = re.search(r"([0-9.]+) ?s\b", text)
+    return float(match[1]) if match else 0.0
+
+
+def _job(lane, settings, name, argv, timeout, source):
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise binaries.ListError(f"{name!r} cannot be the name of a case")
+    return Job(
+        lane=lane.name,
+        name=name,
+        argv=argv,
+        timeout=timeout * lane.timeout_scale * settings.timeout_scale,
+        judge=judge_by_status,
+        source=source,
+        repeat=f"test/runner/run --lane {lane.name} --case {name}",
+        env=dict(lane.env),
+    )
+
+
 def _jobs_of_binaries(lane, settings, wants_folder):
+    if settings.binaries:
+        return [job for path in settings.binaries for job in binaries.jobs_of(lane, path, settings)]
     jobs = []
     for source in binaries.sources():
         if not wants_folder(source.parent.name) or (lane.files and source.stem not in lane.files):

@@ -55,8 +55,21 @@ class Lane:
 
 
 LANES = (
+    Lane(
+        "tidy",
+        "the rules of style and layers that a program can check",
+        collect.tidy,
+        tools=("clang-format",),
+    ),
     Lane("plain", "gcc -O2, checks on", collect.all_but_sim, ("plain",), ("gcc",)),
     Lane("sim", "the simulator over many seeds", collect.only_sim, ("plain",), ("gcc",), seeds=200),
+    Lane(
+        "explorer",
+        "the lock-free structures over all interleavings",
+        collect.models,
+        ("plain",),
+        ("gcc",),
+    ),
     Lane(
         "asan",
         "AddressSanitizer, leaks, undefined behaviour",
@@ -82,7 +95,7 @@ LANES = (
         "memcheck with leak check, on some files",
         collect.all_binaries,
         ("valgrind",),
-        ("valgrind",),
+        ("gcc", "valgrind"),
         timeout_scale=20,
         wrapper=VALGRIND,
         files=VALGRIND_FILES,
@@ -97,6 +110,27 @@ LANES = (
         seeds=2,
         wrapper=("qemu-aarch64",),
         list_wrapper=("qemu-aarch64",),
+    ),
+    Lane(
+        "bench-smoke",
+        "every benchmark, too short to measure anything",
+        collect.benches,
+        ("release",),
+    ),
+    Lane("examples", "the examples that end by themselves", collect.examples, ("release",)),
+    Lane(
+        "scripts",
+        "what is driven from outside: install, headers, debugger",
+        collect.scripts,
+        ("plain", "release"),
+        ("gcc", "g++", "clang-14", "clang-19", "gdb", "pkg-config"),
+    ),
+    Lane(
+        "self",
+        "the runner sees what it must see",
+        collect.self_tests,
+        ("plain", "asan", "tsan", "valgrind"),
+        ("gcc", "clang-19", "valgrind"),
     ),
 )
 

@@ -3,13 +3,17 @@
 
 from collections import defaultdict
 
-from cases import FAILED, PASSED, RUN_DIR, SKIPPED
+from cases import FAILED, PASSED, SKIPPED
+from display import failure_text
 
 
-def print_report(settings, display, results):
-    """Prints everything but the last line."""
-    for line in _skips(results) + _slowest(settings, results) + _failures(results):
-        display.say(line)
+def print_report(settings, results, verdicts, lines):
+    """Prints everything but the last line; `verdicts` are results that nobody has shown yet."""
+    for result in verdicts:
+        if result.verdict == FAILED:
+            print(failure_text(result))
+    for line in _skips(results) + _slowest(settings, results) + lines + _failures(results):
+        print(line)
 
 
 def last_line(results) -> str:
@@ -20,10 +24,9 @@ def last_line(results) -> str:
     return text + (f", {counts[SKIPPED]} skipped" if counts[SKIPPED] else "")
 
 
-def write_table(results):
-    """build/test-run/results.tsv: lane, case, verdict, seconds."""
-    RUN_DIR.mkdir(parents=True, exist_ok=True)
-    with open(RUN_DIR / "results.tsv", "w", encoding="utf-8") as table:
+def write_table(settings, results):
+    """results.tsv: lane, case, verdict, seconds."""
+    with open(settings.run_dir / "results.tsv", "w", encoding="utf-8") as table:
         table.write("lane\tcase\tverdict\tseconds\n")
         for result in results:
             table.write(f"{result.lane}\t{result.case}\t{result.verdict}\t{result.seconds:.3f}\n")

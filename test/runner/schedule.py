@@ -139,13 +139,15 @@ class Schedule:
         return jobs
 
     def _missing_tools(self, lane):
+        if self.settings.binaries:
+            return ""
         missing = [tool for tool in ("cmake", "ninja", *lane.tools) if shutil.which(tool) is None]
         if not missing:
             return ""
         return f"not installed: {', '.join(missing)}; run: tools/setup test\n"
 
     def _build_presets(self, lane):
-        for preset in lane.presets:
+        for preset in () if self.settings.binaries else lane.presets:
             if preset not in self._built:
                 try:
                     build.build(preset, self.settings.build_jobs)
