@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_MPSC_H
+#define RTI_MPSC_H
+
+/* An intrusive queue for many producers and one consumer: unbounded, FIFO, a push is one exchange
+ * and one store. The scheme of swapping the tail first and linking second is Vyukov's; the way of
+ * becoming empty and idle is ours.
+ *
+ *     head -> A -> B -> C <- tail          producers: exchange tail, then link the predecessor
+ *     ^ consumer only   ^ any producer
+ *
+ * The resting node is a node inside the queue. It stands in the list exactly when the consumer has
+ * taken everything, and then it is the head, so a real node is never taken off without a successor.
+ *
+ * Between its two steps a producer has cut the list: what it and later producers pushed cannot be
+ * reached yet. Pop then says RTI_MPSC_BUSY, which is not EMPTY: something was pushed, come again.
+ * Producers never wait for anyone; the consumer waits for a producer that stands between its two
+ * steps. On one core, a producer that is an interrupt always finishes before the consumer looks.
+ *
+ * Idleness. A consumer that finds nothing more to do calls rti_mpsc_try_idle, which succeeds only
+ * if nothing was pushed, and marks the tail in the same atomic step. The one push that finds the
+ * mark takes it away and learns it from its result. So between two successes of try_idle exactly
+ * one push returns true, and that producer, nobody else, makes the consumer runnable again. A new
+ * queue is idle. Who has another way to wake the consumer ignores the result and never marks.
+ *
+ * I1  From the head, `next` leads to the tail, unless a producer is between its steps. (audit)
+ * I2  The resting node is in the list iff it is the head.                              (audit)
+ * I3  The idle mark implies that the tail is the resting node.                         (audit)
+ *
+ * Who writes: `tail` everyone, by exchange or compare-exchange; `head` the consumer; `next` of a
+ * node its own producer before the push, then the successor's producer, once.
+ * Pairs: the exchange of `tail` in push releases the node's `next` (set to NULL) to the exchange
+ * of the following producer, which therefore overwrites it and not the other way round. The store
+ * of `next` in push releases the successor, with all that its producer wrote before, to the
+ * acquire load in pop. Fences: none.
+ *
+ * A node may be reused or freed as soon as it is popped: its successor's producer has finished
+ * with it, or there is no successor. All nodes are still there when the queue is dropped.
+ *
+ * Costs: push one exchange; pop a load, and one compare-exchange for the last node.
+ *
+ * Rejected: pushing the resting node behind the last one (it then travels through the list, and a
+ * push behind it looks like a push into an empty queue, although the consumer is still at work); a
+ * separate atomic "scheduled" flag (a second contended word, and a window between the two). */
+
+#include <stdbool.h>
+
+#include "base/atomic.h"
+
+struct rti_mpsc_node {
+    rti_atomic_ptr next; /* NULL until the next producer links it */
+};
+
+struct rti_mpsc {
+    rti_atomic_ptr tail;          /* last node pushed, with the idle mark in bit 0 */
+    struct rti_mpsc_node *head;   /* the consumer's: oldest node, or the resting node */
+    struct rti_mpsc_node resting; /* in the list while nothing else is */
+};
+
+enum rti_mpsc_result {
+    RTI_MPSC_EMPTY, /* nothing is queued */
+    RTI_MPSC_BUSY,  /* something is, but its producer has not finished pushing: ask again */
+    RTI_MPSC_ITEM,  /* a node was taken */
+};
+
+/* Makes an empty, idle queue. Before the queue is shared. */
+void rti_mpsc_init(struct rti_mpsc *queue);
+
+/* Appends `node`, which is in no queue. Any thread or interrupt. Returns true if the queue was
+ * idle: the caller is then the one to wake the consumer. */
+bool rti_mpsc_push(struct rti_mpsc *queue, struct rti_mpsc_node *node);
+
+/* Takes the oldest node. Consumer only. `*node` is written only with RTI_MPSC_ITEM. */
+enum rti_mpsc_result rti_mpsc_pop(struct rti_mpsc *queue, struct rti_mpsc_node **node);
+
+/* Marks the queue idle if it is empty and returns whether it is idle now. Consumer only; after true
+ * the caller is no longer the consumer: the next one is whom a push that returned true wakes. */
+bool rti_mpsc_try_idle(struct rti_mpsc *queue);
+
+/* Checks I1 to I3 and returns the number of nodes. Consumer only, while no producer is active. */
+size_t rti_mpsc_audit(const struct rti_mpsc *queue);
+
+#endif
