@@ -5,6 +5,7 @@ On a terminal one line per lane is redrawn in place; elsewhere a lane says one l
 start and one when they end. Failures are shown in full as they come, in both.
 """
 
+import os
 import shutil
 import sys
 import time
@@ -14,6 +15,10 @@ from cases import FAILED, PASSED, SKIPPED
 FAILURE_LINES_HEAD = 60
 FAILURE_LINES_TAIL = 140
 REDRAW_SECONDS = 0.1
+
+RED = "\x1b[31m"
+GREEN = "\x1b[32m"
+NO_COLOUR = "\x1b[0m"
 
 
 class LaneView:
@@ -40,6 +45,12 @@ class LaneView:
         if self.started is None:
             return 0.0
         return (self.ended or time.monotonic()) - self.started
+
+    def colour(self):
+        """Red once something failed, green when all passed."""
+        if self.counts[FAILED]:
+            return RED
+        return GREEN if self.state == "ended" else ""
 
     def summary(self):
         return (
@@ -157,12 +168,17 @@ class TerminalDisplay(Display):
 
     def _draw(self):
         size = shutil.get_terminal_size()
-        lines = [view.line()[: size.columns - 1] for view in self.lanes.values()]
-        lines = lines[: max(1, size.lines - 1)]
+        views = list(self.lanes.values())[: max(1, size.lines - 1)]
+        lines = [self._paint(view, view.line()[: size.columns - 1]) for view in views]
         self.out.write("".join(f"{line}\n" for line in lines))
         self.out.flush()
         self._drawn = len(lines)
         self._next_draw = time.monotonic() + REDRAW_SECONDS
+
+
+    def _paint(self, view, line):
+        colour = "" if "NO_COLOR" in os.environ else view.colour()
+        return f"{colour}{line}{NO_COLOUR}" if colour else line
 
 
 def make_display(lane_names, out=sys.stdout):

@@ -59,7 +59,7 @@ LANES = (
         "tidy",
         "the rules of style and layers that a program can check",
         collect.tidy,
-        tools=("clang-format",),
+        tools=("git",),
     ),
     Lane("plain", "gcc -O2, checks on", collect.all_but_sim, ("plain",), ("gcc",)),
     Lane("sim", "the simulator over many seeds", collect.only_sim, ("plain",), ("gcc",), seeds=200),

@@ -21,6 +21,7 @@ OUTPUT_BYTES_KEPT = 512 << 10  # of a long output, the head and the tail of this
 
 _running: set[int] = set()
 _running_lock = threading.Lock()
+_is_ending = False  # kill_all was called: whatever starts still is killed at once
 
 
 def run(argv, timeout, env=None) -> Outcome:
@@ -41,6 +42,8 @@ def run(argv, timeout, env=None) -> Outcome:
             return Outcome(None, f"{argv[0]}: {error.strerror}\n", 0.0)
         with _running_lock:
             _running.add(child.pid)
+            if _is_ending:
+                _kill_group(child.pid)
         try:
             timed_out, overran = _wait(child, output.fileno(), start + timeout)
         finally:
@@ -53,8 +56,10 @@ def run(argv, timeout, env=None) -> Outcome:
 
 
 def kill_all() -> None:
-    """Ends every process that run() has started and not yet seen the end of."""
+    """Ends every process that run() has started, and each that it starts from now on."""
+    global _is_ending
     with _running_lock:
+        _is_ending = True
         for pid in _running:
             _kill_group(pid)
 

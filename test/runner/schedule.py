@@ -173,7 +173,8 @@ class Schedule:
     def _lane_failure(self, lane, why):
         first, _, rest = why.partition("\n")
         repeat = f"test/runner/run --lane {lane.name}"
-        return Result(lane.name, f"{lane.name}_lane_can_run", FAILED, 0.0, first, rest, repeat)
+        name = f"{lane.name.replace('-', '_')}_lane_can_run"
+        return Result(lane.name, name, FAILED, 0.0, first, rest, repeat)
 
     def _run(self, job):
         if self._stopped:

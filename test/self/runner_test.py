@@ -128,7 +128,8 @@ def runner_sees_a_race_under_tsan():
 @case
 def runner_sees_a_leak_and_a_bad_read_under_valgrind():
     check_fails("bad_case_leaks", "exit status 99", lane="valgrind", says="definitely lost")
-    check_fails("bad_case_uses_freed_memory", "exit status 99", lane="valgrind", says="Invalid read")
+    name = "bad_case_uses_freed_memory"
+    check_fails(name, "exit status 99", lane="valgrind", says="Invalid read")
 
 
 @case

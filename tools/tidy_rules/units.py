@@ -6,7 +6,6 @@ from .tree import Fixture, Rule
 
 # A source file without a test file of its own, and the test file that tries it instead.
 TESTED_BY = {
-    "src/port/linux/marks_file.c": "test/unit/marks_test.c",  # the marks are read from the file
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
     "src/time/timer_heap.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it
 }
