@@ -64,6 +64,7 @@ static RTI_ALWAYSINLINE void context_arrive(struct rti_context *self)
 CONTEXT_UNSANITIZED void *rti_context_switch_annotated(struct rti_context *from,
                                                        struct rti_context *to, void *transfer)
 {
+    rti_arch_fp_control_switch(&from->saved, &to->saved);
     context_announce(from, to, &from->asan_fake_stack);
     transfer = rti_arch_switch(&from->saved, &to->saved, transfer);
     context_arrive(from);
@@ -73,8 +74,9 @@ CONTEXT_UNSANITIZED void *rti_context_switch_annotated(struct rti_context *from,
 _Noreturn CONTEXT_UNSANITIZED void
 rti_context_leave_annotated(struct rti_context *from, struct rti_context *to, void *transfer)
 {
+    rti_arch_fp_control_switch(&from->saved, &to->saved);
     context_announce(from, to, NULL);
-    rti_arch_leave(&from->saved, &to->saved, transfer);
+    rti_arch_leave(&to->saved, transfer);
 }
 
 static CONTEXT_UNSANITIZED void context_begin(void *transfer, void *argument)
@@ -118,6 +120,7 @@ void rti_context_init(struct rti_context *context, void *stack_low, size_t stack
 void rti_context_adopt(struct rti_context *context)
 {
     *context = (struct rti_context){.stack_low = NULL};
+    rti_arch_fp_control_save(&context->saved);
 #if RTI_TSAN
     context->tsan_fiber = __tsan_get_current_fiber();
 #endif
@@ -141,6 +144,11 @@ void rti_context_deinit(struct rti_context *context)
     }
 #endif
     *context = (struct rti_context){.stack_low = NULL};
+}
+
+void rti_context_keep_fp_control(struct rti_context *context)
+{
+    rti_arch_fp_control_keep(&context->saved);
 }
 
 void rti_context_set_unordered(struct rti_context *context, bool is_unordered)

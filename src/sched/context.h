@@ -17,8 +17,9 @@
  * I1  A NEW or PARKED context's stack pointer lies in its stack.        (rti_context_audit)
  * I2  A context's saved pc is NULL unless it is NEW or PARKED, so that switching twice to one
  *     context, or to oneself, is caught.                                (rti_context_check)
- * I3  All registers that a C function may rely on across a call survive a switch, the control bits
- *     of the floating-point unit included; its sticky exception flags do not.    (context_test)
+ * I3  All registers that a C function may rely on across a call survive a switch, and so do the
+ *     floating-point controls if they were changed through <fenv.h> or the context keeps its own
+ *     (rti_context_keep_fp_control); the sticky exception flags do not.          (context_test)
  *
  * Costs: run bench/switch_bench. The struct belongs into the runnable's first cache line or two. */
 
@@ -70,6 +71,11 @@ void rti_context_adopt(struct rti_context *context);
 /* Frees what sanitizers and valgrind hold for it. Not while a thread is on it. */
 void rti_context_deinit(struct rti_context *context);
 
+/* From now on every switch to or from `context` exchanges all floating-point controls. Without it
+ * only those changed through <fenv.h> are sure to be exchanged; see port/arch/<cpu>/switch.h. By
+ * the context itself while it runs, or by another while it does not. */
+void rti_context_keep_fp_control(struct rti_context *context);
+
 /* From now on a switch to `context` tells the thread sanitizer of no order between the two sides:
  * for the simulator, whose switches stand for different threads. No effect in other builds. */
 void rti_context_set_unordered(struct rti_context *context, bool is_unordered);
@@ -107,7 +113,24 @@ static RTI_ALWAYSINLINE void *rti_context_switch(struct rti_context *from, struc
 #if RTI_CONTEXT_ANNOTATED
     return rti_context_switch_annotated(from, to, transfer);
 #else
+    rti_arch_fp_control_switch(&from->saved, &to->saved);
     return rti_arch_switch(&from->saved, &to->saved, transfer);
+#endif
+}
+
+/* The same, for a function whose last act it is: `return rti_context_switch_tail(...)` compiles to
+ * a jump, and the way back is a jump from the switch straight to the caller of that function. Where
+ * the inline switch would be followed by a ret, this one is quicker: the processor expects that ret
+ * to go to whoever called on the other side. Both kinds resume each other. */
+static RTI_ALWAYSINLINE void *rti_context_switch_tail(struct rti_context *from,
+                                                      struct rti_context *to, void *transfer)
+{
+    rti_context_check(to);
+#if RTI_CONTEXT_ANNOTATED
+    return rti_context_switch_annotated(from, to, transfer);
+#else
+    rti_arch_fp_control_switch(&from->saved, &to->saved);
+    return rti_arch_switch_called(transfer, &from->saved, &to->saved);
 #endif
 }
 
@@ -119,7 +142,8 @@ _Noreturn static RTI_ALWAYSINLINE void rti_context_leave(struct rti_context *fro
 #if RTI_CONTEXT_ANNOTATED
     rti_context_leave_annotated(from, to, transfer);
 #else
-    rti_arch_leave(&from->saved, &to->saved, transfer);
+    rti_arch_fp_control_switch(&from->saved, &to->saved);
+    rti_arch_leave(&to->saved, transfer);
 #endif
 }
 

@@ -30,9 +30,9 @@ rti_arch_entry:
     .long 16
     .long 5
     .asciz "GNU"
-    .long 0xc0000002
+    .long 0xc0000002            /* these features: */
     .long 4
-    .long 1
+    .long 1                     /* indirect jumps land on endbr64 */
     .long 0
 
     .section .note.GNU-stack, "", @progbits

@@ -15,19 +15,27 @@
  *
  * rbp is saved by hand because gcc refuses it as a clobber where it is the frame pointer.
  *
- * The control bits of MXCSR and the x87 control word belong to a context. The side that leaves
- * stores its own and loads the other's only if they differ: storing is cheap, loading drains the
- * pipeline. The sticky exception flags of MXCSR do not belong to a context, as no function call
- * preserves them either; they stay with the thread.
+ * The controls of the floating-point units, that is the x87 control word and all of MXCSR but its
+ * sticky exception flags, belong to a context. (The flags stay with the thread, as no function call
+ * preserves them either.) Reading the x87 word is nearly free, reading MXCSR costs several times
+ * the rest of the switch on some processors. <fenv.h> always changes both words together, so the
+ * switch looks at the x87 word only, and exchanges both when it is not what it was when this
+ * context arrived or not what the other side wants. Code that writes MXCSR alone, through
+ * intrinsics, and parks before it puts it back must say so (rti_arch_fp_control_keep); in a checked
+ * build the switch reads MXCSR each time and panics if such code has not. docs/decisions has the
+ * measurements.
  *
  * I1  At the resume label the stack pointer and the frame pointer are those stored at the switch.
  *     (context_test: values_survive_*)
  * I2  The function that contains a switch does not use rbx as a base pointer. clang does that where
  *     a function has both a variable-length array and an over-aligned local, and says so
  *     (-Winline-asm); address sanitizing makes such functions, so annotated builds switch in one
- *     function of their own (sched/context.c). */
+ *     function of their own (sched/context.c).
+ * I3  A context's saved x87 word is the one it left with or carries ALWAYS_DIFFERS; its saved MXCSR
+ *     is the one it left with, unless that has changed without the x87 word.
+ *                                                    (rti_arch_fp_control_exchange, checked) */
 
-#include "base/compiler.h"
+#include "base/assert.h"
 
 struct rti_arch_context {
     void *sp;
@@ -35,18 +43,20 @@ struct rti_arch_context {
     void *pc;
     uint32_t mxcsr;
     uint16_t x87_control;
+    uint16_t x87_now; /* scratch of the switch away: the word as the processor has it */
 };
 
-_Static_assert(offsetof(struct rti_arch_context, sp) == 0, "the assembly below says 0");
-_Static_assert(offsetof(struct rti_arch_context, fp) == 8, "the assembly below says 8");
-_Static_assert(offsetof(struct rti_arch_context, pc) == 16, "the assembly below says 16");
+_Static_assert(offsetof(struct rti_arch_context, sp) == 0, "the assembly says 0");
+_Static_assert(offsetof(struct rti_arch_context, fp) == 8, "the assembly says 8");
+_Static_assert(offsetof(struct rti_arch_context, pc) == 16, "the assembly says 16");
 
-/* Where a new context begins: entry.S. Not a function of C: it expects {entry, context} on top of
+/* Where a new context begins, entry.S. Not a function of C: it expects {entry, argument} on top of
  * the stack and `transfer` in rdi. */
 extern const char rti_arch_entry[];
 
-/* All but the sticky exception flags, bits 0 to 5. */
-#define RTI_ARCH_MXCSR_CONTROL 0xffc0u
+/* The switch as a function that comes back by a jump instead of a return, switch.S. */
+void *rti_arch_switch_called(void *transfer, struct rti_arch_context *from,
+                             struct rti_arch_context *to);
 
 /* An indirect jump lands here; with -fcf-protection the processor demands the mark. */
 #if defined(__CET__) && (__CET__ & 1)
@@ -64,23 +74,29 @@ extern const char rti_arch_entry[];
 #define RTI_ARCH_CLOBBER_AVX512
 #endif
 
-static RTI_ALWAYSINLINE void rti_arch_fp_control_save(struct rti_arch_context *into)
+/* A bit that no processor sets in the x87 word: a saved word that carries it equals none. */
+#define RTI_ARCH_X87_ALWAYS_DIFFERS 0x8000u
+
+/* Stores the controls of the processor. */
+void rti_arch_fp_control_save(struct rti_arch_context *into);
+/* Stores the controls into `from` and loads those of `to`. */
+RTI_NOINLINE void rti_arch_fp_control_exchange(struct rti_arch_context *from,
+                                               struct rti_arch_context *to);
+
+/* From the next switch on, both words are exchanged whenever `context` is left or entered. */
+static inline void rti_arch_fp_control_keep(struct rti_arch_context *context)
 {
-    __asm__ volatile("stmxcsr %0\n\t"
-                     "fnstcw %1"
-                     : "=m"(into->mxcsr), "=m"(into->x87_control));
+    context->x87_control |= RTI_ARCH_X87_ALWAYS_DIFFERS;
 }
 
 static RTI_ALWAYSINLINE void rti_arch_fp_control_switch(struct rti_arch_context *from,
                                                         struct rti_arch_context *to)
 {
-    rti_arch_fp_control_save(from);
-    if (RTI_UNLIKELY(((from->mxcsr ^ to->mxcsr) & RTI_ARCH_MXCSR_CONTROL) != 0)) {
-        to->mxcsr = (to->mxcsr & RTI_ARCH_MXCSR_CONTROL) | (from->mxcsr & ~RTI_ARCH_MXCSR_CONTROL);
-        __asm__ volatile("ldmxcsr %0" : : "m"(to->mxcsr));
-    }
-    if (RTI_UNLIKELY(from->x87_control != to->x87_control)) {
-        __asm__ volatile("fldcw %0" : : "m"(to->x87_control));
+    __asm__ volatile("fnstcw %0" : "=m"(from->x87_now));
+    uint16_t now = from->x87_now;
+    int differs = (now ^ from->x87_control) | (now ^ to->x87_control);
+    if (RT_CHECKS || RTI_UNLIKELY(differs != 0)) {
+        rti_arch_fp_control_exchange(from, to);
     }
 }
 
@@ -90,7 +106,6 @@ static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
 {
     void *pc = to->pc;
     to->pc = NULL;
-    rti_arch_fp_control_switch(from, to);
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
                      "movq %%rsp, 0(%%rsi)\n\t"
                      "movq %%rbp, 8(%%rsi)\n\t"
@@ -110,12 +125,10 @@ static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
 }
 
 /* Continues there and forgets here. */
-_Noreturn static RTI_ALWAYSINLINE void rti_arch_leave(struct rti_arch_context *from,
-                                                      struct rti_arch_context *to, void *transfer)
+_Noreturn static RTI_ALWAYSINLINE void rti_arch_leave(struct rti_arch_context *to, void *transfer)
 {
     void *pc = to->pc;
     to->pc = NULL;
-    rti_arch_fp_control_switch(from, to);
     __asm__ volatile("movq 0(%%rdx), %%rsp\n\t"
                      "movq 8(%%rdx), %%rbp\n\t"
                      "jmpq *%%rcx"

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_ARCH_SWITCH_H
+#define RTI_ARCH_SWITCH_H
+
+/* The switch on 64-bit ARM, AAPCS64.
+ *
+ * As on x86-64, whose header tells the idea: three values out, three values in, one branch, and
+ * every register a clobber but x29, which is the frame pointer. `transfer` travels in x0, which is
+ * also the first argument of an entry function.
+ *
+ * FPCR belongs to a context; reading it is cheap, so the switch compares it each time and writes it
+ * only if it differs. The sticky flags of FPSR stay with the thread.
+ *
+ * I1  At the resume label the stack pointer and the frame pointer are those stored at the switch.
+ *     (context_test: values_survive_*)
+ * I2  The function that contains a switch does not use x19 as a base pointer; see the x86-64
+ *     header. */
+
+#include "base/assert.h"
+
+struct rti_arch_context {
+    void *sp;
+    void *fp;
+    void *pc;
+    uint64_t fpcr;
+};
+
+_Static_assert(offsetof(struct rti_arch_context, sp) == 0, "the assembly says 0");
+_Static_assert(offsetof(struct rti_arch_context, fp) == 8, "the assembly says 8");
+_Static_assert(offsetof(struct rti_arch_context, pc) == 16, "the assembly says 16");
+
+/* Where a new context begins, entry.S. Not a function of C: it expects {entry, argument} on top of
+ * the stack and `transfer` in x0. */
+extern const char rti_arch_entry[];
+
+/* The switch as a function that comes back by a branch instead of a return, switch.S. */
+void *rti_arch_switch_called(void *transfer, struct rti_arch_context *from,
+                             struct rti_arch_context *to);
+
+/* An indirect branch lands here; with branch target identification the processor demands the mark.
+ */
+#if defined(__ARM_FEATURE_BTI_DEFAULT)
+#define RTI_ARCH_LANDING "hint #36\n\t"
+#else
+#define RTI_ARCH_LANDING ""
+#endif
+
+#if defined(__ARM_FEATURE_SVE)
+#define RTI_ARCH_CLOBBER_SVE                                                                       \
+    , "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13",      \
+        "p14", "p15"
+#else
+#define RTI_ARCH_CLOBBER_SVE
+#endif
+
+static RTI_ALWAYSINLINE uint64_t rti_arch_fpcr(void)
+{
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    return fpcr;
+}
+
+static RTI_ALWAYSINLINE void rti_arch_fp_control_save(struct rti_arch_context *into)
+{
+    into->fpcr = rti_arch_fpcr();
+}
+
+/* Every switch compares all controls already. */
+static inline void rti_arch_fp_control_keep(struct rti_arch_context *context)
+{
+    (void)context;
+}
+
+static RTI_ALWAYSINLINE void rti_arch_fp_control_switch(struct rti_arch_context *from,
+                                                        struct rti_arch_context *to)
+{
+    from->fpcr = rti_arch_fpcr();
+    if (RTI_UNLIKELY(from->fpcr != to->fpcr)) {
+        __asm__ volatile("msr fpcr, %0" : : "r"(to->fpcr));
+    }
+}
+
+/* Saves here, continues there. The pc of the context that continues is NULL while it runs. */
+static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
+                                              struct rti_arch_context *to, void *transfer)
+{
+    void *pc = to->pc;
+    to->pc = NULL;
+    register void *x0 __asm__("x0") = transfer;
+    register struct rti_arch_context *x1 __asm__("x1") = from;
+    register struct rti_arch_context *x2 __asm__("x2") = to;
+    register void *x16 __asm__("x16") = pc;
+    __asm__ volatile("adr x9, 1f\n\t"
+                     "mov x10, sp\n\t"
+                     "stp x10, x29, [x1]\n\t"
+                     "str x9, [x1, #16]\n\t"
+                     "ldp x10, x29, [x2]\n\t"
+                     "mov sp, x10\n\t"
+                     "br x16\n"
+                     "1:\n\t" RTI_ARCH_LANDING
+                     : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x16)
+                     :
+                     : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",
+                       "x15", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26",
+                       "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8",
+                       "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19",
+                       "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
+                       "v31" RTI_ARCH_CLOBBER_SVE, "cc", "memory");
+    return x0;
+}
+
+/* Continues there and forgets here. */
+_Noreturn static RTI_ALWAYSINLINE void rti_arch_leave(struct rti_arch_context *to, void *transfer)
+{
+    void *pc = to->pc;
+    to->pc = NULL;
+    register void *x0 __asm__("x0") = transfer;
+    register struct rti_arch_context *x2 __asm__("x2") = to;
+    register void *x16 __asm__("x16") = pc;
+    __asm__ volatile("ldp x10, x29, [x2]\n\t"
+                     "mov sp, x10\n\t"
+                     "br x16"
+                     :
+                     : "r"(x0), "r"(x2), "r"(x16)
+                     : "x10", "memory");
+    __builtin_unreachable();
+}
+
+/* Makes the first switch to `context` call entry(transfer, argument) on the stack that ends at
+ * `stack_high`, which is a multiple of 16. */
+static inline void rti_arch_prepare(struct rti_arch_context *context, void *stack_high,
+                                    void (*entry)(void), void *argument)
+{
+    uintptr_t *top = (uintptr_t *)stack_high - 2;
+    top[0] = (uintptr_t)entry;
+    top[1] = (uintptr_t)argument;
+    context->sp = top;
+    context->fp = NULL; /* ends the chain of frame records */
+    context->pc = (void *)(uintptr_t)rti_arch_entry;
+    rti_arch_fp_control_save(context);
+}
+
+/* chkfeat clears the bits of x16 whose feature is on, bit 0 the guarded control stack; on a
+ * processor that does not know it, it is a nop. Written as a hint for assemblers that do not. */
+static inline int rti_arch_shadow_stack_is_on(void)
+{
+    register uintptr_t x16 __asm__("x16") = 1;
+    __asm__ volatile("hint #40" : "+r"(x16));
+    return x16 == 0;
+}
+
+#endif
