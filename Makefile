@@ -29,15 +29,17 @@ demo:
 	@tools/setup demo
 	@echo "make: building and running examples/demo.c"
 	@$(CONFIGURE_RELEASE)
-	@$(BUILD_RELEASE) demo
+	@$(BUILD_RELEASE) demo -- --quiet
 	@$(RELEASE)/examples/demo
 
 bench:
 	@tools/setup bench
 	@echo "make: building and running every benchmark in bench/"
 	@$(CONFIGURE_RELEASE)
-	@$(BUILD_RELEASE) benches
-	@for program in $(RELEASE)/bench/*_bench; do "$$program" || exit 1; done
+	@$(BUILD_RELEASE) benches -- --quiet
+	@for source in bench/*_bench.c; do \
+	    $(RELEASE)/bench/$$(basename "$$source" .c) || exit 1; \
+	done
 
 sim:
 	@tools/setup sim
@@ -48,7 +50,7 @@ size:
 	@tools/setup --check size
 	@echo "make: measuring flash and RAM of each module in $(RELEASE)/liborrery.a"
 	@$(CONFIGURE_RELEASE)
-	@$(BUILD_RELEASE) libraries
+	@$(BUILD_RELEASE) libraries -- --quiet
 	@tools/size $(RELEASE)
 
 install: build
