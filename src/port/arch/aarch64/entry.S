@@ -2,7 +2,8 @@
 /* Where a new context begins. sp is a multiple of 16 and points to {entry, argument}; x0 holds the
  * first switch's transfer. The entry function never returns.
  *
- * The return address of this frame is undefined: that is how an unwinder knows the end of a stack. */
+ * The return address of this frame is undefined: that is how an unwinder knows the end of a
+ * stack. */
 
     .text
     .globl rti_arch_entry
