@@ -104,6 +104,10 @@ struct rti_port_ops {
 
 struct rti_port {
     const struct rti_port_ops *ops;
+    /* The scheduler's flag that something waits to be collected by `wait`; NULL while the port has no
+     * scheduler. `wake`, and the port itself when a completion arrives on another thread, store
+     * nonzero before they make `wait` return; the scheduler looks at it in every turn. */
+    rti_atomic_u32 *attention;
 };
 
 /* Process-wide services that a dying runtime needs before any port exists: one per target, chosen

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one place that suspends; the essay is in fiber.h. */
+#define RTI_MODULE "fiber"
+#include "sched/fiber.h"
+
+/* Ends the fiber that runs on `worker`: it goes to the worker's stack and is settled there. */
+static _Noreturn void fiber_finish(struct rti_worker *worker, enum rti_fiber_end end)
+{
+    struct rti_fiber *self = worker->fiber;
+    RT_ASSERT(self != NULL && self->wait == NULL);
+    self->end = (uint8_t)end;
+    rti_runnable_to_done(&self->run);
+    worker->fiber = NULL;
+    worker->departed = self;
+    rti_context_leave(&self->context, &worker->context, worker);
+    rti_panic(RTI_MODULE, __LINE__, "a fiber that ended was resumed");
+}
+
+/* The way out of a killed fiber: what its wait has linked anywhere lies on its stack and goes
+ * first. */
+static _Noreturn RTI_COLD void fiber_die(struct rti_worker *worker)
+{
+    struct rti_fiber *self = worker->fiber;
+    if (self->wait != NULL) {
+        struct rti_wait *wait = self->wait;
+        self->wait = NULL;
+        rti_wait_finish(wait);
+    }
+    fiber_finish(worker, RTI_FIBER_KILLED);
+}
+
+static void fiber_entry(void *transfer)
+{
+    struct rti_worker *worker = transfer;
+    struct rti_fiber *self = worker->fiber;
+    *worker->errno_address = 0;
+    if (self->is_killed) {
+        fiber_die(worker);
+    }
+    self->main(self->arg);
+    fiber_finish(rti_worker_current(), RTI_FIBER_RETURNED);
+}
+
+/* Where a suspending fiber goes: straight to the next fiber, or to the worker's stack. NULL:
+ * nowhere, it is itself the next. */
+static inline struct rti_context *fiber_choose_next(struct rti_worker *worker,
+                                                    struct rti_fiber *self)
+{
+    bool is_intact = rti_stack_is_intact(&self->stack);
+    if (RTI_UNLIKELY(!is_intact || --worker->turns_until_look == 0 ||
+                     rti_u32_load_relaxed(&worker->attention) != 0)) {
+        worker->departed = is_intact ? NULL : self;
+        worker->fiber = NULL;
+        return &worker->context;
+    }
+    struct rti_runnable *next = rti_processor_pick(worker->processor);
+    if (RTI_LIKELY(next != NULL && next->is_fiber)) {
+        rti_runnable_to_running(next);
+        worker->fiber = rti_fiber_of(next);
+        worker->turns++;
+        return next == &self->run ? NULL : &worker->fiber->context;
+    }
+    worker->handoff = next;
+    worker->fiber = NULL;
+    return &worker->context;
+}
+
+/* Leaves the processor; the fiber's state already says why (READY and queued, or PARKED). Returns
+ * when it is dispatched again, on whatever worker that is. */
+static inline struct rti_worker *fiber_suspend(struct rti_worker *worker, struct rti_fiber *self)
+{
+    int saved_errno = *worker->errno_address;
+    struct rti_context *to = fiber_choose_next(worker, self);
+    if (to != NULL) {
+        worker = rti_context_switch(&self->context, to, worker);
+    }
+    RT_DCHECK(worker->fiber == self);
+    *worker->errno_address = saved_errno;
+    if (RTI_UNLIKELY(self->is_killed)) {
+        fiber_die(worker);
+    }
+    return worker;
+}
+
+static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
+{
+    struct rti_fiber *fiber = rti_fiber_of(runnable);
+    worker->fiber = fiber;
+    struct rti_worker *same = rti_context_switch(&worker->context, &fiber->context, worker);
+    RT_ASSERT(same == worker && worker->fiber == NULL);
+}
+
+void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options)
+{
+    RT_ASSERT(options->main != NULL && options->on_done != NULL);
+    RT_ASSERT(rti_stack_is_intact(&options->stack));
+    rti_runnable_init(&fiber->run, options->id, options->priority, fiber_step);
+    fiber->run.is_fiber = true;
+    fiber->is_killed = false;
+    fiber->end = RTI_FIBER_RETURNED;
+    fiber->wait = NULL;
+    fiber->stack = options->stack;
+    fiber->main = options->main;
+    fiber->arg = options->arg;
+    fiber->on_done = options->on_done;
+    rti_context_init(&fiber->context, rti_stack_usable(&fiber->stack),
+                     rti_stack_usable_size(&fiber->stack), fiber_entry);
+}
+
+void rti_fiber_start(struct rti_sched *sched, struct rti_fiber *fiber)
+{
+    rti_sched_start(sched, &fiber->run);
+}
+
+struct rti_fiber *rti_fiber_current(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    return worker == NULL ? NULL : worker->fiber;
+}
+
+void rti_fiber_yield(struct rti_worker *worker)
+{
+    struct rti_fiber *self = worker->fiber;
+    RT_ASSERT(self != NULL);
+    rti_runnable_to(&self->run, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_READY);
+    rti_processor_queue(worker->processor, &self->run);
+    fiber_suspend(worker, self);
+}
+
+static void fiber_wake(struct rti_wait *wait)
+{
+    struct rti_fiber *fiber = wait->target;
+    /* The wait's memory may be gone as soon as the fiber is queued. */
+    rti_sched_wake(rti_worker_current()->sched, &fiber->run);
+}
+
+void rti_fiber_wait_begin(struct rti_worker *worker, struct rti_wait *wait)
+{
+    RT_ASSERT(worker->fiber != NULL);
+    rti_wait_begin(wait, fiber_wake, worker->fiber, worker->sched->is_local);
+}
+
+uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait)
+{
+    struct rti_fiber *self = worker->fiber;
+    RT_ASSERT(self != NULL && self->wait == NULL);
+    self->wait = wait;
+    if (!rti_runnable_to_parked(&self->run)) {
+        rti_processor_queue(worker->processor, &self->run);
+    }
+    fiber_suspend(worker, self);
+    self->wait = NULL;
+    uint32_t event = rti_wait_event(wait);
+    RT_ASSERT(event != RTI_EVENT_NONE);
+    rti_wait_finish(wait);
+    return event;
+}
+
+_Noreturn void rti_fiber_exit(struct rti_worker *worker)
+{
+    fiber_finish(worker, RTI_FIBER_EXITED);
+}
+
+bool rti_fiber_kill(struct rti_sched *sched, struct rti_fiber *fiber)
+{
+    if (fiber->is_killed || rti_runnable_state(&fiber->run) == RTI_RUNNABLE_DONE) {
+        return false;
+    }
+    fiber->is_killed = true;
+    if (fiber == sched->worker.fiber) {
+        fiber_die(&sched->worker);
+    }
+    if (fiber->wait != NULL && rti_wait_claim(fiber->wait, RTI_EVENT_KILL)) {
+        rti_sched_wake(sched, &fiber->run);
+    }
+    return true;
+}
+
+void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
+{
+    enum rti_runnable_state state = rti_runnable_state(&fiber->run);
+    if (state != RTI_RUNNABLE_DONE) {
+        /* The stack overflowed. Its frames are still as it left them, nobody has run since: unlink
+         * what they hold, and never go back to them. */
+        if (fiber->wait != NULL) {
+            struct rti_wait *wait = fiber->wait;
+            fiber->wait = NULL;
+            (void)rti_wait_claim(wait, RTI_EVENT_KILL);
+            rti_wait_finish(wait);
+        }
+        if (state == RTI_RUNNABLE_READY) {
+            rti_processor_remove(&sched->processor, &fiber->run);
+        }
+        rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_DONE);
+    }
+    if (!rti_stack_is_intact(&fiber->stack)) {
+        fiber->end = RTI_FIBER_OVERFLOWED;
+    }
+    RT_ASSERT(sched->live > 0);
+    sched->live--;
+    rti_context_deinit(&fiber->context);
+    fiber->on_done(fiber);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_FIBER_H
+#define RTI_FIBER_H
+
+/* A fiber is a runnable with a stack of its own, and this is the one place that suspends.
+ *
+ * A fiber leaves the processor in three ways: it yields (stays ready), parks (until its wait is
+ * claimed) or ends. All three go through fiber_suspend in fiber.c. errno belongs to the fiber: it
+ * is kept across every suspension, whatever thread the fiber continues on.
+ *
+ * Killing. A kill claims the fiber's wait and marks the fiber; when it is next dispatched it
+ * unlinks its waiters, from the one place that suspends, and ends without returning to its caller.
+ * A fiber that has not run yet never enters its function. A fiber that runs is never interrupted.
+ *
+ * I1  `wait` is not NULL iff the fiber is parked or on its way from or to park.   (rti_fiber_park)
+ * I2  `on_done` is called exactly once, on the worker's stack, when nothing of the fiber's stack is
+ * in use or linked anywhere; the memory is its maker's from then on.             (rti_fiber_settle)
+ *
+ * Costs: a yield to another fiber of the same level is one switch, one queue, one pick and the two
+ * guard words: see bench/sched_bench. */
+
+#include "sched/scheduler.h"
+#include "sched/stack.h"
+#include "sched/wait.h"
+
+/* How a fiber came to its end. */
+enum rti_fiber_end {
+    RTI_FIBER_RETURNED,  /* its function returned */
+    RTI_FIBER_EXITED,    /* it called rti_fiber_exit */
+    RTI_FIBER_KILLED,    /* rti_fiber_kill */
+    RTI_FIBER_OVERFLOWED /* a guard word of its stack was overwritten */
+};
+
+struct rti_fiber {
+    struct rti_runnable run;
+    bool is_killed;             /* ends at its next dispatch */
+    uint8_t end;                /* enum rti_fiber_end, valid in on_done */
+    struct rti_wait *wait;      /* what it is parked on */
+    struct rti_context context; /* where it continues */
+    struct rti_stack stack;
+    void (*main)(void *arg);
+    void *arg;
+    void (*on_done)(struct rti_fiber *fiber);
+};
+
+struct rti_fiber_options {
+    uint32_t id;
+    uint8_t priority;
+    struct rti_stack stack; /* prepared by rti_stack_init; lent until on_done */
+    void (*main)(void *arg);
+    void *arg;
+    void (*on_done)(struct rti_fiber *fiber);
+};
+
+/* Prepares a fiber in the caller's memory; rti_fiber_start makes it ready. */
+void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options);
+void rti_fiber_start(struct rti_sched *sched, struct rti_fiber *fiber);
+
+/* The fiber that calls this; NULL on a worker's own stack and outside of the runtime. */
+struct rti_fiber *rti_fiber_current(void);
+
+/* Lets every other ready fiber of the same or a more urgent level run first. */
+void rti_fiber_yield(struct rti_worker *worker);
+
+/* Begins a wait of the current fiber. */
+void rti_fiber_wait_begin(struct rti_worker *worker, struct rti_wait *wait);
+
+/* Parks until the wait is claimed, unlinks what is left of it and gives the event that claimed it.
+ * Does not return if the fiber is killed meanwhile. */
+uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait);
+
+/* Ends the current fiber. */
+_Noreturn void rti_fiber_exit(struct rti_worker *worker);
+
+/* Ends another fiber, or the current one. Returns false if it is already marked, ending or done. */
+bool rti_fiber_kill(struct rti_sched *sched, struct rti_fiber *fiber);
+
+/* Scheduler only: takes apart a fiber that ended or overflowed. */
+void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber);
+
+static inline struct rti_fiber *rti_fiber_of(struct rti_runnable *runnable)
+{
+    RT_DCHECK(runnable->is_fiber);
+    return RTI_CONTAINER_OF(runnable, struct rti_fiber, run);
+}
+
+#endif

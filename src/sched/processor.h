@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_PROCESSOR_H
+#define RTI_PROCESSOR_H
+
+/* A processor (P) holds what is ready to run: four priority levels, each a FIFO queue.
+ *
+ * A bit per level says which queues are not empty, so that picking the most urgent runnable is one
+ * count of trailing zeros, however many there are. Within a level the order is the order of
+ * queueing: that is the round robin of the specification, and it is what makes a run repeatable.
+ *
+ * A chooser, if there is one, takes a runnable of the most urgent level in its own order; the
+ * simulator's draws from its seed. It may not reach into a less urgent level.
+ *
+ * I1  Bit n of `levels_ready` is set iff levels[n] is not empty.             (rti_processor_audit)
+ * I2  Each queued runnable is READY, of its queue's priority, and the last one is `tail`.
+ *                                                                            (rti_processor_audit)
+ *
+ * Costs: queue and pick are O(1) and write one link each; the queues are singly linked because this
+ * is the hottest path there is. Taking one out of the middle, for a choice or an overflowed stack,
+ * walks its level. */
+
+#include "sched/runnable.h"
+
+struct rti_runqueue {
+    struct rti_runnable *head; /* NULL when empty */
+    struct rti_runnable *tail; /* meaningful unless empty */
+};
+
+struct rti_chooser {
+    /* Gives the place, below `count`, of the runnable to take from a level of `count` > 0. */
+    size_t (*choose)(struct rti_chooser *chooser, const struct rti_runqueue *level, size_t count);
+};
+
+struct rti_processor {
+    uint32_t levels_ready;
+    struct rti_runqueue levels[RTI_PRIORITY_LEVELS];
+};
+
+void rti_processor_init(struct rti_processor *processor);
+
+/* Takes one of the most urgent level, picked by the chooser. NULL if nothing is ready. */
+struct rti_runnable *rti_processor_choose(struct rti_processor *processor,
+                                          struct rti_chooser *chooser);
+
+/* Takes out a runnable that is queued here. */
+void rti_processor_remove(struct rti_processor *processor, struct rti_runnable *runnable);
+
+/* Checks I1 and I2 and returns how many are ready. */
+size_t rti_processor_audit(const struct rti_processor *processor);
+
+/* Appends a READY runnable to its level. */
+static inline void rti_processor_queue(struct rti_processor *processor,
+                                       struct rti_runnable *runnable)
+{
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
+    struct rti_runqueue *level = &processor->levels[runnable->priority];
+    runnable->next = NULL;
+    if (level->head == NULL) {
+        level->head = runnable;
+        processor->levels_ready |= 1U << runnable->priority;
+    } else {
+        level->tail->next = runnable;
+    }
+    level->tail = runnable;
+}
+
+/* Takes the runnable that has waited longest in the most urgent level. NULL if nothing is ready. */
+static inline struct rti_runnable *rti_processor_pick(struct rti_processor *processor)
+{
+    uint32_t ready = processor->levels_ready;
+    if (ready == 0) {
+        return NULL;
+    }
+    struct rti_runqueue *level = &processor->levels[__builtin_ctz(ready)];
+    struct rti_runnable *runnable = level->head;
+    level->head = runnable->next;
+    if (level->head == NULL) {
+        processor->levels_ready = ready & (ready - 1);
+    }
+    return runnable;
+}
+
+#endif

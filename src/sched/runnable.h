@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_RUNNABLE_H
+#define RTI_RUNNABLE_H
+
+/* Everything that runs is a runnable: a fiber, a behaviour actor, a poll task, a machine loop.
+ *
+ * The scheduler knows a link, a priority, a state word and a `step` function, and nothing else. A
+ * step runs on the scheduler's stack and comes back; a fiber's step switches to the fiber's own
+ * stack.
+ *
+ * States and their only edges:
+ *
+ *     NEW ---> READY <---> RUNNING ---> DONE
+ *                ^  ^        |  |
+ *                |  +-WOKEN<-+  |       woken before it was parked
+ *                +----PARKED <--+
+ *
+ * I1  A runnable is linked in a run queue iff its state is READY.        (rti_processor_audit)
+ * I2  A runnable is RUNNING on at most one worker.                       (rti_runnable_to_running)
+ * I3  Each park is ended by exactly one wake: only who claimed the wait may wake. (wait.h, I1)
+ *
+ * The state word changes only in the rti_runnable_to_* functions. On an engine with one worker they
+ * are plain loads and stores: a locked instruction costs more than a whole context switch. */
+
+#include <stdbool.h>
+
+#include "base/assert.h"
+#include "base/atomic.h"
+
+struct rti_worker;
+
+#define RTI_PRIORITY_LEVELS 4
+
+enum rti_runnable_state {
+    RTI_RUNNABLE_NEW,
+    RTI_RUNNABLE_READY,
+    RTI_RUNNABLE_RUNNING,
+    RTI_RUNNABLE_WOKEN, /* wake came while it was still on its way to park */
+    RTI_RUNNABLE_PARKED,
+    RTI_RUNNABLE_DONE,
+};
+
+struct rti_runnable {
+    struct rti_runnable *next; /* the run queue's while READY */
+    rti_atomic_u32 state;      /* enum rti_runnable_state */
+    uint32_t id;               /* who it is in traces; given by its maker, never an address */
+    uint8_t priority;          /* 0 is the most urgent; fixed while READY */
+    bool is_fiber;             /* it is a struct rti_fiber: workers may switch to it directly */
+    void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
+};
+
+static inline enum rti_runnable_state rti_runnable_state(const struct rti_runnable *runnable)
+{
+    return (enum rti_runnable_state)rti_u32_load_relaxed(&runnable->state);
+}
+
+static inline void rti_runnable_init(struct rti_runnable *runnable, uint32_t id, uint8_t priority,
+                                     void (*step)(struct rti_runnable *, struct rti_worker *))
+{
+    RT_ASSERT(priority < RTI_PRIORITY_LEVELS);
+    runnable->next = NULL;
+    rti_u32_init(&runnable->state, RTI_RUNNABLE_NEW);
+    runnable->id = id;
+    runnable->priority = priority;
+    runnable->is_fiber = false;
+    runnable->step = step;
+}
+
+/* One worker, so nobody else changes the word: check the edge and store. */
+static inline void rti_runnable_to(struct rti_runnable *runnable, enum rti_runnable_state from,
+                                   enum rti_runnable_state to)
+{
+    RT_ASSERT(rti_runnable_state(runnable) == from);
+    rti_u32_store_relaxed(&runnable->state, to);
+}
+
+static inline void rti_runnable_to_running(struct rti_runnable *runnable)
+{
+    rti_runnable_to(runnable, RTI_RUNNABLE_READY, RTI_RUNNABLE_RUNNING);
+}
+
+static inline void rti_runnable_to_done(struct rti_runnable *runnable)
+{
+    rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_DONE);
+}
+
+/* What a wake finds decides who queues the runnable: PARKED, the waker; RUNNING, the parking side,
+ * which sees WOKEN. Returns true if the caller must queue it. */
+static inline bool rti_runnable_to_woken(struct rti_runnable *runnable)
+{
+    enum rti_runnable_state state = rti_runnable_state(runnable);
+    if (state == RTI_RUNNABLE_PARKED) {
+        rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
+        return true;
+    }
+    RT_ASSERT(state == RTI_RUNNABLE_RUNNING);
+    rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_WOKEN);
+    return false;
+}
+
+/* The end of the way to park. Returns false if a wake came first: then it is READY and the caller
+ * must queue it. */
+static inline bool rti_runnable_to_parked(struct rti_runnable *runnable)
+{
+    if (RTI_UNLIKELY(rti_runnable_state(runnable) == RTI_RUNNABLE_WOKEN)) {
+        rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
+        return false;
+    }
+    rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_PARKED);
+    return true;
+}
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The turn; the essay is in scheduler.h. */
+#define RTI_MODULE "scheduler"
+#include "sched/scheduler.h"
+
+#include "sched/fiber.h"
+
+/* Looks that follow each other within this time may be spread out. */
+#define LOOK_NEAR_NS UINT64_C(20000)
+
+/* Even when turns are short a timer or a completion waits at most for this many of them. */
+#define LOOK_INTERVAL_MAX 16
+
+/* How long the port may go unasked while there is always something to run. Asking is a system call.
+ */
+#define PORT_LOOK_NS UINT64_C(50000)
+
+static uint64_t timers_none(void *context)
+{
+    (void)context;
+    return RTI_TIME_NEVER;
+}
+
+static size_t timers_expire_none(void *context, uint64_t now_ns)
+{
+    (void)context;
+    (void)now_ns;
+    return 0;
+}
+
+rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
+                         const struct rti_timer_source *timers)
+{
+    RT_ASSERT(sched != NULL && port != NULL);
+    if (rti_worker_current() != NULL) {
+        return (rt_status){RT_ERR_STATE, "this thread already has a runtime"};
+    }
+    if (rti_context_shadow_stack_is_on()) {
+        return (rt_status){RT_ERR_UNSUPPORTED,
+                           "the processor's shadow stack is on: start the program without it "
+                           "(GLIBC_TUNABLES=glibc.cpu.x86_shstk=off)"};
+    }
+    *sched = (struct rti_sched){.port = port};
+    sched->timers.next_deadline = timers_none;
+    sched->timers.expire = timers_expire_none;
+    if (timers != NULL) {
+        sched->timers = *timers;
+    }
+    sched->is_local = true;
+    sched->look_interval = 1;
+    sched->look_interval_max = LOOK_INTERVAL_MAX;
+    rti_processor_init(&sched->processor);
+    rti_mpsc_init(&sched->posts);
+    sched->worker.sched = sched;
+    sched->worker.processor = &sched->processor;
+    sched->worker.errno_address = rti_errno_address();
+    sched->worker.turns_until_look = 1;
+    rti_u32_init(&sched->worker.attention, 0);
+    port->attention = &sched->worker.attention;
+    sched->now_ns = rti_sched_clock(sched);
+    sched->port_looked_ns = sched->now_ns;
+    rti_worker_set_current(&sched->worker);
+    return RT_SUCCESS;
+}
+
+void rti_sched_deinit(struct rti_sched *sched)
+{
+    RT_ASSERT(rti_worker_current() == &sched->worker);
+    RT_ASSERT(sched->worker.fiber == NULL);
+    sched->port->attention = NULL;
+    rti_worker_set_current(NULL);
+}
+
+void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
+                       struct rti_chooser *chooser)
+{
+    sched->journal = journal;
+    sched->chooser = chooser;
+    sched->look_interval = 1;
+    sched->look_interval_max = journal != NULL || chooser != NULL ? 1 : LOOK_INTERVAL_MAX;
+    sched->worker.turns_until_look = 1;
+}
+
+void rti_sched_record(struct rti_sched *sched, const struct rti_journal_event *event)
+{
+    if (sched->journal != NULL) {
+        rti_journal_write(sched->journal, sched->now_ns, event);
+    }
+}
+
+void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
+{
+    RT_ASSERT(rti_worker_current() == &sched->worker);
+    rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
+    sched->live++;
+    rti_processor_queue(&sched->processor, runnable);
+    rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_START,
+                                                        .task = runnable->id,
+                                                        .value = runnable->priority});
+}
+
+void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable)
+{
+    RT_ASSERT(!runnable->is_fiber && sched->live > 0);
+    rti_runnable_to_done(runnable);
+    sched->live--;
+    rti_sched_record(sched,
+                     &(struct rti_journal_event){.kind = RTI_JOURNAL_END, .task = runnable->id});
+}
+
+void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
+{
+    RT_DCHECK(rti_worker_current() == &sched->worker);
+    rti_sched_record(sched,
+                     &(struct rti_journal_event){.kind = RTI_JOURNAL_WAKE, .task = runnable->id});
+    if (rti_runnable_to_woken(runnable)) {
+        rti_processor_queue(&sched->processor, runnable);
+    }
+}
+
+void rti_sched_post(struct rti_sched *sched, struct rti_post *post)
+{
+    rti_mpsc_push(&sched->posts, &post->node);
+    /* The port's wake raises attention and ends a wait that may have begun meanwhile. */
+    sched->port->ops->wake(sched->port);
+}
+
+void rti_sched_stop(struct rti_sched *sched)
+{
+    sched->is_stopping = true;
+    rti_sched_attend(sched);
+}
+
+static void sched_drain_posts(struct rti_sched *sched)
+{
+    struct rti_mpsc_node *node;
+    enum rti_mpsc_result result;
+    while ((result = rti_mpsc_pop(&sched->posts, &node)) == RTI_MPSC_ITEM) {
+        struct rti_post *post = RTI_CONTAINER_OF(node, struct rti_post, node);
+        post->call(post);
+    }
+    if (result == RTI_MPSC_BUSY) {
+        /* Its thread stands between the two steps of a push: look again in the next turn. */
+        rti_u32_store_relaxed(&sched->worker.attention, 1);
+    }
+}
+
+/* Takes in what has happened outside: completions, posts, timers, in this order. */
+static void sched_look(struct rti_sched *sched)
+{
+    struct rti_worker *worker = &sched->worker;
+    uint64_t before_ns = sched->now_ns;
+    bool is_attended = false;
+    sched->now_ns = rti_sched_clock(sched);
+    /* Set before anything is drained: what is drained may ask for an earlier look. */
+    bool is_near = sched->now_ns - before_ns < LOOK_NEAR_NS;
+    sched->look_interval = is_near ? sched->look_interval * 2 : 1;
+    if (sched->look_interval > sched->look_interval_max) {
+        sched->look_interval = sched->look_interval_max;
+    }
+    worker->turns_until_look = sched->look_interval;
+    if (rti_u32_load_relaxed(&worker->attention) != 0) {
+        /* Cleared before the queues are drained, so that what is queued from here on raises it
+         * anew. Acquire-release: pairs with the raiser's, whose push is then visible to the drain.
+         */
+        rti_u32_exchange_acqrel(&worker->attention, 0);
+        is_attended = true;
+    }
+    if (is_attended || sched->now_ns - sched->port_looked_ns >= PORT_LOOK_NS) {
+        sched->port->ops->wait(sched->port, 0);
+        sched->port_looked_ns = sched->now_ns;
+        sched_drain_posts(sched);
+    }
+    if (sched->timers.next_deadline(sched->timers.context) <= sched->now_ns) {
+        sched->timers.expire(sched->timers.context, sched->now_ns);
+    }
+}
+
+/* Nothing is ready: the one blocking call. False if nothing can ever become ready again. */
+static bool sched_idle(struct rti_sched *sched)
+{
+    RT_ASSERT(sched->processor.levels_ready == 0);
+    uint64_t deadline_ns = sched->timers.next_deadline(sched->timers.context);
+    rti_sched_record(sched,
+                     &(struct rti_journal_event){.kind = RTI_JOURNAL_IDLE, .value = deadline_ns});
+    enum rti_wait_end end = sched->port->ops->wait(sched->port, deadline_ns);
+    sched_drain_posts(sched);
+    sched->worker.turns_until_look = 0;
+    return end != RTI_WAIT_STUCK || sched->processor.levels_ready != 0;
+}
+
+static struct rti_runnable *sched_pick(struct rti_sched *sched)
+{
+    struct rti_runnable *next = sched->worker.handoff;
+    if (next != NULL) {
+        sched->worker.handoff = NULL;
+    } else if (sched->chooser != NULL) {
+        next = rti_processor_choose(&sched->processor, sched->chooser);
+    } else {
+        next = rti_processor_pick(&sched->processor);
+    }
+    return next;
+}
+
+static void sched_dispatch(struct rti_sched *sched, struct rti_runnable *runnable)
+{
+    struct rti_worker *worker = &sched->worker;
+    rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_DISPATCH,
+                                                        .task = runnable->id,
+                                                        .value = runnable->priority});
+    rti_runnable_to_running(runnable);
+    worker->turns++;
+    runnable->step(runnable, worker);
+    struct rti_fiber *departed = worker->departed;
+    if (departed != NULL) {
+        worker->departed = NULL;
+        rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_END,
+                                                            .task = departed->run.id,
+                                                            .value = departed->end});
+        rti_fiber_settle(sched, departed);
+    }
+    RT_AUDIT(rti_sched_audit(sched));
+}
+
+rt_status rti_sched_run(struct rti_sched *sched)
+{
+    struct rti_worker *worker = &sched->worker;
+    RT_ASSERT(rti_worker_current() == worker && worker->fiber == NULL);
+    rti_context_adopt(&worker->context);
+    rt_status status = RT_SUCCESS;
+    sched->is_stopping = false;
+    while (sched->live > 0 && !sched->is_stopping) {
+        bool is_look_due =
+            worker->turns_until_look == 0 || rti_u32_load_relaxed(&worker->attention) != 0;
+        if (is_look_due) {
+            sched_look(sched);
+        }
+        struct rti_runnable *next = sched_pick(sched);
+        if (next == NULL) {
+            if (!is_look_due) {
+                worker->turns_until_look = 0;
+            } else if (!sched_idle(sched)) {
+                status =
+                    (rt_status){RT_ERR_DEADLOCK, "every runnable waits and nothing can wake one"};
+                break;
+            }
+            continue;
+        }
+        if (sched->steps_max != 0 && worker->turns >= sched->steps_max) {
+            rti_processor_queue(&sched->processor, next);
+            status = (rt_status){RT_ERR_LIMIT, "the run reached its limit of turns"};
+            break;
+        }
+        sched_dispatch(sched, next);
+    }
+    if (worker->handoff != NULL) {
+        rti_processor_queue(&sched->processor, worker->handoff);
+        worker->handoff = NULL;
+    }
+    rti_context_deinit(&worker->context);
+    return status;
+}
+
+void rti_sched_audit(const struct rti_sched *sched)
+{
+    size_t ready = rti_processor_audit(&sched->processor);
+    RT_ASSERT(ready <= sched->live);
+    RT_ASSERT(sched->worker.fiber == NULL);
+    RT_ASSERT(sched->worker.handoff == NULL || sched->live > 0);
+}

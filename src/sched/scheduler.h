@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_SCHEDULER_H
+#define RTI_SCHEDULER_H
+
+/* The scheduler: one worker (the thread), one processor (what is ready), one port (the world
+ * outside).
+ *
+ * A turn, on the worker's own stack:
+ *
+ *     +--> look       completions of ops, posts of other threads, expired timers: each drained
+ * fully |    pick       the most urgent runnable that has waited longest |    dispatch   its step;
+ * a fiber runs until it yields, parks or ends |    settle     a fiber that ended is taken apart
+ * here, off its own stack
+ *     +--- idle       nothing ready: one blocking call, until the next deadline
+ *
+ * Most turns never come here: a fiber that suspends picks the next one itself and switches straight
+ * to it, one switch instead of two. It comes back to this stack when a look is due, when something
+ * other than a fiber is next, when nothing is, or when its stack guard is broken. So the code of
+ * timers, ops and endings runs on this stack alone and a fiber's stack need hold only its own
+ * frames.
+ *
+ * When a look is due. Reading the clock costs five switches, so it is not read in every turn. The
+ * distance doubles from one turn up to `look_interval_max` as long as looks follow each other
+ * within LOOK_NEAR_NS, and falls back to every turn as soon as turns are long. An event that is
+ * known to wait (a post, a completion, a timer of zero) raises `attention` and is seen in the very
+ * next turn. With a chooser or a journal the interval is one: every decision passes through here
+ * and is recorded.
+ *
+ * I1  `live` is the number of runnables started and not yet settled.            (rti_sched_audit)
+ * I2  Only the worker's thread touches anything here but `attention` and posts. (RT_DCHECK)
+ * I3  The worker blocks only in port->wait, and only when nothing is ready.     (sched_idle)
+ *
+ * Rejected: running timers and endings on the stack of whichever fiber suspended (small stacks
+ * overflow in code their owner never wrote); a scheduler fiber switched to at every turn (twice the
+ * switches). */
+
+#include "base/journal.h"
+#include "base/mpsc.h"
+#include "port/port.h"
+#include "sched/context.h"
+#include "sched/processor.h"
+#include "sched/worker_local.h"
+
+struct rti_fiber;
+struct rti_sched;
+
+/* Where the timers are kept is the business of time/; this is all the scheduler asks of it. */
+struct rti_timer_source {
+    uint64_t (*next_deadline)(void *context);         /* RTI_TIME_NEVER if none */
+    size_t (*expire)(void *context, uint64_t now_ns); /* fires what is due */
+    void *context;
+};
+
+struct rti_worker {
+    struct rti_fiber *fiber; /* runs here now; NULL on the worker's own stack */
+    struct rti_processor *processor;
+    struct rti_sched *sched;
+    int *errno_address;           /* this thread's */
+    uint32_t turns_until_look;    /* counts down; 0 sends the next suspension to the scheduler */
+    rti_atomic_u32 attention;     /* any thread sets it; the worker clears it before it looks */
+    struct rti_runnable *handoff; /* picked by a fiber, to be stepped on this stack */
+    struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */
+    uint64_t turns;               /* dispatches so far */
+    struct rti_context context;   /* the worker's own stack */
+};
+
+/* Each module of the runtime hangs its state here; the runtime assembles them. */
+enum rti_module {
+    RTI_MODULE_ACTOR,
+    RTI_MODULE_SIM,
+    RTI_MODULE_COUNT,
+};
+
+struct rti_sched {
+    struct rti_worker worker;
+    struct rti_processor processor;
+    struct rti_port *port;
+    struct rti_timer_source timers;
+    struct rti_chooser *chooser; /* NULL: first come, first served */
+    struct rti_journal *journal; /* NULL: nothing is recorded */
+    struct rti_mpsc posts;       /* calls that other threads want made here */
+    uint64_t now_ns;             /* the clock at the last look; may be old, never ahead */
+    uint64_t port_looked_ns;     /* when the port was last asked for completions */
+    uint32_t look_interval;
+    uint32_t look_interval_max;
+    uint32_t live;
+    bool is_local; /* one worker: waits are claimed without locked instructions */
+    bool is_stopping;
+    uint64_t steps_max; /* turns after which a run gives up; 0: never */
+    void *modules[RTI_MODULE_COUNT];
+};
+
+/* A call that another thread asks the worker to make: caller-owned until `call` runs. */
+struct rti_post {
+    struct rti_mpsc_node node;
+    void (*call)(struct rti_post *post);
+};
+
+/* Prepares a scheduler for the calling thread. `timers` may have NULL functions: no timers then.
+ * Returns RT_ERR_STATE if this thread already has one, RT_ERR_UNSUPPORTED with a sentence if the
+ * processor's shadow stack is on. */
+rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
+                         const struct rti_timer_source *timers);
+void rti_sched_deinit(struct rti_sched *sched);
+
+/* Records every decision and, with a chooser, lets it decide among equals. */
+void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
+                       struct rti_chooser *chooser);
+
+/* Turns until nothing is live (RT_OK), rti_sched_stop was called (RT_OK), nothing can ever run
+ * again (RT_ERR_DEADLOCK; only a port that can know says so) or steps_max turns were made
+ * (RT_ERR_LIMIT). */
+rt_status rti_sched_run(struct rti_sched *sched);
+
+/* Makes rti_sched_run return after the current turn. Worker's thread only. */
+void rti_sched_stop(struct rti_sched *sched);
+
+/* Makes a new runnable ready; it is live until rti_sched_settle. */
+void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable);
+
+/* Says that a runnable other than a fiber has come to its end; called from its own step. */
+void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable);
+
+/* Queues a runnable whose park was ended; called by wakes. */
+void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable);
+
+/* Has `post->call` called on the worker's stack, soon. Any thread; lock-free; order per thread. */
+void rti_sched_post(struct rti_sched *sched, struct rti_post *post);
+
+/* Says that an event is already due: the next turn looks. Worker's thread. */
+static inline void rti_sched_attend(struct rti_sched *sched)
+{
+    sched->worker.turns_until_look = 1;
+}
+
+/* The clock, read now. What is armed relative to an old reading could be early. */
+static inline uint64_t rti_sched_clock(struct rti_sched *sched)
+{
+    return sched->port->ops->clock_ns(sched->port);
+}
+
+void rti_sched_record(struct rti_sched *sched, const struct rti_journal_event *event);
+
+/* Walks everything and checks I1 and the processor's invariants. */
+void rti_sched_audit(const struct rti_sched *sched);
+
+/* The worker of the calling thread; NULL outside of the runtime's threads. */
+static inline struct rti_sched *rti_sched_current(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    return worker == NULL ? NULL : worker->sched;
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_WAIT_H
+#define RTI_WAIT_H
+
+/* Everything that waits is a waiter, and this is the one protocol.
+ *
+ * A wait is one suspension. Its waiters are the events that may end it: one per wait list (a
+ * channel's receivers, a mailbox, a join), one for the deadline, one for cancellation. Exactly one
+ * event claims the wait; the claimer delivers what it has, then wakes. Everybody who comes later
+ * finds the wait claimed and passes on to the next waiter.
+ *
+ *     struct rti_wait wait;                     on the waiter's own stack, or in a poll task
+ *     rti_wait_begin(&wait, target, wake);
+ *     rti_wait_add(&wait, &waiter, EVENT, unlink);     for each event source, then link it there
+ *     uint32_t event = suspend;                 a fiber parks, a thread blocks: the wake decides
+ *     rti_wait_finish(&wait);                   unlinks the losers
+ *
+ * How the waiter waits is the wake function's business: it queues a fiber, unparks a thread or
+ * calls a poll task's waker. The sources never know.
+ *
+ * I1  `claimed` goes from RTI_EVENT_NONE to one event, once; who moved it wakes, once.
+ *                                                           (rti_wait_claim; explored)
+ * I2  After rti_wait_finish no source holds a link to a waiter of this wait. (RT_ASSERT there)
+ * I3  Waiters leave a list in the order they entered it; their ids only grow. (rti_waitlist_add)
+ *
+ * Memory order: the claim is acquire-release and the wake publishes, so what the claimer wrote
+ * before the wake is seen by the waiter after it. On an engine with one worker (`is_local`) the
+ * claim is a load and a store, without a locked instruction.
+ *
+ * Rejected: a wait list entry per fiber (no select), callbacks instead of claims (the loser's
+ * callback runs on a dead frame), a lock per wait (the claim word is the lock). */
+
+#include "base/atomic.h"
+#include "base/list.h"
+
+/* What ended a wait. Sources number their own events from RTI_EVENT_SOURCE. */
+enum {
+    RTI_EVENT_NONE = 0,
+    RTI_EVENT_TIMEOUT = 1,
+    RTI_EVENT_CANCEL = 2,
+    RTI_EVENT_KILL = 3,
+    RTI_EVENT_SOURCE = 4,
+};
+
+struct rti_wait;
+
+struct rti_waiter {
+    struct rti_link link;                      /* the source's list; linked by the source */
+    struct rti_wait *wait;                     /* fixed by rti_wait_add */
+    struct rti_waiter *sibling;                /* next waiter of the same wait */
+    void (*unlink)(struct rti_waiter *waiter); /* leaves the source; called if it lost */
+    uint64_t id;                               /* order of arrival on its list */
+    void *slot;                                /* where the claimer puts or takes the value */
+    uint32_t event;                            /* what `claimed` becomes if this one wins */
+};
+
+struct rti_wait {
+    rti_atomic_u32 claimed;
+    bool is_local; /* every claim happens on the waiter's own thread */
+    struct rti_waiter *waiters;
+    void (*wake)(
+        struct rti_wait *wait); /* called by the claimer; the wait may be gone afterwards */
+    void *target;               /* what wake wakes */
+};
+
+static inline void rti_wait_begin(struct rti_wait *wait, void (*wake)(struct rti_wait *),
+                                  void *target, bool is_local)
+{
+    rti_u32_init(&wait->claimed, RTI_EVENT_NONE);
+    wait->is_local = is_local;
+    wait->waiters = NULL;
+    wait->wake = wake;
+    wait->target = target;
+}
+
+/* Adds an event to the wait. The caller then links the waiter at its source. */
+static inline void rti_wait_add(struct rti_wait *wait, struct rti_waiter *waiter, uint32_t event,
+                                void (*unlink)(struct rti_waiter *))
+{
+    RT_DCHECK(event != RTI_EVENT_NONE && unlink != NULL);
+    rti_link_init(&waiter->link);
+    waiter->wait = wait;
+    waiter->sibling = wait->waiters;
+    waiter->unlink = unlink;
+    waiter->id = 0;
+    waiter->slot = NULL;
+    waiter->event = event;
+    wait->waiters = waiter;
+}
+
+/* Tries to be the one event that ends the wait. The winner delivers, then calls wait->wake once. */
+static inline bool rti_wait_claim(struct rti_wait *wait, uint32_t event)
+{
+    uint32_t none = RTI_EVENT_NONE;
+    if (wait->is_local) {
+        if (rti_u32_load_relaxed(&wait->claimed) != none) {
+            return false;
+        }
+        rti_u32_store_relaxed(&wait->claimed, event);
+        return true;
+    }
+    /* Acquire: the claimer may now read what the waiter wrote before it linked itself. Release
+     * pairs with the acquire in rti_wait_event. */
+    return rti_u32_cas_acqrel(&wait->claimed, &none, event);
+}
+
+/* The event that claimed the wait, or RTI_EVENT_NONE. Acquire pairs with the claimer's release. */
+static inline uint32_t rti_wait_event(const struct rti_wait *wait)
+{
+    return rti_u32_load_acquire(&wait->claimed);
+}
+
+/* Unlinks every waiter that is still at its source. The wait's memory is the caller's again. */
+static inline void rti_wait_finish(struct rti_wait *wait)
+{
+    for (struct rti_waiter *waiter = wait->waiters; waiter != NULL; waiter = waiter->sibling) {
+        waiter->unlink(waiter);
+    }
+    wait->waiters = NULL;
+}
+
+/* A source's line of waiters. On an engine with several workers the source's lock guards it. */
+struct rti_waitlist {
+    struct rti_list list;
+    uint64_t next_id;
+};
+
+static inline void rti_waitlist_init(struct rti_waitlist *waitlist)
+{
+    rti_list_init(&waitlist->list);
+    waitlist->next_id = 1;
+}
+
+static inline bool rti_waitlist_is_empty(const struct rti_waitlist *waitlist)
+{
+    return rti_list_is_empty(&waitlist->list);
+}
+
+static inline void rti_waitlist_add(struct rti_waitlist *waitlist, struct rti_waiter *waiter)
+{
+    waiter->id = waitlist->next_id++;
+    rti_list_push_tail(&waitlist->list, &waiter->link);
+}
+
+/* The `unlink` of a waiter whose source is a plain wait list. */
+static inline void rti_waitlist_unlink(struct rti_waiter *waiter)
+{
+    if (rti_link_is_linked(&waiter->link)) {
+        rti_list_remove(&waiter->link);
+    }
+}
+
+/* Takes the first waiter whose wait could be claimed; those already claimed by another event are
+ * passed over and left to their owners. NULL if there is none. The caller delivers through
+ * waiter->slot and then calls rti_wait_wake. */
+static inline struct rti_waiter *rti_waitlist_claim(struct rti_waitlist *waitlist)
+{
+    struct rti_link *link;
+    while ((link = rti_list_pop(&waitlist->list)) != NULL) {
+        struct rti_waiter *waiter = RTI_CONTAINER_OF(link, struct rti_waiter, link);
+        if (rti_wait_claim(waiter->wait, waiter->event)) {
+            return waiter;
+        }
+    }
+    return NULL;
+}
+
+/* Ends the wait that this waiter has claimed. The waiter may be gone when this returns. */
+static inline void rti_waiter_wake(struct rti_waiter *waiter)
+{
+    struct rti_wait *wait = waiter->wait;
+    wait->wake(wait);
+}
+
+#endif
