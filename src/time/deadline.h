@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_DEADLINE_H
+#define RTI_DEADLINE_H
+
+/* A deadline is a waiter whose source is the timer wheel: how every wait gets its timeout.
+ *
+ * It lies beside the other waiters of the wait, on the stack of who waits, and is disarmed with
+ * them by rti_wait_finish. A completion and a deadline that come in the same look: the one drained
+ * first claims the wait, and completions are drained before timers. */
+
+#include "sched/fiber.h"
+#include "time/wheel.h"
+
+struct rti_deadline {
+    struct rti_waiter waiter;
+    struct rti_timer timer;
+    struct rti_wheel *wheel;
+};
+
+/* Makes the wheel the scheduler's timers: give the result to rti_sched_init. */
+struct rti_timer_source rti_wheel_source(struct rti_wheel *wheel);
+
+/* The wheel of a scheduler that was made with rti_wheel_source. */
+static inline struct rti_wheel *rti_sched_wheel(struct rti_sched *sched)
+{
+    return sched->timers.context;
+}
+
+/* The point in time `duration_ns` from now, read from the clock; RTI_TIME_NEVER if it overflows. */
+uint64_t rti_deadline_after(struct rti_sched *sched, uint64_t duration_ns);
+
+/* Adds the event RTI_EVENT_TIMEOUT to a wait. RTI_TIME_NEVER adds nothing. */
+void rti_deadline_add(struct rti_deadline *deadline, struct rti_sched *sched, struct rti_wait *wait,
+                      uint64_t deadline_ns);
+
+/* Parks the current fiber until the deadline. */
+void rti_fiber_sleep_until(struct rti_worker *worker, uint64_t deadline_ns);
+
+#endif
