@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "port_sim"
+#include "port/sim/port_sim.h"
+
+#include "base/assert.h"
+#include "port/op.h"
+
+static struct rti_port_sim *sim_of(struct rti_port *port)
+{
+    return RTI_CONTAINER_OF(port, struct rti_port_sim, port);
+}
+
+static uint64_t sim_clock_ns(struct rti_port *port)
+{
+    return sim_of(port)->now_ns;
+}
+
+static uint64_t sim_random(struct rti_port *port)
+{
+    return rti_rng_next(&sim_of(port)->rng);
+}
+
+static void sim_jump(struct rti_port_sim *sim, uint64_t deadline_ns)
+{
+    RT_ASSERT(deadline_ns != RTI_TIME_NEVER && deadline_ns >= sim->now_ns);
+    sim->now_ns = deadline_ns;
+}
+
+/* Gives back what was answered before this call; what `done` submits is for the next one. */
+static bool sim_deliver(struct rti_port_sim *sim)
+{
+    struct rti_list batch;
+    rti_list_init(&batch);
+    rti_list_splice_tail(&batch, &sim->answered);
+    bool is_any = !rti_list_is_empty(&batch);
+    struct rti_link *link;
+    while ((link = rti_list_pop(&batch)) != NULL) {
+        struct rti_op *op = RTI_CONTAINER_OF(link, struct rti_op, link);
+        rti_op_to_idle(op);
+        op->done(op);
+    }
+    return is_any;
+}
+
+static enum rti_wait_end sim_wait(struct rti_port *port, uint64_t deadline_ns)
+{
+    struct rti_port_sim *sim = sim_of(port);
+    bool is_woken = sim->is_woken;
+    sim->is_woken = false;
+    if (sim_deliver(sim) || is_woken) {
+        return RTI_WAIT_WOKEN;
+    }
+    if (deadline_ns == RTI_TIME_NEVER) {
+        return RTI_WAIT_STUCK;
+    }
+    if (deadline_ns > sim->now_ns) {
+        sim_jump(sim, deadline_ns);
+    }
+    return RTI_WAIT_DEADLINE;
+}
+
+static void sim_wake(struct rti_port *port)
+{
+    struct rti_port_sim *sim = sim_of(port);
+    sim->is_woken = true;
+    if (port->attention != NULL) {
+        rti_u32_store_relaxed(port->attention, 1);
+    }
+}
+
+static void sim_submit(struct rti_port *port, struct rti_op *op)
+{
+    struct rti_port_sim *sim = sim_of(port);
+    rti_op_to_in_flight(op);
+    if (rti_op_is_work(op)) {
+        op->work(op);
+    } else if (op->code != RTI_OP_NOP) {
+        rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
+    }
+    rti_list_push_tail(&sim->answered, &op->link);
+    sim_wake(port);
+}
+
+static void sim_cancel(struct rti_port *port, struct rti_op *op)
+{
+    (void)port;
+    if (rti_op_is_idle(op) || op->is_cancelled) {
+        return;
+    }
+    op->is_cancelled = true;
+    /* Work has run already and keeps its result; a NOP has done nothing yet. */
+    if (op->code == RTI_OP_NOP) {
+        rti_op_answer(op, RT_ERR_CANCELLED, 0, 0);
+    }
+}
+
+static bool sim_attempt(struct rti_port *port, struct rti_op *op)
+{
+    (void)port;
+    if (op->code == RTI_OP_NOP || rti_op_is_work(op)) {
+        return false;
+    }
+    rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
+    return true;
+}
+
+static rt_status sim_close_fd(struct rti_port *port, int fd)
+{
+    (void)port;
+    (void)fd;
+    return (rt_status){RT_ERR_INVALID, "the simulator has no such descriptor"};
+}
+
+static rt_status sim_thread_start(struct rti_port *port, struct rti_port_thread *thread,
+                                  void (*main)(void *arg), void *arg)
+{
+    (void)port;
+    (void)thread;
+    (void)main;
+    (void)arg;
+    return (rt_status){RT_ERR_UNSUPPORTED, "the simulator runs on one thread"};
+}
+
+static void sim_thread_join(struct rti_port *port, struct rti_port_thread *thread)
+{
+    (void)port;
+    (void)thread;
+    rti_panic(RTI_MODULE, __LINE__, "join of a thread that cannot exist");
+}
+
+static bool sim_futex_wait(struct rti_port *port, rti_atomic_u32 *word, uint32_t expected,
+                           uint64_t deadline_ns)
+{
+    struct rti_port_sim *sim = sim_of(port);
+    if (rti_u32_load_relaxed(word) != expected) {
+        return true;
+    }
+    if (deadline_ns == RTI_TIME_NEVER) {
+        rti_panic(RTI_MODULE, __LINE__, "the only thread would sleep for ever");
+    }
+    if (deadline_ns > sim->now_ns) {
+        sim_jump(sim, deadline_ns);
+    }
+    return false;
+}
+
+static void sim_futex_wake(struct rti_port *port, rti_atomic_u32 *word, uint32_t count)
+{
+    /* Nobody sleeps while the only thread runs. */
+    (void)port;
+    (void)word;
+    (void)count;
+}
+
+static void *sim_memory_map(struct rti_port *port, size_t size)
+{
+    struct rti_port *host = sim_of(port)->host;
+    return host == NULL ? NULL : host->ops->memory_map(host, size);
+}
+
+static void sim_memory_unmap(struct rti_port *port, void *memory, size_t size)
+{
+    struct rti_port *host = sim_of(port)->host;
+    RT_ASSERT(host != NULL);
+    host->ops->memory_unmap(host, memory, size);
+}
+
+static rt_status sim_memory_guard(struct rti_port *port, void *memory, size_t size)
+{
+    struct rti_port *host = sim_of(port)->host;
+    RT_ASSERT(host != NULL);
+    return host->ops->memory_guard(host, memory, size);
+}
+
+static const struct rti_port_ops sim_ops = {
+    .name = "sim",
+    .clock_ns = sim_clock_ns,
+    .random = sim_random,
+    .wait = sim_wait,
+    .wake = sim_wake,
+    .submit = sim_submit,
+    .cancel = sim_cancel,
+    .attempt = sim_attempt,
+    .close_fd = sim_close_fd,
+    .thread_start = sim_thread_start,
+    .thread_join = sim_thread_join,
+    .futex_wait = sim_futex_wait,
+    .futex_wake = sim_futex_wake,
+    .memory_map = sim_memory_map,
+    .memory_unmap = sim_memory_unmap,
+    .memory_guard = sim_memory_guard,
+};
+
+void rti_port_sim_init(struct rti_port_sim *sim, uint64_t seed, uint64_t start_ns,
+                       struct rti_port *host)
+{
+    *sim = (struct rti_port_sim){.now_ns = start_ns, .host = host};
+    sim->port.ops = &sim_ops;
+    rti_rng_init(&sim->rng, seed);
+    rti_list_init(&sim->answered);
+}

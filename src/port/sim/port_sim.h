@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_PORT_SIM_H
+#define RTI_PORT_SIM_H
+
+/* The simulator's body of the seam: a clock that stands still while anything runs, and jumps.
+ *
+ * Time passes only when the scheduler waits: to the earliest deadline, at once. Randomness is the
+ * stream of one seed. So a run depends on its seed and on nothing else, and a simulated year of
+ * sleeping takes no time.
+ *
+ * Ops: NOP and work complete at the next wait; work runs in place. A code that has no simulated
+ * device is answered RT_ERR_UNSUPPORTED.
+ *
+ * I1  The clock never goes back, and moves only in `wait` and `futex_wait`. (RT_ASSERT there) */
+
+#include "base/list.h"
+#include "base/rng.h"
+#include "port/port.h"
+
+struct rti_port_sim {
+    struct rti_port port;
+    uint64_t now_ns;
+    struct rti_rng rng;       /* the program's randomness */
+    struct rti_list answered; /* ops whose `done` is due at the next wait */
+    bool is_woken;            /* a wake that no wait has consumed */
+    struct rti_port *host;    /* lends memory; NULL: there is none */
+};
+
+/* Starts a simulated world at time `start_ns`. `host` may be NULL. */
+void rti_port_sim_init(struct rti_port_sim *sim, uint64_t seed, uint64_t start_ns,
+                       struct rti_port *host);
+
+#endif
