@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ORRERY_RT_STATIC_CONFIG_H
+#define ORRERY_RT_STATIC_CONFIG_H
+
+/* Every limit of the fixed engine. All memory is reserved from these numbers at compile time; a limit
+ * is changed by defining it when the library is compiled (-DRT_MAX_ACTORS=256), and the program that
+ * uses the library is compiled with the same definitions. What happens when a limit is reached is said
+ * where the functions are documented: a status, never a crash. */
+
+#ifndef RT_MAX_ACTORS
+#define RT_MAX_ACTORS 64 /* maximum concurrent actors */
+#endif
+
+#ifndef RT_STACK_ARENA_SIZE
+#define RT_STACK_ARENA_SIZE (1 * 1024 * 1024) /* stack arena, bytes */
+#endif
+
+#ifndef RT_MAX_BUSES
+#define RT_MAX_BUSES 32 /* maximum concurrent buses */
+#endif
+
+#ifndef RT_MAX_BUS_ENTRIES
+#define RT_MAX_BUS_ENTRIES 64 /* ring entries per bus */
+#endif
+
+/* Readers of an entry are a 32-bit mask: this one is not a tunable. */
+#define RT_MAX_BUS_SUBSCRIBERS 32
+
+#ifndef RT_MAILBOX_ENTRY_POOL_SIZE
+#define RT_MAILBOX_ENTRY_POOL_SIZE 256 /* mailbox entries, all actors together */
+#endif
+
+#ifndef RT_MESSAGE_DATA_POOL_SIZE
+#define RT_MESSAGE_DATA_POOL_SIZE 256 /* payloads of ASYNC messages and bus entries */
+#endif
+
+#ifndef RT_SYNC_BUFFER_POOL_SIZE
+#define RT_SYNC_BUFFER_POOL_SIZE 64 /* payloads of SYNC messages */
+#endif
+
+#ifndef RT_MAX_MESSAGE_SIZE
+#define RT_MAX_MESSAGE_SIZE 256 /* bytes of one payload */
+#endif
+
+#ifndef RT_LINK_ENTRY_POOL_SIZE
+#define RT_LINK_ENTRY_POOL_SIZE 128 /* link ends: a link has two */
+#endif
+
+#ifndef RT_MONITOR_ENTRY_POOL_SIZE
+#define RT_MONITOR_ENTRY_POOL_SIZE 128 /* monitors */
+#endif
+
+#ifndef RT_TIMER_ENTRY_POOL_SIZE
+#define RT_TIMER_ENTRY_POOL_SIZE 64 /* timers */
+#endif
+
+#ifndef RT_COMPLETION_QUEUE_SIZE
+#define RT_COMPLETION_QUEUE_SIZE 64 /* I/O requests in flight, per subsystem */
+#endif
+
+#ifndef RT_DEFAULT_STACK_SIZE
+#define RT_DEFAULT_STACK_SIZE 65536 /* stack of an actor that names no size, bytes */
+#endif
+
+#ifndef RT_NAME_POOL_SIZE
+#define RT_NAME_POOL_SIZE 64 /* registered names */
+#endif
+
+#endif
