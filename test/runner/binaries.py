@@ -7,6 +7,7 @@ case per process: `NAME`, for a seeded case also `NAME --seed FIRST --seeds COUN
 Binaries follow from the sources, so that a left-over binary is not run and a missing one is seen.
 """
 
+import math
 import re
 import shlex
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def jobs_of(lane, binary: Path, settings) -> list[Job]:
             count = settings.seeds if settings.seeds is not None else lane.seeds
             argv += ("--seed", str(settings.seed), "--seeds", str(count))
             # The binary limits each seed by itself, so that it can say which one hangs.
-            env["ORRERY_SEED_TIMEOUT"] = f"{timeout:.0f}"
+            env["ORRERY_SEED_TIMEOUT"] = str(math.ceil(timeout))
             timeout += timeout * count / 10
         jobs.append(
             Job(lane.name, case.name, argv, timeout, judge_test_binary, binary.name, repeat, env)

@@ -42,6 +42,7 @@ class Result:
     why: str = ""  # for a failure or a skip: the reason, one line
     output: str = ""
     repeat: str = ""  # the one command that repeats it
+    source: str = ""  # where the case is written, for people
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,9 @@ def skip_reason(output: str) -> str:
 
 def make_result(job: Job, outcome: Outcome, verdict: str, why: str = "") -> Result:
     output = "" if verdict == PASSED else outcome.output
-    return Result(job.lane, job.name, verdict, outcome.seconds, why, output, job.repeat)
+    return Result(
+        job.lane, job.name, verdict, outcome.seconds, why, output, job.repeat, job.source
+    )
 
 
 def judge_by_status(job: Job, outcome: Outcome) -> list[Result]:

@@ -12,7 +12,6 @@ from cases import (
     PASSED,
     ROOT,
     Job,
-    Result,
     describe_end,
     judge_by_status,
     make_result,
@@ -118,10 +117,8 @@ def judge_models(job, outcome):
     results = []
     for word, name, rest in lines:
         verdict = PASSED if word == "pass" else FAILED
-        output = "" if verdict == PASSED else outcome.output
-        results.append(
-            Result(job.lane, name, verdict, _seconds(rest), rest.strip(), output, job.repeat)
-        )
+        result = make_result(replace(job, name=name), outcome, verdict, rest.strip())
+        results.append(replace(result, seconds=_seconds(rest)))
     passed = sum(result.verdict == PASSED for result in results)
     last = outcome.output.rstrip("\n").rpartition("\n")[2]
     agrees = last == f"{passed} passed, {len(results) - passed} failed"

@@ -17,6 +17,7 @@ import time
 from cases import ROOT, Outcome
 
 OUTPUT_BYTES_MAX = 32 << 20  # past this a process is killed
+OUTPUT_LOOK_SECONDS = 0.5  # so often the size of the output is looked at
 OUTPUT_BYTES_KEPT = 512 << 10  # of a long output, the head and the tail of this size together
 
 _running: set[int] = set()
@@ -66,20 +67,45 @@ def kill_all() -> None:
 
 def _wait(child, output_fd, deadline) -> tuple[bool, bool]:
     """Waits for the end of the child; says whether its time was up, or its output too long."""
-    pidfd = os.pidfd_open(child.pid)
-    try:
-        poller = select.poll()
-        poller.register(pidfd, select.POLLIN)
+    with _EndOf(child) as end:
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
                 return True, False
-            if poller.poll(min(left, 0.5) * 1000 + 1):
+            if end.comes_within(min(left, OUTPUT_LOOK_SECONDS)):
                 return False, False
             if os.fstat(output_fd).st_size > OUTPUT_BYTES_MAX:
                 return False, True
-    finally:
-        os.close(pidfd)
+
+
+class _EndOf:
+    """Waits for a child without reaping it, so that its process group keeps its number."""
+
+    def __init__(self, child):
+        self._child = child
+        try:
+            self._pidfd = os.pidfd_open(child.pid)
+        except OSError:  # a container that forbids it
+            self._pidfd = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+
+    def comes_within(self, seconds) -> bool:
+        if self._pidfd is not None:
+            poller = select.poll()
+            poller.register(self._pidfd, select.POLLIN)
+            return bool(poller.poll(seconds * 1000 + 1))
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                return True
+            time.sleep(0.005)
+        return False
 
 
 def _kill_group(pid) -> None:

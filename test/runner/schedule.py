@@ -68,7 +68,6 @@ class Schedule:
         self._events = queue.SimpleQueue()
         self._pool = ThreadPoolExecutor(max_workers=settings.jobs)
         self._built = {}  # preset: None, or the sentence that says why it cannot be built
-        self._seen = {}  # case: the source of its name, to find two cases of one name
         self._stopped = False
 
     def events(self):
@@ -123,8 +122,8 @@ class Schedule:
         why = self._missing_tools(lane) or self._build_presets(lane)
         if not why:
             try:
-                jobs = [job for job in lane.collect(lane, self.settings)]
-                why = self._name_trouble(lane, jobs)
+                jobs = lane.collect(lane, self.settings)
+                why = self._name_trouble(jobs)
             except ListError as error:
                 why = str(error)
             except OSError as error:
@@ -158,16 +157,13 @@ class Schedule:
                 return self._built[preset]
         return ""
 
-    def _name_trouble(self, lane, jobs):
-        """Two cases of one name would make a row of rules.tsv mean either."""
+    def _name_trouble(self, jobs):
+        """Two cases of one name; for two lanes, whole.py looks."""
         names = set()
         for job in jobs:
             if job.name in names:
                 return f"two cases are called {job.name}"
             names.add(job.name)
-            source = self._seen.setdefault(job.name, job.source)
-            if source != job.source:
-                return f"two cases are called {job.name}: in {source} and in {job.source}"
         return ""
 
     def _lane_failure(self, lane, why):

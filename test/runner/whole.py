@@ -17,6 +17,7 @@ def judge(settings, results) -> tuple[list[Result], list[str]]:
     verdicts, lines = [], []
     if settings.pattern is not None or settings.binaries:
         return verdicts, lines
+    verdicts.append(_verdict("every_name_belongs_to_one_case", _shared_names(results)))
     verdicts.append(_verdict("rules_table_is_well_formed", conform.form_problems()))
     declared, problems = marks.declared()
     verdicts.append(_verdict("marks_have_names_of_their_own", problems))
@@ -29,6 +30,18 @@ def judge(settings, results) -> tuple[list[Result], list[str]]:
         verdicts.append(_verdict("every_mark_was_hit", problems))
         lines.append(f"marks: {len(declared) - len(missed)} of {len(declared)} hit")
     return verdicts, lines
+
+
+def _shared_names(results):
+    """Names that two sources use: a row of rules.tsv could mean either."""
+    sources = {}
+    for result in results:
+        sources.setdefault(result.case, set()).add(result.source)
+    return [
+        f"{case} is in {' and in '.join(sorted(its_sources))}"
+        for case, its_sources in sources.items()
+        if len(its_sources) > 1
+    ]
 
 
 def _verdict(case, problems) -> Result:

@@ -183,6 +183,21 @@ def mark_that_no_process_hit_fails_the_whole_run():
     check("marks: 1 of 2 hit" in lines)
 
 
+@case
+def name_of_two_cases_in_two_lanes_fails_the_whole_run():
+    def verdict(first, second):
+        results = [
+            cases.Result("plain", "a_case", cases.PASSED, 1, source=first),
+            cases.Result("explorer", "a_case", cases.PASSED, 1, source=second),
+        ]
+        settings = SimpleNamespace(pattern=None, binaries=[], is_complete=False)
+        verdicts, _ = whole.judge(settings, results)
+        return {each.case: each.verdict for each in verdicts}["every_name_belongs_to_one_case"]
+
+    check_equal(verdict("pool_test", "pool_test"), cases.PASSED)
+    check_equal(verdict("pool_test", "test/model"), cases.FAILED)
+
+
 def judged_models(output, status, timed_out=False):
     job = cases.Job("explorer", "models", ("run_models",), 1, collect.judge_models)
     outcome = cases.Outcome(status, output, 1.0, timed_out)
