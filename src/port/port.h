@@ -104,8 +104,8 @@ struct rti_port_ops {
 
 struct rti_port {
     const struct rti_port_ops *ops;
-    /* The scheduler's flag that something waits to be collected by `wait`; NULL while the port has no
-     * scheduler. `wake`, and the port itself when a completion arrives on another thread, store
+    /* The scheduler's flag that something waits to be collected by `wait`; NULL while the port has
+     * no scheduler. `wake`, and the port itself when a completion arrives on another thread, store
      * nonzero before they make `wait` return; the scheduler looks at it in every turn. */
     rti_atomic_u32 *attention;
 };

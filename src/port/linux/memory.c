@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory outside the heap, for stacks and slabs: mapped whole, committed page by page on first use.
+ *
+ * Huge pages are refused: one touched byte of a stack would commit two megabytes. A guard is made
+ * by MADV_GUARD_INSTALL where it works, which costs no mapping, so that a million stacks may have
+ * one; else by mprotect, which splits the mapping in two and ends at vm.max_map_count.
+ *
+ * Whether it works is tried once, not asked by version: an emulator takes every advice and does
+ * nothing. The try lets the kernel itself write to the page, which fails politely with EFAULT. */
+#define _GNU_SOURCE
+#define RTI_MODULE "memory"
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "port/linux/port_linux.h"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+void *rti_linux_memory_map(struct rti_port *port, size_t size)
+{
+    (void)port;
+    if (size == 0) {
+        return NULL;
+    }
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    /* A kernel without huge pages does not know the advice, and needs none. */
+    (void)madvise(memory, size, MADV_NOHUGEPAGE);
+    return memory;
+}
+
+void rti_linux_memory_unmap(struct rti_port *port, void *memory, size_t size)
+{
+    (void)port;
+    RT_ASSERT(memory != NULL && size > 0);
+    int rc = munmap(memory, size);
+    RT_ASSERT(rc == 0);
+}
+
+bool rti_linux_memory_guard_install_works(size_t page_size)
+{
+    void *page = mmap(NULL, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        return false;
+    }
+    bool works = madvise(page, page_size, MADV_GUARD_INSTALL) == 0 && getrandom(page, 1, 0) < 0 &&
+                 errno == EFAULT;
+    munmap(page, page_size);
+    return works;
+}
+
+rt_status rti_linux_memory_guard(struct rti_port *port, void *memory, size_t size)
+{
+    struct rti_port_linux *self = rti_port_linux_of(port);
+    size_t misfit = ((uintptr_t)memory | size) & (self->page_size - 1);
+    if (memory == NULL || size == 0 || misfit != 0) {
+        return (rt_status){RT_ERR_INVALID, "a guard is whole pages"};
+    }
+    if (self->has_guard_install && madvise(memory, size, MADV_GUARD_INSTALL) == 0) {
+        return RT_SUCCESS;
+    }
+    if (mprotect(memory, size, PROT_NONE) == 0) {
+        return RT_SUCCESS;
+    }
+    return errno == ENOMEM ? (rt_status){RT_ERR_NOMEM, "the system has no more mappings"}
+                           : (rt_status){RT_ERR_INVALID, "not memory that can be guarded"};
+}

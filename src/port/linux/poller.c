@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The poller: every op that waits for a descriptor, and the one place where the scheduler blocks.
+ *
+ * An op is tried first. Only if it would block it joins the FIFO queue of its descriptor and
+ * direction, and epoll is told to watch, edge-triggered. An event makes the poller try the queue
+ * from its head until it is empty or would block again. Ops behind a waiting one are not tried, so
+ * a stream's bytes keep the order of the ops.
+ *
+ * Why no edge is missed: an op waits only after its try said EAGAIN. If epoll watched that
+ * direction before the try, whatever makes it ready after the try gives an edge. If not,
+ * EPOLL_CTL_ADD and MOD look at the descriptor themselves and give an event if it is ready by then.
+ *
+ * Interest follows demand, lazily. A direction is watched when the first op waits for it and stays
+ * so when the op is answered, for the next will come: steady traffic costs no epoll_ctl. An event
+ * for a direction where nobody waits ends the watch: a peer that talks to nobody wakes us once.
+ *
+ * Descriptors are numbers and numbers are used again. A descriptor that ops were submitted for is
+ * closed by rti_poller_close: what waits is answered, epoll forgets it, the generation of the
+ * number grows, and then it is closed. An event carries the generation it was armed with and is
+ * dropped if that is not the number's any more. (A duplicate made by dup keeps the open file alive;
+ * that is why epoll is told, and not left to find out by the close.) A descriptor closed behind our
+ * back and used again is found out where it shows: EEXIST, ENOENT, EBADF, or accept giving a known
+ * number.
+ *
+ * A descriptor is made non-blocking when it is first used. That is a property of the open file:
+ * other processes that share it, a shell and its terminal, see it too. Regular files and
+ * directories are refused (RT_ERR_UNSUPPORTED): they never would block, they would stall; they are
+ * the pool's.
+ *
+ * Out of descriptors, an accept can take nothing while its listener stays readable. It stays in
+ * flight and is tried again when the port closes a descriptor, when another connection comes, or
+ * every RTI_POLLER_STARVED_RETRY_NS. It does not spin and nobody's connection is dropped.
+ *
+ * Blocking: the wake word (wake_word.h) decides, an eventfd is the bell. The eventfd is watched
+ * edge-triggered and never read: each write is an edge of its own. Timeouts are relative to the
+ * clock read just before, by epoll_pwait2 in nanoseconds; without it epoll_wait in milliseconds,
+ * rounded up, so never early. The kernel adds the thread's timer slack (50 us unless changed).
+ *
+ * All fields are the scheduler thread's except `wake` and `bells`, and wake_fd which is written
+ * once.
+ *
+ * I1  An op is in a queue iff its stage is WAITING; waiting_count counts them.  (rti_poller_audit)
+ * I2  A queue that is not empty has its direction armed.                        (rti_poller_audit)
+ * I3  An UNKNOWN entry has nothing armed and nothing queued.                    (rti_poller_audit)
+ * I4  No event reaches an op of a number's later owner.            (generation, poller_take_event)
+ *
+ * Costs: no system call beyond the op's own if it need not wait; one epoll_ctl when a direction is
+ * first waited for; fstat and fcntl on first use of a number, none for accepted ones. A poll
+ * without waiting ops makes no system call.
+ *
+ * Rejected: one-shot arming (an epoll_ctl per wait); level-triggered (wakes for ever for what
+ * nobody reads, and cannot tell EMFILE); watching both directions always (a wake per packet nobody
+ * waits for); calling done from inside the loop over events (done may close what the next event is
+ * for). */
+#define _GNU_SOURCE
+#define RTI_MODULE "poller"
+#include "port/linux/poller.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "port/linux/fd_op.h"
+#include "port/linux/port_linux.h"
+
+#if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 35)
+#define HAS_PWAIT2 1
+#endif
+#endif
+#ifndef HAS_PWAIT2
+#define HAS_PWAIT2 0
+#endif
+
+/* The event of wake_fd; no descriptor has this number. */
+#define WAKE_TAG UINT64_MAX
+
+#define NS_PER_S  1000000000U
+#define NS_PER_MS 1000000U
+
+static rt_status poller_failure(int error, const char *what)
+{
+    return (rt_status){rti_fd_op_status(error), what};
+}
+
+rt_status rti_poller_init(struct rti_poller *poller, const struct rti_port_linux_config *config,
+                          struct rti_list *answered)
+{
+    poller->fds = config->fds != NULL ? config->fds : poller->fds_own;
+    poller->fds_count = config->fds != NULL ? config->fds_count : RTI_PORT_FDS_MAX;
+    poller->answered = answered;
+    poller->has_pwait2 = HAS_PWAIT2 && !config->is_coarse;
+    rti_wake_word_init(&poller->wake);
+    rti_u64_init(&poller->bells, 0);
+    poller->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (poller->epoll_fd < 0) {
+        return poller_failure(errno, "epoll_create1 failed");
+    }
+    poller->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (poller->wake_fd < 0) {
+        rt_status failure = poller_failure(errno, "eventfd failed");
+        close(poller->epoll_fd);
+        return failure;
+    }
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TAG};
+    if (epoll_ctl(poller->epoll_fd, EPOLL_CTL_ADD, poller->wake_fd, &event) != 0) {
+        rt_status failure = poller_failure(errno, "epoll_ctl of the eventfd failed");
+        close(poller->wake_fd);
+        close(poller->epoll_fd);
+        return failure;
+    }
+    return RT_SUCCESS;
+}
+
+void rti_poller_deinit(struct rti_poller *poller)
+{
+    RT_ASSERT(poller->waiting_count == 0);
+    close(poller->wake_fd);
+    close(poller->epoll_fd);
+    poller->wake_fd = -1;
+    poller->epoll_fd = -1;
+}
+
+/* Answers an op whose descriptor cannot be watched: `error` is epoll_ctl's. */
+static void op_fail_unwatched(struct rti_op *op, int error)
+{
+    rti_fd_op_fail(op, error);
+    if (error == EPERM) {
+        op->status = RT_ERR_UNSUPPORTED;
+    } else if (error == ENOSPC) {
+        op->status = RT_ERR_RESOURCE_EXHAUSTED;
+    }
+}
+
+static uint64_t event_tag(const struct rti_fd *entry, int fd)
+{
+    return (uint64_t)entry->generation << 32 | (uint32_t)fd;
+}
+
+/* Makes epoll watch exactly the directions `armed`. Returns 0 or an errno; then nothing changed. */
+static int poller_watch(struct rti_poller *poller, int fd, struct rti_fd *entry, uint8_t armed)
+{
+    RT_DCHECK(armed < 1U << RTI_DIRECTION_COUNT);
+    if (armed == entry->armed) {
+        return 0;
+    }
+    int verb = entry->armed == 0 ? EPOLL_CTL_ADD : armed == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+    struct epoll_event event = {.events = EPOLLET, .data.u64 = event_tag(entry, fd)};
+    event.events |= (armed & 1U << RTI_INWARD) != 0 ? (uint32_t)EPOLLIN : 0;
+    event.events |= (armed & 1U << RTI_OUTWARD) != 0 ? (uint32_t)EPOLLOUT : 0;
+    int error = epoll_ctl(poller->epoll_fd, verb, fd, &event) == 0 ? 0 : errno;
+    /* Closed or duplicated behind our back: what epoll knows is not what we know. */
+    if (verb == EPOLL_CTL_ADD && error == EEXIST) {
+        error = epoll_ctl(poller->epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
+    } else if (verb == EPOLL_CTL_MOD && error == ENOENT) {
+        error = epoll_ctl(poller->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+    } else if (verb == EPOLL_CTL_DEL) {
+        error = 0;
+    }
+    if (error == 0) {
+        entry->armed = armed;
+    }
+    return error;
+}
+
+static void entry_to_known(struct rti_poller *poller, int fd, enum rti_fd_kind kind)
+{
+    struct rti_fd *entry = &poller->fds[fd];
+    RT_ASSERT(entry->kind == RTI_FD_UNKNOWN && entry->armed == 0);
+    entry->kind = (uint8_t)kind;
+    rti_list_init(&entry->queue[RTI_INWARD]);
+    rti_list_init(&entry->queue[RTI_OUTWARD]);
+    if (poller->fds_top <= (size_t)fd) {
+        poller->fds_top = (size_t)fd + 1;
+    }
+}
+
+/* Answers all of a queue with `status`. */
+static void queue_answer(struct rti_poller *poller, struct rti_list *queue, rt_status_code status)
+{
+    struct rti_link *link;
+    while ((link = rti_list_pop(queue)) != NULL) {
+        struct rti_op *op = rti_op_of_link(link);
+        poller->waiting_count--;
+        rti_op_answer(op, status, 0, 0);
+        rti_stage_to_answered(op, poller->answered);
+    }
+}
+
+/* The number has no owner any more: what waited is answered, what epoll saw of it is void. */
+static void entry_to_unknown(struct rti_poller *poller, int fd)
+{
+    struct rti_fd *entry = &poller->fds[fd];
+    RT_ASSERT(entry->kind != RTI_FD_UNKNOWN);
+    queue_answer(poller, &entry->queue[RTI_INWARD], RT_ERR_CLOSED);
+    queue_answer(poller, &entry->queue[RTI_OUTWARD], RT_ERR_CLOSED);
+    int error = poller_watch(poller, fd, entry, 0);
+    RT_ASSERT(error == 0);
+    entry->generation++;
+    entry->kind = RTI_FD_UNKNOWN;
+    entry->is_starved = false;
+}
+
+/* First use of a number: what is it? Returns 0 or an errno. */
+static int entry_learn(struct rti_poller *poller, int fd)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0) {
+        return errno;
+    }
+    if (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) || S_ISBLK(about.st_mode)) {
+        return EPERM;
+    }
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0) {
+        return errno;
+    }
+    if ((flags & O_NONBLOCK) == 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+        return errno;
+    }
+    entry_to_known(poller, fd, S_ISSOCK(about.st_mode) ? RTI_FD_SOCKET : RTI_FD_STREAM);
+    return 0;
+}
+
+/* The entry of the op's descriptor, learnt if need be; NULL, and the op answered, if it has none.
+ */
+static struct rti_fd *poller_entry(struct rti_poller *poller, struct rti_op *op)
+{
+    if (op->fd < 0) {
+        rti_fd_op_fail(op, EBADF);
+        return NULL;
+    }
+    if ((size_t)op->fd >= poller->fds_count) {
+        rti_op_answer(op, RT_ERR_RESOURCE_EXHAUSTED, 0, 0);
+        return NULL;
+    }
+    struct rti_fd *entry = &poller->fds[op->fd];
+    if (entry->kind == RTI_FD_UNKNOWN) {
+        int error = entry_learn(poller, op->fd);
+        if (error != 0) {
+            op_fail_unwatched(op, error);
+            return NULL;
+        }
+    }
+    return entry;
+}
+
+/* What an answered op means for the table: accept brings a descriptor, EBADF takes one away. */
+static void poller_note_answer(struct rti_poller *poller, struct rti_op *op)
+{
+    if (op->code == RTI_OP_ACCEPT && op->status == RT_OK) {
+        int fd = (int)op->result;
+        if ((size_t)fd >= poller->fds_count) {
+            close(fd);
+            rti_op_answer(op, RT_ERR_RESOURCE_EXHAUSTED, 0, 0);
+            return;
+        }
+        if (poller->fds[fd].kind != RTI_FD_UNKNOWN) {
+            entry_to_unknown(poller, fd);
+        }
+        entry_to_known(poller, fd, RTI_FD_SOCKET);
+    } else if (op->error == EBADF) {
+        struct rti_fd *entry = &poller->fds[op->fd];
+        if (rti_list_is_empty(&entry->queue[RTI_INWARD]) &&
+            rti_list_is_empty(&entry->queue[RTI_OUTWARD])) {
+            entry_to_unknown(poller, op->fd);
+        }
+    }
+}
+
+static void entry_to_starved(struct rti_poller *poller, struct rti_fd *entry)
+{
+    if (entry->is_starved) {
+        return;
+    }
+    if (poller->starved_count == 0) {
+        poller->starved_retry_ns = rti_linux_clock_now() + RTI_POLLER_STARVED_RETRY_NS;
+    }
+    poller->starved_count++;
+    entry->is_starved = true;
+}
+
+static enum rti_direction op_direction(const struct rti_op *op)
+{
+    return rti_op_is_inward(op) ? RTI_INWARD : RTI_OUTWARD;
+}
+
+void rti_poller_submit(struct rti_poller *poller, struct rti_op *op)
+{
+    struct rti_fd *entry = poller_entry(poller, op);
+    if (entry == NULL) {
+        rti_stage_to_answered(op, poller->answered);
+        return;
+    }
+    enum rti_direction direction = op_direction(op);
+    if (rti_list_is_empty(&entry->queue[direction])) {
+        enum rti_try end = rti_fd_op_try(entry, op);
+        if (end != RTI_TRY_ANSWERED) {
+            uint8_t armed = (uint8_t)(entry->armed | 1U << direction);
+            int error = poller_watch(poller, op->fd, entry, armed);
+            if (error != 0) {
+                op_fail_unwatched(op, error);
+                end = RTI_TRY_ANSWERED;
+            }
+        }
+        if (end == RTI_TRY_ANSWERED) {
+            poller_note_answer(poller, op);
+            rti_stage_to_answered(op, poller->answered);
+            return;
+        }
+        if (end == RTI_TRY_STARVED) {
+            entry_to_starved(poller, entry);
+        }
+    }
+    rti_stage_to_waiting(op, &entry->queue[direction]);
+    poller->waiting_count++;
+}
+
+bool rti_poller_attempt(struct rti_poller *poller, struct rti_op *op)
+{
+    struct rti_fd *entry = poller_entry(poller, op);
+    if (entry == NULL) {
+        return true;
+    }
+    if (!rti_list_is_empty(&entry->queue[op_direction(op)]) ||
+        rti_fd_op_try(entry, op) != RTI_TRY_ANSWERED) {
+        return false;
+    }
+    poller_note_answer(poller, op);
+    return true;
+}
+
+void rti_poller_withdraw(struct rti_poller *poller, struct rti_op *op)
+{
+    RT_ASSERT(op->stage == RTI_STAGE_WAITING && poller->waiting_count > 0);
+    rti_list_remove(&op->link);
+    poller->waiting_count--;
+}
+
+rt_status rti_poller_close(struct rti_poller *poller, int fd)
+{
+    if (fd < 0 || fd == poller->epoll_fd || fd == poller->wake_fd) {
+        return (rt_status){RT_ERR_INVALID, "not a descriptor of the program"};
+    }
+    if ((size_t)fd < poller->fds_count && poller->fds[fd].kind != RTI_FD_UNKNOWN) {
+        entry_to_unknown(poller, fd);
+    }
+    poller->starved_retry_ns = 0;
+    /* Linux frees the number even if close reports EINTR or another error. */
+    if (close(fd) == 0 || errno == EINTR) {
+        return RT_SUCCESS;
+    }
+    return errno == EBADF ? (rt_status){RT_ERR_INVALID, "the descriptor is not open"}
+                          : (rt_status){RT_ERR_IO, "close reported an error"};
+}
+
+void rti_poller_answer_all(struct rti_poller *poller, rt_status_code status)
+{
+    for (size_t i = 0; i < poller->fds_top; i++) {
+        if (poller->fds[i].kind != RTI_FD_UNKNOWN) {
+            queue_answer(poller, &poller->fds[i].queue[RTI_INWARD], status);
+            queue_answer(poller, &poller->fds[i].queue[RTI_OUTWARD], status);
+        }
+    }
+    RT_ASSERT(poller->waiting_count == 0);
+}
+
+/* Tries a queue from its head until it is empty or would block. */
+static void poller_serve(struct rti_poller *poller, struct rti_fd *entry,
+                         enum rti_direction direction)
+{
+    struct rti_list *queue = &entry->queue[direction];
+    while (!rti_list_is_empty(queue)) {
+        struct rti_op *op = rti_op_of_link(rti_list_peek(queue));
+        enum rti_try end = rti_fd_op_try(entry, op);
+        if (end == RTI_TRY_STARVED) {
+            entry_to_starved(poller, entry);
+        }
+        if (end != RTI_TRY_ANSWERED) {
+            return;
+        }
+        rti_poller_withdraw(poller, op);
+        poller_note_answer(poller, op);
+        rti_stage_to_answered(op, poller->answered);
+    }
+}
+
+/* Serves the directions an event names, and ends the watch of those nobody waits for. */
+static void poller_take_event(struct rti_poller *poller, const struct epoll_event *event)
+{
+    poller->events++;
+    if (event->data.u64 == WAKE_TAG) {
+        return;
+    }
+    int fd = (int)(uint32_t)event->data.u64;
+    RT_ASSERT(fd >= 0 && (size_t)fd < poller->fds_count);
+    struct rti_fd *entry = &poller->fds[fd];
+    if (entry->kind == RTI_FD_UNKNOWN || event->data.u64 != event_tag(entry, fd)) {
+        return;
+    }
+    static const uint32_t means[RTI_DIRECTION_COUNT] = {
+        [RTI_INWARD] = EPOLLIN | EPOLLHUP | EPOLLERR,
+        [RTI_OUTWARD] = EPOLLOUT | EPOLLHUP | EPOLLERR,
+    };
+    uint8_t armed = entry->armed;
+    for (int direction = 0; direction < RTI_DIRECTION_COUNT; direction++) {
+        if ((event->events & means[direction]) == 0) {
+            continue;
+        }
+        if (rti_list_is_empty(&entry->queue[direction])) {
+            armed = (uint8_t)(armed & ~(1U << direction));
+        } else {
+            poller_serve(poller, entry, (enum rti_direction)direction);
+        }
+    }
+    /* A served op's EBADF may have made the entry unknown: then there is nothing to disarm. */
+    if (event->data.u64 == event_tag(entry, fd) && armed != entry->armed) {
+        poller->events_unwanted++;
+        int error = poller_watch(poller, fd, entry, armed);
+        RT_DCHECK(error == 0);
+        (void)error;
+    }
+}
+
+/* Looks again at the accepts that lacked a descriptor, when it is time. */
+static void poller_retry_starved(struct rti_poller *poller)
+{
+    if (poller->starved_count == 0 || rti_linux_clock_now() < poller->starved_retry_ns) {
+        return;
+    }
+    poller->starved_count = 0;
+    for (size_t i = 0; i < poller->fds_top; i++) {
+        struct rti_fd *entry = &poller->fds[i];
+        if (entry->is_starved) {
+            entry->is_starved = false;
+            poller_serve(poller, entry, RTI_INWARD);
+        }
+    }
+}
+
+/* epoll_pwait2 where it exists, else whole milliseconds, rounded up. Returns as epoll_wait. */
+static int poller_block(struct rti_poller *poller, struct epoll_event *events, uint64_t deadline_ns)
+{
+    uint64_t now = rti_linux_clock_now();
+    uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+    poller->blocks++;
+#if HAS_PWAIT2
+    if (poller->has_pwait2) {
+        struct timespec timeout = {
+            .tv_sec = (time_t)(left / NS_PER_S),
+            .tv_nsec = (long)(left % NS_PER_S),
+        };
+        int count = epoll_pwait2(poller->epoll_fd, events, RTI_POLLER_BATCH,
+                                 deadline_ns == RTI_TIME_NEVER ? NULL : &timeout, NULL);
+        /* EPERM is what old container filters answer to a call they do not know. */
+        if (count >= 0 || (errno != ENOSYS && errno != EPERM)) {
+            return count;
+        }
+        poller->has_pwait2 = false;
+    }
+#endif
+    uint64_t ms = left / NS_PER_MS + (left % NS_PER_MS != 0);
+    int timeout_ms = deadline_ns == RTI_TIME_NEVER ? -1 : ms > INT_MAX ? INT_MAX : (int)ms;
+    return epoll_wait(poller->epoll_fd, events, RTI_POLLER_BATCH, timeout_ms);
+}
+
+bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadline_ns)
+{
+    poller_retry_starved(poller);
+    may_block = may_block && rti_list_is_empty(poller->answered);
+    bool is_asleep = may_block && rti_wake_word_announce(&poller->wake);
+    if (!is_asleep && poller->waiting_count == 0) {
+        return rti_wake_word_answer(&poller->wake);
+    }
+    if (poller->starved_count > 0 && poller->starved_retry_ns < deadline_ns) {
+        deadline_ns = poller->starved_retry_ns;
+    }
+    struct epoll_event events[RTI_POLLER_BATCH];
+    int count = is_asleep ? poller_block(poller, events, deadline_ns)
+                          : epoll_wait(poller->epoll_fd, events, RTI_POLLER_BATCH, 0);
+    bool is_called = rti_wake_word_answer(&poller->wake);
+    for (int round = 1;; round++) {
+        RT_ASSERT(count >= 0 || errno == EINTR);
+        for (int i = 0; i < count; i++) {
+            poller_take_event(poller, &events[i]);
+        }
+        if (count < RTI_POLLER_BATCH || round == RTI_POLLER_ROUNDS_MAX) {
+            return is_called;
+        }
+        count = epoll_wait(poller->epoll_fd, events, RTI_POLLER_BATCH, 0);
+    }
+}
+
+void rti_poller_wake(struct rti_poller *poller)
+{
+    if (!rti_wake_word_call(&poller->wake)) {
+        return;
+    }
+    /* A signal handler may be the caller: the interrupted code keeps its errno. */
+    int saved = errno;
+    uint64_t one = 1;
+    ssize_t written;
+    rti_u64_add_relaxed(&poller->bells, 1);
+    do {
+        written = write(poller->wake_fd, &one, sizeof(one));
+    } while (written < 0 && errno == EINTR);
+    RT_ASSERT(written == (ssize_t)sizeof(one));
+    errno = saved;
+}
+
+static size_t queue_audit(const struct rti_fd *entry, int fd, enum rti_direction direction)
+{
+    const struct rti_list *queue = &entry->queue[direction];
+    size_t count = rti_list_audit(queue);
+    RT_ASSERT(count == 0 || (entry->armed & 1U << direction) != 0);
+    for (struct rti_link *link = rti_list_peek(queue); link != NULL;
+         link = rti_list_next(queue, link)) {
+        const struct rti_op *op = rti_op_of_link(link);
+        RT_ASSERT(op->state == RTI_OP_IN_FLIGHT && op->stage == RTI_STAGE_WAITING);
+        RT_ASSERT(op->fd == fd && op_direction(op) == direction);
+    }
+    return count;
+}
+
+size_t rti_poller_audit(const struct rti_poller *poller)
+{
+    size_t count = 0;
+    RT_ASSERT(poller->fds_top <= poller->fds_count);
+    for (size_t i = 0; i < poller->fds_top; i++) {
+        const struct rti_fd *entry = &poller->fds[i];
+        if (entry->kind == RTI_FD_UNKNOWN) {
+            RT_ASSERT(entry->armed == 0 && !entry->is_starved);
+            continue;
+        }
+        count += queue_audit(entry, (int)i, RTI_INWARD);
+        count += queue_audit(entry, (int)i, RTI_OUTWARD);
+    }
+    RT_ASSERT(count == poller->waiting_count);
+    return count;
+}

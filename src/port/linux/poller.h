@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_POLLER_H
+#define RTI_POLLER_H
+
+/* The poller: ops that wait for descriptors, and the one place where the scheduler thread blocks.
+ * The essay is in poller.c. */
+
+#include "port/linux/stage.h"
+#include "port/linux/wake_word.h"
+
+/* How many descriptor numbers a port knows unless its config brings a larger table. */
+#ifndef RTI_PORT_FDS_MAX
+#define RTI_PORT_FDS_MAX 1024
+#endif
+
+/* How many events one system call collects, and how many such calls one wait makes at most. */
+#ifndef RTI_POLLER_BATCH
+#define RTI_POLLER_BATCH 64
+#endif
+#ifndef RTI_POLLER_ROUNDS_MAX
+#define RTI_POLLER_ROUNDS_MAX 16
+#endif
+
+/* How long an accept that found no free descriptor waits before it looks again by itself. */
+#ifndef RTI_POLLER_STARVED_RETRY_NS
+#define RTI_POLLER_STARVED_RETRY_NS 100000000U
+#endif
+
+enum rti_direction {
+    RTI_INWARD,
+    RTI_OUTWARD,
+    RTI_DIRECTION_COUNT,
+};
+
+enum rti_fd_kind {
+    RTI_FD_UNKNOWN, /* nothing was asked of this number since it was last closed */
+    RTI_FD_SOCKET,  /* recv and send, which never raise SIGPIPE */
+    RTI_FD_STREAM,  /* pipe, terminal, anything else that can be polled: read and write */
+};
+
+/* What the poller knows of one descriptor number. All zero is a valid RTI_FD_UNKNOWN. */
+struct rti_fd {
+    struct rti_list queue[RTI_DIRECTION_COUNT]; /* waiting ops, FIFO; valid unless UNKNOWN */
+    uint32_t generation;                        /* of the number: grows with each close */
+    uint8_t kind;                               /* enum rti_fd_kind */
+    uint8_t armed;   /* directions epoll watches, as bits 1 << direction; 0: not registered */
+    bool is_starved; /* the accept at the head of the inward queue lacks a free descriptor */
+};
+
+struct rti_poller {
+    int epoll_fd;
+    int wake_fd;               /* an eventfd; edge-triggered, so it is never read */
+    struct rti_wake_word wake; /* any thread */
+    struct rti_fd *fds;        /* indexed by descriptor */
+    size_t fds_count;          /* entries of fds */
+    size_t fds_top;            /* no entry at or above it was ever used */
+    size_t waiting_count;      /* ops in all queues */
+    size_t starved_count;      /* an upper bound of the entries with is_starved */
+    uint64_t starved_retry_ns; /* when to look at them again */
+    struct rti_list *answered; /* the port's list: where answered ops go */
+    bool has_pwait2;           /* nanosecond timeouts */
+    rti_atomic_u64 bells;      /* any thread: how often wake wrote to wake_fd */
+    uint64_t blocks;           /* how often the thread may have blocked */
+    uint64_t events;           /* how many events were collected, wake-ups included */
+    uint64_t events_unwanted;  /* events that no op waited for */
+    struct rti_fd fds_own[RTI_PORT_FDS_MAX];
+};
+
+struct rti_port_linux_config;
+
+rt_status rti_poller_init(struct rti_poller *poller, const struct rti_port_linux_config *config,
+                          struct rti_list *answered);
+void rti_poller_deinit(struct rti_poller *poller);
+
+/* Takes an op in flight: answers it, or queues it. */
+void rti_poller_submit(struct rti_poller *poller, struct rti_op *op);
+
+/* Does the op if nothing waits before it and it need not wait itself; else false. */
+bool rti_poller_attempt(struct rti_poller *poller, struct rti_op *op);
+
+/* Takes a waiting op out of its queue; the caller answers it. */
+void rti_poller_withdraw(struct rti_poller *poller, struct rti_op *op);
+
+/* Answers all that waits on `fd` with RT_ERR_CLOSED and closes it. */
+rt_status rti_poller_close(struct rti_poller *poller, int fd);
+
+/* Answers all that waits on any descriptor with `status`; closes none. */
+void rti_poller_answer_all(struct rti_poller *poller, rt_status_code status);
+
+/* Blocks until an event, a call or the deadline, and serves what is ready; with `may_block` false
+ * only serves. True if somebody called wake. */
+bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadline_ns);
+
+void rti_poller_wake(struct rti_poller *poller);
+
+/* Walks the table and panics if an invariant is broken; returns the number of waiting ops. */
+size_t rti_poller_audit(const struct rti_poller *poller);
+
+#endif

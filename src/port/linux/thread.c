@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads of the system, in the caller's struct rti_port_thread.
+ *
+ * A thread starts with every asynchronous signal blocked, so that the program's handlers run on the
+ * program's threads; faults (SIGSEGV and its kind) stay open, for they belong to who causes them. A
+ * thread that wants more, such as a worker that is preempted by a signal, unblocks it itself. The
+ * stack is bounded by the port's config and not committed before it is used.
+ *
+ * I1  The storage is untouched between start and join: the new thread reads it once, and start does
+ *     not wait for that.                                        (RT_ASSERT on its mark, join) */
+#define _GNU_SOURCE
+#define RTI_MODULE "thread"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "port/linux/port_linux.h"
+
+/* What the opaque words hold. */
+struct thread_storage {
+    pthread_t id;
+    void (*main)(void *arg);
+    void *arg;
+    uintptr_t mark;
+};
+
+_Static_assert(sizeof(struct thread_storage) <= sizeof(struct rti_port_thread),
+               "the storage of port.h is too small");
+
+#define THREAD_STARTED ((uintptr_t)0x7468u)
+
+static void *thread_main(void *arg)
+{
+    struct thread_storage *storage = arg;
+    storage->main(storage->arg);
+    return NULL;
+}
+
+/* Blocks all but the faults; `old` is what to go back to. */
+static void signals_block(sigset_t *old)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigset_t set;
+    sigfillset(&set);
+    for (size_t i = 0; i < RTI_COUNT_OF(faults); i++) {
+        sigdelset(&set, faults[i]);
+    }
+    int error = pthread_sigmask(SIG_SETMASK, &set, old);
+    RT_ASSERT(error == 0);
+}
+
+rt_status rti_linux_thread_start(struct rti_port *port, struct rti_port_thread *thread,
+                                 void (*main)(void *arg), void *arg)
+{
+    RT_ASSERT(main != NULL);
+    struct thread_storage *storage = (struct thread_storage *)thread;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) {
+        return (rt_status){RT_ERR_NOMEM, "no memory for a thread's attributes"};
+    }
+    int error = pthread_attr_setstacksize(&attributes, rti_port_linux_of(port)->stack_size);
+    if (error == 0) {
+        sigset_t old;
+        *storage = (struct thread_storage){.main = main, .arg = arg, .mark = THREAD_STARTED};
+        signals_block(&old);
+        error = pthread_create(&storage->id, &attributes, thread_main, storage);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+    if (error == 0) {
+        return RT_SUCCESS;
+    }
+    storage->mark = 0;
+    return error == EINVAL ? (rt_status){RT_ERR_INVALID, "the stack size is not possible"}
+                           : (rt_status){RT_ERR_NOMEM, "the system has no more threads"};
+}
+
+void rti_linux_thread_join(struct rti_port *port, struct rti_port_thread *thread)
+{
+    (void)port;
+    struct thread_storage *storage = (struct thread_storage *)thread;
+    RT_ASSERT(storage->mark == THREAD_STARTED);
+    int error = pthread_join(storage->id, NULL);
+    RT_ASSERT(error == 0);
+    storage->mark = 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#define RTI_MODULE "memory_test"
+#include "support/port_fixture.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+TEST(memory_map_gives_zeroed_pages_that_can_be_written)
+{
+    fixture_open(NULL);
+    size_t size = 16 * fixture.page_size;
+    unsigned char *memory = port->ops->memory_map(port, size);
+    CHECK(memory != NULL);
+    CHECK_EQ((uintptr_t)memory % fixture.page_size, 0);
+    for (size_t i = 0; i < size; i++) {
+        CHECK_EQ(memory[i], 0);
+    }
+    memset(memory, 0xFF, size);
+    port->ops->memory_unmap(port, memory, size);
+    fixture_close();
+}
+
+TEST(memory_map_of_nothing_or_of_too_much_is_null)
+{
+    fixture_open(NULL);
+    CHECK(port->ops->memory_map(port, 0) == NULL);
+    CHECK(port->ops->memory_map(port, SIZE_MAX / 2) == NULL);
+    fixture_close();
+}
+
+TEST(memory_map_of_sixty_gigabytes_costs_nothing_before_it_is_used)
+{
+    fixture_open(NULL);
+    size_t size = (size_t)1 << 36;
+    char *memory = port->ops->memory_map(port, size);
+    CHECK(memory != NULL);
+    memory[0] = 1;
+    memory[size - 1] = 1;
+    port->ops->memory_unmap(port, memory, size);
+    fixture_close();
+}
+
+/* Does a touch of the byte end the process by a fault? */
+static bool touch_faults(volatile char *byte)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit none = {0, 0};
+        setrlimit(RLIMIT_CORE, &none);
+        signal(SIGSEGV, SIG_DFL);
+        signal(SIGBUS, SIG_DFL);
+        *byte = 1;
+        _exit(0);
+    }
+    int status = 0;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status);
+}
+
+static void guard_the_middle_page(const struct rti_port_linux_config *config)
+{
+    fixture_open(config);
+    size_t page = fixture.page_size;
+    char *memory = port->ops->memory_map(port, 3 * page);
+    CHECK(memory != NULL);
+    memory[page] = 1;
+    CHECK_OK(port->ops->memory_guard(port, memory + page, page));
+    CHECK(touch_faults(memory + page));
+    CHECK(touch_faults(memory + 2 * page - 1));
+    CHECK(!touch_faults(memory + page - 1));
+    CHECK(!touch_faults(memory + 2 * page));
+    port->ops->memory_unmap(port, memory, 3 * page);
+    fixture_close();
+}
+
+TEST(memory_guard_faults_at_any_touch_and_spares_its_neighbours)
+{
+    guard_the_middle_page(NULL);
+}
+
+TEST(memory_guard_on_an_older_kernel_faults_too)
+{
+    guard_the_middle_page(&(struct rti_port_linux_config){.is_guard_by_mprotect = true});
+}
+
+TEST(memory_guard_takes_whole_mapped_pages_only)
+{
+    fixture_open(NULL);
+    size_t page = fixture.page_size;
+    char *memory = port->ops->memory_map(port, 2 * page);
+    CHECK_STATUS(port->ops->memory_guard(port, memory + 1, page), RT_ERR_INVALID);
+    CHECK_STATUS(port->ops->memory_guard(port, memory, page - 1), RT_ERR_INVALID);
+    CHECK_STATUS(port->ops->memory_guard(port, memory, 0), RT_ERR_INVALID);
+    CHECK_STATUS(port->ops->memory_guard(port, NULL, page), RT_ERR_INVALID);
+    port->ops->memory_unmap(port, memory, 2 * page);
+    CHECK(port->ops->memory_guard(port, memory, 2 * page).code != RT_OK);
+    fixture_close();
+}
+
+TEST(memory_guards_by_the_hundred_thousand_need_no_mapping_each)
+{
+    fixture_open(NULL);
+    if (!fixture.has_guard_install) {
+        test_skip("this kernel has no MADV_GUARD_INSTALL");
+    }
+    size_t page = fixture.page_size;
+    char *memory = port->ops->memory_map(port, 200000 * page);
+    CHECK(memory != NULL);
+    for (size_t i = 0; i < 100000; i++) {
+        CHECK_OK(port->ops->memory_guard(port, memory + 2 * i * page, page));
+    }
+    CHECK(touch_faults(memory + 199998 * page));
+    port->ops->memory_unmap(port, memory, 200000 * page);
+    fixture_close();
+}
