@@ -119,7 +119,7 @@ consume_by_find_package() {
     commands=$work/found/compile_commands.json
     count=$(grep -c '"command".*-fstack-clash-protection' "$commands" || true)
     [ "$count" = 4 ] || fail "$count of 4 consumers are compiled with -fstack-clash-protection"
-    for version in 0.2 1.0; do
+    for version in 0.0 0.2 1.0; do
         if configure_consumer "$work/wrong" -DWANTED=$version >/dev/null 2>&1; then
             fail "version $version is found though it is not there"
         fi
