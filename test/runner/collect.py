@@ -17,7 +17,6 @@ from cases import (
     make_result,
 )
 
-SCRIPT_FOLDERS_ELSEWHERE = ("tidy",)  # has a lane of its own
 SCRIPT_TIMEOUT_SECONDS = 300
 EXAMPLE_TIMEOUT_SECONDS = 30
 BENCH_TIMEOUT_SECONDS = 60
@@ -49,8 +48,6 @@ def scripts(lane, settings):
     """Each executable script is one case; a line `# timeout: SECONDS` changes its limit."""
     jobs = []
     for script in sorted((ROOT / "test").glob("*/*.sh")):
-        if script.parent.name in SCRIPT_FOLDERS_ELSEWHERE:
-            continue
         if os.access(script, os.X_OK):
             limit = re.search(r"^# timeout: ([0-9]+)", script.read_text(), re.MULTILINE)
             seconds = float(limit[1]) if limit else SCRIPT_TIMEOUT_SECONDS

@@ -15,6 +15,8 @@ from cases import Job
 # Cases in these files also run under memcheck: those that hand memory around by themselves.
 VALGRIND_FILES = (
     "arena_test",
+    "context_test",
+    "fiber_test",
     "list_test",
     "mpsc_test",
     "pool_test",
