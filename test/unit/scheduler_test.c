@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#define RTI_MODULE "scheduler_test"
+#include "sched/scheduler.h"
+
+#include <pthread.h>
+
+#include "port/op.h"
+#include "support/fibers.h"
+#include "support/test.h"
+
+static struct fibers fibers;
+static char order[64];
+static size_t order_length;
+
+static void say(char c)
+{
+    CHECK(order_length < sizeof(order) - 1);
+    order[order_length++] = c;
+}
+
+static void start(void)
+{
+    order_length = 0;
+    memset(order, 0, sizeof(order));
+    fibers_init(&fibers);
+}
+
+/* A runnable without a stack: three steps, then the end. */
+struct stepper {
+    struct rti_runnable run;
+    int steps;
+    char name;
+};
+
+static void stepper_step(struct rti_runnable *runnable, struct rti_worker *worker)
+{
+    struct stepper *stepper = RTI_CONTAINER_OF(runnable, struct stepper, run);
+    CHECK(worker->fiber == NULL);
+    say(stepper->name);
+    if (--stepper->steps > 0) {
+        rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_READY);
+        rti_processor_queue(worker->processor, runnable);
+    } else {
+        rti_sched_end(worker->sched, runnable);
+    }
+}
+
+static void go_stepper(struct stepper *stepper, uint32_t id, char name)
+{
+    rti_runnable_init(&stepper->run, id, 2, stepper_step);
+    stepper->steps = 3;
+    stepper->name = name;
+    rti_sched_start(&fibers.sched, &stepper->run);
+}
+
+static void say_thrice(void *arg)
+{
+    for (int i = 0; i < 3; i++) {
+        say(*(const char *)arg);
+        rti_fiber_yield(rti_worker_current());
+    }
+}
+
+TEST(stackless_runnables_and_fibers_share_one_round_robin)
+{
+    struct stepper x;
+    struct stepper y;
+    for (int observed = 0; observed < 2; observed++) {
+        start();
+        if (!observed) {
+            fibers_unobserved(&fibers);
+        }
+        go_stepper(&x, 101, 'x');
+        fibers_go(&fibers, 2, say_thrice, "a");
+        go_stepper(&y, 102, 'y');
+        fibers_go(&fibers, 2, say_thrice, "b");
+        CHECK_OK(fibers_run(&fibers));
+        CHECK_STR(order, "xaybxaybxayb");
+        CHECK_EQ(fibers.sched.live, 0);
+        fibers_deinit(&fibers);
+    }
+}
+
+TEST(second_scheduler_of_one_thread_is_refused)
+{
+    static struct fibers other;
+    start();
+    rti_port_sim_init(&other.port, 1, 0, NULL);
+    CHECK_STATUS(rti_sched_init(&other.sched, &other.port.port, NULL), RT_ERR_STATE);
+    CHECK(rti_sched_current() == &fibers.sched);
+    fibers_deinit(&fibers);
+    CHECK(rti_sched_current() == NULL);
+    CHECK_OK(rti_sched_init(&other.sched, &other.port.port, NULL));
+    rti_sched_deinit(&other.sched);
+}
+
+TEST(run_with_nothing_live_returns_at_once)
+{
+    start();
+    CHECK_OK(fibers_run(&fibers));
+    CHECK_EQ(fibers.sched.worker.turns, 0);
+}
+
+static void yield_for_ever(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        rti_fiber_yield(rti_worker_current());
+    }
+}
+
+TEST(run_gives_up_at_its_limit_of_turns)
+{
+    start();
+    fibers.sched.steps_max = 1000;
+    fibers_go(&fibers, 2, yield_for_ever, NULL);
+    CHECK_STATUS(fibers_run(&fibers), RT_ERR_LIMIT);
+    CHECK_EQ(fibers.sched.worker.turns, 1000);
+    rti_sched_audit(&fibers.sched);
+}
+
+static void sleep_long(void *arg)
+{
+    rti_fiber_sleep_until(rti_worker_current(), *(const uint64_t *)arg);
+    say('z');
+}
+
+TEST(idle_scheduler_jumps_from_deadline_to_deadline)
+{
+    static const uint64_t deadlines[] = {365 * 86400 * RTI_NS_PER_S, 5, 86400 * RTI_NS_PER_S};
+    start();
+    for (size_t i = 0; i < 3; i++) {
+        fibers_go(&fibers, 2, sleep_long, (void *)(uintptr_t)&deadlines[i]);
+    }
+    CHECK_OK(fibers_run(&fibers));
+    CHECK_STR(order, "zzz");
+    CHECK_EQ(fibers.port.now_ns, deadlines[0]);
+    CHECK(fibers.sched.worker.turns <= 6);
+}
+
+static uint64_t run_sleepers(uint64_t seed, bool is_shuffled)
+{
+    static const uint64_t deadlines[] = {30, 10, 20, 10, 10};
+    start();
+    if (is_shuffled) {
+        fibers_shuffle(&fibers, seed);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        fibers_go(&fibers, (uint8_t)(i % 2), sleep_long, (void *)(uintptr_t)&deadlines[i]);
+        fibers_go(&fibers, 2, say_thrice, "abcde" + i);
+    }
+    CHECK_OK(fibers_run(&fibers));
+    fibers_deinit(&fibers);
+    return rti_journal_digest(&fibers.journal);
+}
+
+TEST(trace_hash_is_the_same_for_the_same_run)
+{
+    uint64_t hash = run_sleepers(0, false);
+    char first[sizeof(order)];
+    memcpy(first, order, sizeof(order));
+    for (int i = 0; i < 5; i++) {
+        CHECK(run_sleepers(0, false) == hash);
+        CHECK_STR(order, first);
+    }
+}
+
+TEST(trace_hash_follows_the_seed_of_the_chooser)
+{
+    size_t different = 0;
+    uint64_t plain = run_sleepers(0, false);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        uint64_t hash = run_sleepers(seed, true);
+        CHECK(run_sleepers(seed, true) == hash);
+        different += hash != plain;
+    }
+    CHECK(different >= 19);
+}
+
+static void start_one_more(void *arg)
+{
+    fibers_go(&fibers, 2, say_thrice, arg);
+}
+
+TEST(trace_hash_changes_with_one_changed_decision)
+{
+    start();
+    fibers_go(&fibers, 2, start_one_more, "a");
+    fibers_go(&fibers, 2, say_thrice, "b");
+    CHECK_OK(fibers_run(&fibers));
+    uint64_t hash = rti_journal_digest(&fibers.journal);
+    fibers_deinit(&fibers);
+    start();
+    fibers_go(&fibers, 2, say_thrice, "b");
+    fibers_go(&fibers, 2, start_one_more, "a");
+    CHECK_OK(fibers_run(&fibers));
+    CHECK(rti_journal_digest(&fibers.journal) != hash);
+}
+
+/* Posts from the worker's own thread while fibers keep the scheduler busy. */
+static struct rti_post posts[8];
+static size_t posts_called;
+
+static void post_called(struct rti_post *post)
+{
+    CHECK(rti_fiber_current() == NULL);
+    CHECK(post == &posts[posts_called]);
+    posts_called++;
+    say('p');
+}
+
+static void post_two(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < 2; i++) {
+        posts[i].call = post_called;
+        rti_sched_post(rti_sched_current(), &posts[i]);
+    }
+    say('x');
+    rti_fiber_yield(rti_worker_current());
+    say('y');
+}
+
+TEST(post_is_called_in_order_on_the_schedulers_stack_in_the_next_turn)
+{
+    posts_called = 0;
+    start();
+    fibers_unobserved(&fibers);
+    fibers_go(&fibers, 2, post_two, NULL);
+    fibers_go(&fibers, 2, say_thrice, "a");
+    CHECK_OK(fibers_run(&fibers));
+    CHECK_STR(order, "xppayaa");
+}
+
+/* Completions of ops come before posts, posts before timers. */
+static struct rti_op order_op;
+static struct rti_timer order_timer;
+
+static void order_done(struct rti_op *op)
+{
+    (void)op;
+    say('o');
+}
+
+static void order_fire(struct rti_timer *timer)
+{
+    (void)timer;
+    say('t');
+}
+
+static void order_post(struct rti_post *post)
+{
+    (void)post;
+    say('p');
+}
+
+static void raise_all_three(void *arg)
+{
+    struct rti_sched *sched = rti_sched_current();
+    (void)arg;
+    rti_timer_init(&order_timer, order_fire);
+    rti_wheel_arm(&fibers.wheel, &order_timer, 0);
+    posts[0].call = order_post;
+    rti_sched_post(sched, &posts[0]);
+    rti_op_init(&order_op, RTI_OP_NOP, order_done);
+    sched->port->ops->submit(sched->port, &order_op);
+    rti_fiber_yield(rti_worker_current());
+    say('.');
+}
+
+TEST(look_drains_completions_then_posts_then_timers)
+{
+    start();
+    fibers_unobserved(&fibers);
+    fibers_go(&fibers, 2, raise_all_three, NULL);
+    CHECK_OK(fibers_run(&fibers));
+    CHECK_STR(order, "opt.");
+}
+
+#define BURST 1000
+
+static struct rti_timer burst[BURST];
+static size_t burst_fired;
+static size_t turns_between;
+
+static void burst_fire(struct rti_timer *timer)
+{
+    (void)timer;
+    burst_fired++;
+}
+
+static void run_beside_the_burst(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < BURST; i++) {
+        rti_timer_init(&burst[i], burst_fire);
+        rti_wheel_arm(&fibers.wheel, &burst[i], 0);
+    }
+    rti_sched_attend(rti_sched_current());
+    while (burst_fired < BURST) {
+        rti_fiber_yield(rti_worker_current());
+        turns_between += burst_fired > 0 && burst_fired < BURST;
+    }
+}
+
+TEST(burst_of_expiries_lets_others_run_in_between)
+{
+    burst_fired = 0;
+    turns_between = 0;
+    start();
+    fibers_unobserved(&fibers);
+    fibers_go(&fibers, 2, run_beside_the_burst, NULL);
+    CHECK_OK(fibers_run(&fibers));
+    CHECK_EQ(burst_fired, BURST);
+    CHECK(turns_between >= 3);
+}
+
+static void record_nothing(struct rti_post *post)
+{
+    (void)post;
+}
+
+static void *post_from_another_thread(void *arg)
+{
+    rti_sched_post(arg, &posts[0]);
+    return NULL;
+}
+
+TEST(thread_outside_the_runtime_has_no_scheduler_but_may_post)
+{
+    pthread_t thread;
+    CHECK(rti_sched_current() == NULL);
+    CHECK(rti_fiber_current() == NULL);
+    start();
+    posts[0].call = record_nothing;
+    CHECK_EQ(pthread_create(&thread, NULL, post_from_another_thread, &fibers.sched), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    fibers_go(&fibers, 2, say_thrice, "a");
+    CHECK_OK(fibers_run(&fibers));
+    CHECK_STR(order, "aaa");
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "stack_test"
+#include "sched/stack.h"
+
+#include "support/test.h"
+
+#define SIZE 8192
+
+static char memory[SIZE + 64] RTI_ALIGNED(16);
+static struct rti_stack stack;
+
+TEST(stack_usable_part_is_aligned_and_between_the_guards)
+{
+    for (size_t shift = 0; shift < 32; shift++) {
+        rti_stack_init(&stack, memory + shift, SIZE);
+        char *usable = rti_stack_usable(&stack);
+        size_t size = rti_stack_usable_size(&stack);
+        CHECK_EQ((uintptr_t)usable % 16, 0);
+        CHECK_EQ(size % 16, 0);
+        CHECK(usable >= memory + shift + sizeof(uint64_t));
+        CHECK(usable + size + sizeof(uint64_t) <= memory + shift + SIZE);
+        CHECK(size + 64 >= SIZE);
+        memset(usable, 0xFF, size);
+        CHECK(rti_stack_is_intact(&stack));
+    }
+}
+
+TEST(stack_write_below_or_above_the_usable_part_breaks_a_guard)
+{
+    rti_stack_init(&stack, memory, SIZE);
+    stack.low[0] ^= 1;
+    CHECK(!rti_stack_is_intact(&stack));
+    stack.low[0] ^= 1;
+    CHECK(rti_stack_is_intact(&stack));
+    stack.low[stack.size - 1] ^= 1;
+    CHECK(!rti_stack_is_intact(&stack));
+}
+
+TEST(stack_guard_is_the_word_of_the_specification)
+{
+    rti_stack_init(&stack, memory, SIZE);
+    uint64_t word;
+    memcpy(&word, stack.low, sizeof(word));
+    CHECK(word == UINT64_C(0xDEADBEEFCAFEBABE));
+    memcpy(&word, stack.low + stack.size - sizeof(word), sizeof(word));
+    CHECK(word == UINT64_C(0xDEADBEEFCAFEBABE));
+}
+
+TEST(stack_high_water_is_the_deepest_use_of_a_painted_stack)
+{
+    rti_stack_init(&stack, memory, SIZE);
+    rti_stack_paint(&stack);
+    CHECK_EQ(rti_stack_high_water(&stack), 0);
+    char *high = (char *)rti_stack_usable(&stack) + rti_stack_usable_size(&stack);
+    high[-1] = 1;
+    CHECK_EQ(rti_stack_high_water(&stack), 8);
+    high[-1000] = 1;
+    CHECK_EQ(rti_stack_high_water(&stack), 1000);
+    memset(rti_stack_usable(&stack), 0, rti_stack_usable_size(&stack));
+    CHECK_EQ(rti_stack_high_water(&stack), rti_stack_usable_size(&stack));
+    CHECK(rti_stack_is_intact(&stack));
+}
+
+static void init_too_small(void *arg)
+{
+    (void)arg;
+    rti_stack_init(&stack, memory, RTI_STACK_SIZE_MIN - 1);
+}
+
+TEST(stack_below_the_minimum_panics)
+{
+    CHECK_PANICS("stack", init_too_small, NULL);
+}
