@@ -14,7 +14,6 @@
 #include "support/test.h"
 
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -33,25 +32,6 @@ void test_register(struct test_case *test)
 void test_set_timeout(unsigned seconds)
 {
     timeout_seconds = seconds;
-}
-
-_Noreturn void test_fail(const char *file, int line, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fprintf(stderr, "%s:%d: ", file, line);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-    fflush(NULL);
-    _exit(1);
-}
-
-_Noreturn void test_skip(const char *reason)
-{
-    printf("skipped: %s\n", reason);
-    fflush(NULL);
-    _exit(77);
 }
 
 void test_expect_panic(const char *file, int line, const char *module, void (*body)(void *arg),

@@ -2,9 +2,9 @@
 /* Prints the trace hash of a busy simulated program for each seed of a range.
  *
  * Fibers of all priorities sleep for random times, hand values to each other over wait lists with
- * deadlines, start more fibers and kill some. Everything random is drawn from the seed, so the hash may
- * depend on the seed and on nothing else: same_hash_test.sh compares compilers, optimization levels and
- * address layouts.
+ * deadlines, start more fibers and kill some. Everything random is drawn from the seed, so the hash
+ * may depend on the seed and on nothing else: same_hash_test.sh compares compilers, optimization
+ * levels and address layouts.
  *
  * Usage: trace_hash FIRST COUNT */
 #define RTI_MODULE "trace_hash"
@@ -36,9 +36,8 @@ static void wait_a_while(struct rti_worker *worker)
     rti_deadline_add(&deadline, worker->sched, &wait,
                      rti_deadline_after(worker->sched, draw(50 * RTI_NS_PER_MS)));
     uint32_t event = rti_fiber_park(worker, &wait);
-    rti_sched_record(worker->sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_MARK,
-                                                                .task = event,
-                                                                .value = value});
+    rti_sched_record(worker->sched, &(struct rti_journal_event){
+                                        .kind = RTI_JOURNAL_MARK, .task = event, .value = value});
 }
 
 static void hand_over(void)
