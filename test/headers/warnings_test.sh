@@ -11,8 +11,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# Prints the sources of the library for a processor, as cmake/orrery.cmake finds them.
+# Prints the sources of the library for a processor, as cmake/orrery.cmake finds them. They are in
+# quotes, for xargs.
 sources_for() {
+    find_sources "$1" | sed 's/.*/"&"/'
+}
+
+find_sources() {
     find "$SOURCE_DIR"/src -mindepth 2 -maxdepth 2 -name '*.c'
     for folder in linux sim "arch/$1"; do
         if [ -d "$SOURCE_DIR/src/port/$folder" ]; then
@@ -38,7 +43,7 @@ sources_for "$(uname -m)" >"$work/native"
 sources_for aarch64 >"$work/aarch64"
 mkdir "$work/wrong"
 echo 'int f(int x); int f(int x) { { long x = 1; return x; } }' >"$work/wrong/shadow.c"
-echo "$work/wrong/shadow.c" >"$work/wrong/list"
+echo "\"$work/wrong/shadow.c\"" >"$work/wrong/list"
 
 : >"$work/jobs"
 for compiler in gcc clang-14 clang-19 aarch64-linux-gnu-gcc; do
@@ -51,8 +56,8 @@ for compiler in gcc clang-14 clang-19 aarch64-linux-gnu-gcc; do
     if [ $compiler = aarch64-linux-gnu-gcc ]; then
         list=$work/aarch64
     fi
-    echo "$compiler -O0 1 $list" >>"$work/jobs"
-    echo "$compiler -O2 0 $list" >>"$work/jobs"
+    echo "$compiler -O0 1 \"$list\"" >>"$work/jobs"
+    echo "$compiler -O2 0 \"$list\"" >>"$work/jobs"
 done
 [ -s "$work/jobs" ] || { echo "skipped: no compiler here"; exit 77; }
 
