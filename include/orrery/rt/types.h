@@ -32,8 +32,8 @@ typedef enum {
     RT_PRIO_LOW = 3,
 } rt_priority;
 
-/* A received message. ASYNC: `data` is valid until the next rt_ipc_recv. SYNC: until rt_ipc_release,
- * which the next rt_ipc_recv does by itself. */
+/* A received message. ASYNC: `data` is valid until the next rt_ipc_recv. SYNC: until
+ * rt_ipc_release, which the next rt_ipc_recv does by itself. */
 typedef struct {
     actor_id sender;
     size_t len;

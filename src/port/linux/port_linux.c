@@ -113,12 +113,13 @@ static enum rti_wait_end port_wait(struct rti_port *port, uint64_t deadline_ns)
     return end;
 }
 
-/* Tells the scheduler that a wait is worth its while. Any thread: before the wake that follows,
- * whose exchange releases it. */
+/* Tells the scheduler that a wait is worth its while. Any thread: before the wake that follows.
+ * Release pairs with the scheduler's exchange in its look: what was queued before is seen by the
+ * drain that follows, and a flag that is seen early can never hide a push. */
 static void port_attend(struct rti_port *port)
 {
     if (port->attention != NULL) {
-        rti_u32_store_relaxed(port->attention, 1);
+        rti_u32_store_release(port->attention, 1);
     }
 }
 

@@ -63,8 +63,9 @@ static void sim_wake(struct rti_port *port)
 {
     struct rti_port_sim *sim = sim_of(port);
     sim->is_woken = true;
+    /* Release pairs with the scheduler's exchange in its look. */
     if (port->attention != NULL) {
-        rti_u32_store_relaxed(port->attention, 1);
+        rti_u32_store_release(port->attention, 1);
     }
 }
 
