@@ -72,6 +72,17 @@ check_symbols() {
     [ -z "$others" ] || fail "global in liborrery.a, and neither rt_ nor rti_: $others"
 }
 
+# Assembly that forgets a note makes every stack of the process executable, without a word.
+check_stack_is_data() {
+    readelf -lW "$prefix/lib/liborrery.so" | grep -q 'GNU_STACK.* RW ' ||
+        fail "the shared library asks for an executable stack"
+    for member in $(ar t "$prefix/lib/liborrery.a"); do
+        ar p "$prefix/lib/liborrery.a" "$member" >"$work/member.o"
+        readelf -SW "$work/member.o" | grep -q '\.note\.GNU-stack' ||
+            fail "$member does not say that its stack is data"
+    done
+}
+
 # Fails unless the program runs and is linked as said: shared or static.
 check_program() {
     LD_LIBRARY_PATH=$prefix/lib "$1" >"$work/out" || fail "$1 does not run"
@@ -136,6 +147,7 @@ consume_from_source() {
 install_and_move
 check_files
 check_symbols
+check_stack_is_data
 consume_by_pkg_config
 consume_by_find_package
 consume_from_source
