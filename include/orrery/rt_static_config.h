@@ -2,10 +2,10 @@
 #ifndef ORRERY_RT_STATIC_CONFIG_H
 #define ORRERY_RT_STATIC_CONFIG_H
 
-/* Every limit of the fixed engine. All memory is reserved from these numbers at compile time; a limit
- * is changed by defining it when the library is compiled (-DRT_MAX_ACTORS=256), and the program that
- * uses the library is compiled with the same definitions. What happens when a limit is reached is said
- * where the functions are documented: a status, never a crash. */
+/* Every limit of the fixed engine. All memory is reserved from these numbers at compile time; a
+ * limit is changed by defining it when the library is compiled (-DRT_MAX_ACTORS=256), and the
+ * program that uses the library is compiled with the same definitions. What happens when a limit is
+ * reached is said where the functions are documented: a status, never a crash. */
 
 #ifndef RT_MAX_ACTORS
 #define RT_MAX_ACTORS 64 /* maximum concurrent actors */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # One seed gives one trace hash: with gcc and clang, at -O0 and -O2, with a random and with a fixed
-# address layout, on x86-64 and, under the emulator, on aarch64. Different seeds give different ones.
+# address layout, on x86-64 and, under the emulator, on aarch64. Two seeds give two.
 set -eu
 source_dir=${SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 seeds=${ORRERY_HASH_SEEDS:-60}

@@ -33,25 +33,33 @@ typedef struct {
 RT_API rt_budget rt_budget_meet(rt_budget a, rt_budget b);
 
 /* Tells whether any component is used up at the time `now`.
- * Callable from any thread; never suspends. The budget stays the caller's.
+ * Callable from any thread.
+ * Never suspends.
+ * The budget stays the caller's.
  * Returns true also for NULL: no budget is no permission.
  * Nothing is lost on cancel. */
 RT_API bool rt_budget_is_exhausted(const rt_budget *budget, rt_time now);
 
 /* Takes one check point from the quota.
- * Callable by the budget's owner; never suspends. The budget stays the caller's.
+ * Callable by the budget's owner.
+ * Never suspends.
+ * The budget stays the caller's.
  * Returns RT_OK; RT_ERR_BUDGET_EXHAUSTED if none was left, nothing taken; RT_ERR_INVALID for NULL.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_budget_take_poll(rt_budget *budget);
 
 /* Takes `cost` units from the quota, all or nothing.
- * Callable by the budget's owner; never suspends. The budget stays the caller's.
+ * Callable by the budget's owner.
+ * Never suspends.
+ * The budget stays the caller's.
  * Returns RT_OK; RT_ERR_BUDGET_EXHAUSTED if fewer were left, nothing taken; RT_ERR_INVALID for
  * NULL. Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_budget_take_cost(rt_budget *budget, uint64_t cost);
 
 /* Gives the earlier of a requested point in time and the budget's deadline.
- * Callable from any thread; never suspends. The budget stays the caller's; NULL has no deadline.
+ * Callable from any thread.
+ * Never suspends.
+ * The budget stays the caller's; NULL has no deadline.
  * Returns the effective deadline.
  * Nothing is lost on cancel. */
 RT_API rt_time rt_budget_deadline(const rt_budget *budget, rt_time requested);
