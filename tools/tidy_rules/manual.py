@@ -29,10 +29,10 @@ _MARKED = (
 
 
 def sentences_of(comment):
-    """The sentences of a comment, without its stars and line ends."""
+    """The sentences of a comment, or their parts between semicolons, in one line each."""
     words = re.sub(r"\n[ \t]*\*[ \t]?", " ", comment)
     words = re.sub(r"\s+", " ", words).strip()
-    return [part for part in re.split(r"(?<=[.:!?])\s+(?=[A-Z\"`])", words) if part]
+    return [part for part in re.split(r"(?<=[.:!?])\s+(?=[A-Z\"`])|;\s+", words) if part]
 
 
 def fault_of(comment):
@@ -102,6 +102,14 @@ RULES = (
         (
             Fixture("all six", _header(_GOOD, _FUNCTION)),
             Fixture("attributes between", _header(_GOOD, "RT_MUST_CHECK\n", _FUNCTION)),
+            Fixture(
+                "in few words",
+                _header(
+                    "/* Stops. Callable from any thread; never suspends; the clock stays the\n"
+                    " * caller's. Returns nothing. Nothing is lost on cancel. */\n",
+                    _FUNCTION,
+                ),
+            ),
             Fixture("a macro", _header("#define RT_API\n")),
             Fixture("no comment", _header(_FUNCTION), _AT_1),
             Fixture(
