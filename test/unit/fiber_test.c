@@ -163,6 +163,34 @@ TEST(run_reports_when_every_fiber_waits_for_ever)
     CHECK_EQ(fibers.sched.live, 1);
 }
 
+/* What a send to oneself does: the event comes between the arming and the parking. */
+static void wake_before_park(void *arg)
+{
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    int value = 0;
+    (void)arg;
+    rti_fiber_wait_begin(here(), &wait);
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_waitlist_unlink);
+    waiter.slot = &value;
+    rti_waitlist_add(&line, &waiter);
+    CHECK(give(7));
+    CHECK_EQ(rti_fiber_park(here(), &wait), RTI_EVENT_SOURCE);
+    CHECK_EQ(value, 7);
+    say('w');
+}
+
+TEST(wake_that_comes_before_the_park_is_not_lost)
+{
+    start();
+    fibers_unobserved(&fibers);
+    rti_waitlist_init(&line);
+    fibers_go(&fibers, 2, wake_before_park, NULL);
+    fibers_go(&fibers, 2, say_thrice, "a");
+    CHECK_OK(fibers_run(&fibers));
+    CHECK_STR(order, "awaa");
+}
+
 static void take_or_time_out(void *arg)
 {
     struct rti_wait wait;
