@@ -33,7 +33,8 @@ def all_but_sim(lane, settings):
 
 
 def only_sim(lane, settings):
-    return _jobs_of_binaries(lane, settings, lambda folder: folder == "sim")
+    jobs = _jobs_of_binaries(lane, settings, lambda folder: folder == "sim")
+    return jobs + _scripts(lane, settings, sorted((ROOT / "test" / "sim").glob("*.sh")))
 
 
 def self_tests(lane, settings):
@@ -45,17 +46,8 @@ def self_tests(lane, settings):
 
 
 def scripts(lane, settings):
-    """Each executable script is one case; a line `# timeout: SECONDS` changes its limit."""
-    jobs = []
-    for script in sorted((ROOT / "test").glob("*/*.sh")):
-        if os.access(script, os.X_OK):
-            limit = re.search(r"^# timeout: ([0-9]+)", script.read_text(), re.MULTILINE)
-            seconds = float(limit[1]) if limit else SCRIPT_TIMEOUT_SECONDS
-            argv = (str(script),)
-            jobs.append(_job(lane, settings, script.stem, argv, seconds, script.parent.name))
-        elif script.stem.endswith("_test"):
-            raise binaries.ListError(f"{script} is not executable")
-    return jobs
+    found = sorted((ROOT / "test").glob("*/*.sh"))
+    return _scripts(lane, settings, [path for path in found if path.parent.name != "sim"])
 
 
 def tidy(lane, settings):
@@ -129,6 +121,20 @@ def judge_models(job, outcome):
 def _seconds(text):
     match = re.search(r"([0-9.]+) ?s\b", text)
     return float(match[1]) if match else 0.0
+
+
+def _scripts(lane, settings, found):
+    """Each executable script is one case; a line `# timeout: SECONDS` changes its limit."""
+    jobs = []
+    for script in found:
+        if os.access(script, os.X_OK):
+            limit = re.search(r"^# timeout: ([0-9]+)", script.read_text(), re.MULTILINE)
+            seconds = float(limit[1]) if limit else SCRIPT_TIMEOUT_SECONDS
+            argv = (str(script),)
+            jobs.append(_job(lane, settings, script.stem, argv, seconds, script.parent.name))
+        elif script.stem.endswith("_test"):
+            raise binaries.ListError(f"{script} is not executable")
+    return jobs
 
 
 def _job(lane, settings, name, argv, timeout, source):

@@ -64,7 +64,14 @@ LANES = (
         tools=("git",),
     ),
     Lane("plain", "gcc -O2, checks on", collect.all_but_sim, ("plain",), ("gcc",)),
-    Lane("sim", "the simulator over many seeds", collect.only_sim, ("plain",), ("gcc",), seeds=200),
+    Lane(
+        "sim",
+        "the simulator over many seeds",
+        collect.only_sim,
+        ("plain",),
+        ("gcc", "clang-19", "aarch64-linux-gnu-gcc", "qemu-aarch64"),
+        seeds=200,
+    ),
     Lane(
         "explorer",
         "the lock-free structures over all interleavings",

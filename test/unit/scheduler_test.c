@@ -148,7 +148,7 @@ static uint64_t run_sleepers(uint64_t seed, bool is_shuffled)
     }
     for (size_t i = 0; i < 5; i++) {
         fibers_go(&fibers, (uint8_t)(i % 2), sleep_long, (void *)(uintptr_t)&deadlines[i]);
-        fibers_go(&fibers, 2, say_thrice, "abcde" + i);
+        fibers_go(&fibers, 2, say_thrice, &"abcde"[i]);
     }
     CHECK_OK(fibers_run(&fibers));
     fibers_deinit(&fibers);
