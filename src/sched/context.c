@@ -17,8 +17,8 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 #if !defined(NVALGRIND) && defined(__has_include)
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
 #define CONTEXT_VALGRIND 1
 #endif
 #endif
@@ -141,6 +141,8 @@ void rti_context_deinit(struct rti_context *context)
 #if defined(CONTEXT_VALGRIND)
     if (context->valgrind_stack_id != 0) {
         VALGRIND_STACK_DEREGISTER(context->valgrind_stack_id);
+        /* What lay below the last stack pointer is memory like any other again. */
+        (void)VALGRIND_MAKE_MEM_UNDEFINED(context->stack_low, context->stack_size);
     }
 #endif
     *context = (struct rti_context){.stack_low = NULL};
