@@ -87,7 +87,8 @@ void rti_context_audit(const struct rti_context *context);
  * switch can work and the runtime refuses to start. */
 bool rti_context_shadow_stack_is_on(void);
 
-#define RTI_CONTEXT_STACK_MIN 256
+/* Enough to switch away at once, checks included; nothing else is promised. */
+#define RTI_CONTEXT_STACK_MIN 1024
 
 #if RTI_CONTEXT_ANNOTATED
 void *rti_context_switch_annotated(struct rti_context *from, struct rti_context *to,
