@@ -50,7 +50,9 @@ TEST(thread_blocks_every_signal_but_faults_and_leaves_its_maker_alone)
     CHECK_OK(port->ops->thread_start(port, &thread, look_around, &seen));
     pthread_sigmask(SIG_BLOCK, NULL, &after);
     port->ops->thread_join(port, &thread);
-    CHECK(memcmp(&before, &after, sizeof(before)) == 0);
+    for (int number = 1; number < NSIG; number++) {
+        CHECK_EQ(sigismember(&before, number), sigismember(&after, number));
+    }
     CHECK(sigismember(&seen.mask, SIGINT) && sigismember(&seen.mask, SIGTERM));
     CHECK(sigismember(&seen.mask, SIGPIPE) && sigismember(&seen.mask, SIGALRM));
     CHECK(!sigismember(&seen.mask, SIGSEGV) && !sigismember(&seen.mask, SIGFPE));
