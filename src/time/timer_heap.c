@@ -52,7 +52,7 @@ static void heap_add(struct rti_timer_heap *heap, struct rti_timer *tree)
 void rti_timer_heap_insert(struct rti_timer_heap *heap, struct rti_timer *timer)
 {
     RT_DCHECK(!rti_timer_is_armed(timer));
-    RT_DCHECK(timer->child == NULL);
+    timer->child = NULL;
     heap_add(heap, timer);
 }
 

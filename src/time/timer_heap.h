@@ -2,95 +2,18 @@
 #ifndef RTI_TIMER_HEAP_H
 #define RTI_TIMER_HEAP_H
 
-/* The timer node, the order of timers, and an intrusive pairing heap of them.
+/* An intrusive pairing heap of timers: one root with children, each the root of a tree.
  *
- * A timer lives in its owner, often on the stack of a parked fiber, so no structure of timers has a
- * capacity and arming cannot fail. One node serves two shapes: in a list `next` is the next timer
- * and `child` is NULL; in a heap `next` is the next sibling and `child` the first child. In both,
- * `back` is the address of the pointer that points to this node, so that taking a childless node
- * out is the same two stores wherever it is.
+ * Insert and look at the minimum are O(1); taking a timer out is O(log n) amortized, and O(1) for
+ * one that no other timer was linked under. Nothing recurses and nothing has a capacity.
  *
- * The heap is one root with ordered children. Insert and look at the minimum are O(1); taking a
- * timer out is O(log n) amortized, and O(1) for one that no other timer was linked under. Nothing
- * recurses.
- *
- * I1  A child never precedes its parent in the order (deadline, seq).  (rti_timer_heap_audit)
- * I2  `*timer->back == timer` for each timer that is armed.            (rti_timer_heap_audit)
- * I3  A timer is armed iff its `back` is not NULL.                     (RT_ASSERT in the wheel) */
+ * I1  A child never precedes its parent in the order (deadline, seq).  (rti_timer_heap_audit) */
 
-#include <stdbool.h>
-
-#include "base/assert.h"
-
-struct rti_timer {
-    struct rti_timer *next;                /* next in the list, or next sibling in the heap */
-    struct rti_timer **back;               /* the pointer to this node; NULL when not armed */
-    struct rti_timer *child;               /* heap: the first child; list: NULL */
-    uint64_t deadline_ns;                  /* when it is due, exactly */
-    uint64_t seq;                          /* the wheel's count of arms: breaks ties */
-    void (*fire)(struct rti_timer *timer); /* the owner's; runs when the deadline has come */
-    uint32_t place;                        /* the wheel's: which slot or structure holds it */
-};
+#include "time/timer.h"
 
 struct rti_timer_heap {
     struct rti_timer *root; /* the earliest; NULL when empty */
 };
-
-/* Makes a timer that is not armed. */
-static inline void rti_timer_init(struct rti_timer *timer, void (*fire)(struct rti_timer *timer))
-{
-    timer->next = NULL;
-    timer->back = NULL;
-    timer->child = NULL;
-    timer->deadline_ns = 0;
-    timer->seq = 0;
-    timer->fire = fire;
-    timer->place = 0;
-}
-
-static inline bool rti_timer_is_armed(const struct rti_timer *timer)
-{
-    return timer->back != NULL;
-}
-
-/* The one order of timers: by deadline, then by arming. The distance of two live sequence numbers
- * is below 2^63, so the comparison also holds where the count wraps. */
-static inline bool rti_timer_precedes(const struct rti_timer *a, const struct rti_timer *b)
-{
-    if (a->deadline_ns != b->deadline_ns) {
-        return a->deadline_ns < b->deadline_ns;
-    }
-    return (int64_t)(a->seq - b->seq) < 0;
-}
-
-/* Puts `timer`, with its children, first in the list that begins at `*head`. */
-static inline void rti_timer_link(struct rti_timer **head, struct rti_timer *timer)
-{
-    RT_DCHECK(timer != *head);
-    timer->next = *head;
-    if (timer->next != NULL) {
-        timer->next->back = &timer->next;
-    }
-    timer->back = head;
-    *head = timer;
-}
-
-/* Takes `timer` out of its list, or it and its children out of the siblings. */
-static inline void rti_timer_unlink(struct rti_timer *timer)
-{
-    RT_DCHECK(*timer->back == timer);
-    *timer->back = timer->next;
-    if (timer->next != NULL) {
-        timer->next->back = timer->back;
-    }
-    timer->next = NULL;
-    timer->back = NULL;
-}
-
-static inline void rti_timer_heap_init(struct rti_timer_heap *heap)
-{
-    heap->root = NULL;
-}
 
 /* Adds a timer that is in no list and no heap. */
 void rti_timer_heap_insert(struct rti_timer_heap *heap, struct rti_timer *timer);
@@ -98,9 +21,9 @@ void rti_timer_heap_insert(struct rti_timer_heap *heap, struct rti_timer *timer)
 /* Takes a timer of this heap out, wherever it is. */
 void rti_timer_heap_remove(struct rti_timer_heap *heap, struct rti_timer *timer);
 
-/* Checks I1 and I2, and that all have the `place` of the root; returns the number of timers. Uses
- * no stack: it turns child pointers round on the way down and back on the way up, so nobody else
- * may look at the heap meanwhile. */
+/* Checks I1 and the links, and that all have the `place` of the root; returns the number of timers.
+ * Uses no stack: it turns child pointers round on the way down and back on the way up, so nobody
+ * else may look at the heap meanwhile. */
 size_t rti_timer_heap_audit(struct rti_timer_heap *heap);
 
 #endif

@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timer wheel.
  *
- * Time is cut into ticks of one millisecond. The wheel stands at one tick and keeps the timers of
- * later ticks in four levels of 256 slots. A tick is a number of four digits to the base 256, and a
- * timer lies on the level of the highest digit in which its tick differs from the wheel's, in the
- * slot which that digit names. From this follows all that is pleasant here: every timer of a level
- * is earlier than every timer of the next level, the slots of a level are in the order of time
- * without wrapping round, and so the lowest occupied slot of all 1024 is the next. Two bit scans
- * find it, over any gap.
+ * Time is counted in ticks. A tick is a number of five digits to the base 256: the upper four count
+ * milliseconds, the lowest names one of the 245 parts, 4096 ns each, of the millisecond. The wheel
+ * stands at one tick and keeps the timers of later ticks in five levels of 256 slots, one level for
+ * each digit. A timer lies on the level of the highest digit in which its tick differs from the
+ * wheel's, in the slot which that digit names. From this follows all that is pleasant here: every
+ * timer of a level is earlier than every timer of the next level, the slots of a level are in the
+ * order of time and never wrap round, and so the lowest occupied slot of all 1280 is the next. Two
+ * bit scans find it, over any gap.
  *
  * When the wheel moves to the first tick of a slot on a higher level, the slot's timers are placed
- * again and land lower (a cascade). When it moves to a slot of level 0, that list is sorted by
- * (deadline, seq) and becomes `due`. A timer armed when its tick has come, or has gone by, goes to
- * the heap `soon`; what fires next is the earlier of the two heads. A timer beyond the horizon, or
- * whose tick differs above the fourth digit, waits in the heap `overflow` and is placed when the
- * wheel has come near enough; it is later than everything in the slots.
+ * again and land lower (a cascade). When it moves to a slot of the lowest level, that list is
+ * sorted by (deadline, seq) and becomes `due`. A millisecond of few timers is not divided but
+ * sorted at once; the wheel then stands at its end. A timer armed when its tick has come, or has
+ * gone by, goes to the heap `soon`; what fires next is the earlier of the two heads. A timer beyond
+ * the horizon, or whose tick differs above the fifth digit, waits in the heap `overflow` and is
+ * placed when the wheel has come near enough; it is later than everything in the slots.
  *
  * The deadline of the earliest timer is exact. It is remembered until that timer goes; then the
- * next slot is searched. If that slot holds more than WHEEL_SCAN_MAX timers, the wheel moves on to
- * it at once, ahead of the clock, instead of reading it again at each question. This is what
- * cascades the timers, each at most four times, so its cost is paid once. Timers armed for the span
- * skipped go to `soon`; the wheel returns to the clock when it is empty or the clock has caught up.
+ * next slot is searched. If that slot holds more than WHEEL_FEW timers, the wheel moves on to it at
+ * once, ahead of the clock, instead of reading it again at each question. It would cascade later
+ * anyway, so this costs nothing more. Timers armed for the span skipped go to `soon`; the wheel is
+ * back with the clock when it is empty or the clock has caught up.
+ *
+ * A list of timers that were armed long ago is slow to read: each address is known only when the
+ * timer before has come from memory. So each timer in a slot notes, in its unused `child`, which
+ * timer is WHEEL_HINT places further on; who walks the list asks for that one early. The timer may
+ * have gone since. The hint is prefetched and never followed. It halves the cost of firing 10^6.
  *
  * I1  A slot's bit is set iff the slot is not empty; a summary bit iff its word is not 0.
  * I2  A timer in a slot has a tick after the wheel's and is where wheel_slot_of puts it.
@@ -28,28 +35,32 @@
  * I4  What is in `overflow` is out of the wheel's reach.
  * I5  `fresh` is empty except during expire, and holds nothing later than the pass.
  * I6  `count` timers are armed, and `next_ns` is 0 or the least of their deadlines.
- *     (rti_wheel_audit checks them all, after each mutation of the tests.)
+ *     (rti_wheel_audit checks them all.)
  *
  * Costs: arm is O(1). Disarm is O(1) in the slots and in `due`, amortized O(log n) in the heaps.
- * A timer's whole life costs at most four placements and its share of one sort, O(log n) in the
- * number that share its millisecond. The wheel takes 8.5 kB with 64-bit pointers.
+ * A timer's whole life costs at most six placements and its share of one sort, O(log n) in the
+ * number that share its 4096 ns. The wheel takes 10.4 kB with 64-bit pointers.
  *
  * Rejected: levels chosen by distance instead of digits (slots wrap round, levels overlap, and the
- * minimum over four levels must be compared); a heap alone (five times the price of arm and disarm
- * with 10^5 timers); logical cancel with dead entries (keeps memory and wakers, see
- * docs/decisions/010); doubly linked list heads (twice the memory, no use for a tail). */
+ * minimum over the levels must be compared); a heap alone (three times the price of disarm and arm
+ * with 10^5 timers); sorting whole milliseconds (10^4 timers leave the cache between two passes
+ * over them); logical cancel with dead entries (keeps memory and wakers, see docs/decisions/010);
+ * doubly linked list heads (twice the memory, no use for a tail). */
 #define RTI_MODULE "wheel"
 #include "time/wheel.h"
 
 #include "base/bitmap.h"
+#include "time/timer_list.h"
 
 #define WHEEL_DIGIT_BITS 8u
+#define WHEEL_DIGIT_MASK (RTI_WHEEL_SLOTS - 1)
+#define WHEEL_PART_BITS  12u /* a part of the millisecond is 2^12 ns */
 
-/* A slot of more timers than this is not searched for its earliest but sorted out. */
-#define WHEEL_SCAN_MAX 16u
+/* Up to this many timers of a slot are searched or sorted as they are. */
+#define WHEEL_FEW 16u
 
-/* Merged lists of 2^i timers; the last takes all above. */
-#define WHEEL_SORT_BINS 24u
+/* How many places ahead a walk along a slot prefetches. */
+#define WHEEL_HINT 3u
 
 /* What `place` of a timer says if it is not the number of a slot. */
 enum {
@@ -61,29 +72,46 @@ enum {
 
 _Static_assert(RTI_WHEEL_SLOTS == 1u << WHEEL_DIGIT_BITS, "a digit names a slot");
 _Static_assert(RTI_WHEEL_PLACES / 64 <= 32, "the summary has a bit for each word");
+_Static_assert((RTI_NS_PER_MS - 1) >> WHEEL_PART_BITS <= WHEEL_DIGIT_MASK,
+               "a digit names a part of a millisecond");
 
 static inline uint64_t tick_of(uint64_t ns)
 {
-    return ns / RTI_NS_PER_MS;
+    uint64_t ms = ns / RTI_NS_PER_MS;
+    return ms << WHEEL_DIGIT_BITS | (ns - ms * RTI_NS_PER_MS) >> WHEEL_PART_BITS;
 }
 
-/* Whether a timer of this tick may leave, or need not enter, the overflow heap. */
+/* Whether a timer of this tick, which is after the wheel's, has a slot: else it belongs to the
+ * overflow heap. */
 static inline bool wheel_reaches(const struct rti_wheel *wheel, uint64_t tick)
 {
-    if (tick <= wheel->tick) {
-        return true;
-    }
     return tick - wheel->tick < wheel->horizon_ticks &&
            (tick ^ wheel->tick) >> (RTI_WHEEL_LEVELS * WHEEL_DIGIT_BITS) == 0;
 }
 
-/* The slot of a tick after the wheel's and within its reach. */
+/* The slot of a tick that is after the wheel's and within its reach. */
 static inline uint32_t wheel_slot_of(const struct rti_wheel *wheel, uint64_t tick)
 {
     uint32_t bit = 63u - (uint32_t)__builtin_clzll(tick ^ wheel->tick);
     uint32_t level = bit / WHEEL_DIGIT_BITS;
-    uint32_t digit = (uint32_t)(tick >> (level * WHEEL_DIGIT_BITS)) % RTI_WHEEL_SLOTS;
+    uint32_t digit = (uint32_t)(tick >> (level * WHEEL_DIGIT_BITS)) & WHEEL_DIGIT_MASK;
     return level * RTI_WHEEL_SLOTS + digit;
+}
+
+/* The first tick of a slot that holds a timer. */
+static inline uint64_t wheel_slot_tick(const struct rti_wheel *wheel, uint32_t slot)
+{
+    uint32_t shift = slot / RTI_WHEEL_SLOTS * WHEEL_DIGIT_BITS;
+    uint64_t above = wheel->tick >> (shift + WHEEL_DIGIT_BITS) << WHEEL_DIGIT_BITS;
+    return (above | (slot & WHEEL_DIGIT_MASK)) << shift;
+}
+
+/* The occupied slot that comes next in time. There must be one. */
+static inline uint32_t wheel_first_slot(const struct rti_wheel *wheel)
+{
+    RT_DCHECK(wheel->summary != 0);
+    uint32_t word = (uint32_t)__builtin_ctz(wheel->summary);
+    return word * 64 + (uint32_t)__builtin_ctzll(wheel->occupied[word]);
 }
 
 static inline void wheel_mark(struct rti_wheel *wheel, uint32_t slot)
@@ -100,26 +128,31 @@ static inline void wheel_unmark(struct rti_wheel *wheel, uint32_t slot)
     }
 }
 
-/* The occupied slot that comes next in time. There must be one. */
-static inline uint32_t wheel_first_slot(const struct rti_wheel *wheel)
+/* Puts a timer that is in nothing into a slot. */
+static inline void wheel_link(struct rti_wheel *wheel, struct rti_timer *timer, uint32_t slot)
 {
-    RT_DCHECK(wheel->summary != 0);
-    uint32_t word = (uint32_t)__builtin_ctz(wheel->summary);
-    return word * 64 + (uint32_t)__builtin_ctzll(wheel->occupied[word]);
+    struct rti_timer **head = &wheel->slots[slot];
+    if (*head == NULL) {
+        wheel_mark(wheel, slot);
+    }
+    timer->place = slot;
+    rti_timer_link(head, timer);
+    struct rti_timer *ahead = timer;
+    for (uint32_t i = 0; i < WHEEL_HINT && ahead != NULL; i++) {
+        ahead = ahead->next;
+    }
+    timer->child = ahead;
 }
 
 /* Puts a timer that is in nothing where its deadline belongs. */
-static void wheel_place(struct rti_wheel *wheel, struct rti_timer *timer)
+static inline void wheel_place(struct rti_wheel *wheel, struct rti_timer *timer)
 {
     uint64_t tick = tick_of(timer->deadline_ns);
     if (tick <= wheel->tick) {
         timer->place = PLACE_SOON;
         rti_timer_heap_insert(&wheel->soon, timer);
-    } else if (wheel_reaches(wheel, tick)) {
-        uint32_t slot = wheel_slot_of(wheel, tick);
-        timer->place = slot;
-        rti_timer_link(&wheel->slots[slot], timer);
-        wheel_mark(wheel, slot);
+    } else if (RTI_LIKELY(wheel_reaches(wheel, tick))) {
+        wheel_link(wheel, timer, wheel_slot_of(wheel, tick));
     } else {
         timer->place = PLACE_OVERFLOW;
         rti_timer_heap_insert(&wheel->overflow, timer);
@@ -127,67 +160,22 @@ static void wheel_place(struct rti_wheel *wheel, struct rti_timer *timer)
 }
 
 /* Takes a timer out of where it is. */
-static void wheel_unplace(struct rti_wheel *wheel, struct rti_timer *timer)
+static inline void wheel_unplace(struct rti_wheel *wheel, struct rti_timer *timer)
 {
     uint32_t place = timer->place;
-    switch (place) {
-    case PLACE_SOON:
-        rti_timer_heap_remove(&wheel->soon, timer);
-        break;
-    case PLACE_OVERFLOW:
-        rti_timer_heap_remove(&wheel->overflow, timer);
-        break;
-    default:
-        RT_ASSERT(place <= PLACE_FRESH);
+    if (RTI_LIKELY(place < RTI_WHEEL_PLACES)) {
         rti_timer_unlink(timer);
-        if (place < RTI_WHEEL_PLACES && wheel->slots[place] == NULL) {
+        if (wheel->slots[place] == NULL) {
             wheel_unmark(wheel, place);
         }
-        break;
+    } else if (place == PLACE_SOON) {
+        rti_timer_heap_remove(&wheel->soon, timer);
+    } else if (place == PLACE_OVERFLOW) {
+        rti_timer_heap_remove(&wheel->overflow, timer);
+    } else {
+        RT_ASSERT(place == PLACE_DUE || place == PLACE_FRESH);
+        rti_timer_unlink(timer);
     }
-}
-
-/* One ascending list of two, linked through `next` alone. */
-static struct rti_timer *timers_merge(struct rti_timer *a, struct rti_timer *b)
-{
-    struct rti_timer *merged = NULL;
-    struct rti_timer **tail = &merged;
-    while (a != NULL && b != NULL) {
-        if (rti_timer_precedes(b, a)) {
-            *tail = b;
-            tail = &b->next;
-            b = b->next;
-        } else {
-            *tail = a;
-            tail = &a->next;
-            a = a->next;
-        }
-    }
-    *tail = a != NULL ? a : b;
-    return merged;
-}
-
-/* Sorts a list that is linked through `next` by (deadline, seq): a merge sort without recursion,
- * where bin i holds a sorted list of 2^i timers or none, like the digits of a counter. */
-static struct rti_timer *timers_sort(struct rti_timer *list)
-{
-    struct rti_timer *bins[WHEEL_SORT_BINS] = {NULL};
-    while (list != NULL) {
-        struct rti_timer *sorted = list;
-        list = list->next;
-        sorted->next = NULL;
-        uint32_t i = 0;
-        while (i < WHEEL_SORT_BINS - 1 && bins[i] != NULL) {
-            sorted = timers_merge(bins[i], sorted);
-            bins[i++] = NULL;
-        }
-        bins[i] = bins[i] == NULL ? sorted : timers_merge(bins[i], sorted);
-    }
-    struct rti_timer *all = NULL;
-    for (uint32_t i = 0; i < WHEEL_SORT_BINS; i++) {
-        all = bins[i] == NULL ? all : timers_merge(bins[i], all);
-    }
-    return all;
 }
 
 /* Makes a list, linked through `next`, the timers of the current tick. */
@@ -195,8 +183,8 @@ static void wheel_set_due(struct rti_wheel *wheel, struct rti_timer *list)
 {
     RT_DCHECK(wheel->due == NULL);
     struct rti_timer **back = &wheel->due;
-    for (struct rti_timer *timer = timers_sort(list); timer != NULL; timer = timer->next) {
-        *back = timer;
+    wheel->due = rti_timers_sort(list);
+    for (struct rti_timer *timer = wheel->due; timer != NULL; timer = timer->next) {
         timer->back = back;
         timer->place = PLACE_DUE;
         back = &timer->next;
@@ -206,41 +194,59 @@ static void wheel_set_due(struct rti_wheel *wheel, struct rti_timer *list)
 /* Places the timers of a slot again, after the wheel has moved to its first tick. */
 static void wheel_cascade(struct rti_wheel *wheel, struct rti_timer *list)
 {
-    struct rti_timer *now = NULL;
+    struct rti_timer *due = NULL;
     while (list != NULL) {
         struct rti_timer *timer = list;
         list = timer->next;
+        __builtin_prefetch(timer->child);
         timer->back = NULL;
         if (tick_of(timer->deadline_ns) == wheel->tick) {
-            timer->next = now;
-            now = timer;
+            timer->next = due;
+            due = timer;
         } else {
             wheel_place(wheel, timer);
         }
     }
-    wheel_set_due(wheel, now);
+    wheel_set_due(wheel, due);
 }
 
-/* Moves the wheel to a tick that no occupied slot begins before or at, and takes in what the
- * overflow heap has within reach of there. */
+/* Moves the wheel to a later tick, before which no slot begins that holds a timer, and takes in
+ * what the overflow heap has within reach of there. */
 static void wheel_move(struct rti_wheel *wheel, uint64_t tick)
 {
-    RT_DCHECK(tick >= wheel->tick);
+    RT_DCHECK(tick > wheel->tick);
     wheel->tick = tick;
-    struct rti_timer *timer = wheel->overflow.root;
-    while (timer != NULL && wheel_reaches(wheel, tick_of(timer->deadline_ns))) {
+    for (;;) {
+        struct rti_timer *timer = wheel->overflow.root;
+        if (timer == NULL) {
+            return;
+        }
+        uint64_t first = tick_of(timer->deadline_ns);
+        if (first > tick && !wheel_reaches(wheel, first)) {
+            return;
+        }
         rti_timer_heap_remove(&wheel->overflow, timer);
         wheel_place(wheel, timer);
-        timer = wheel->overflow.root;
     }
 }
 
-/* The first tick of a slot. */
-static inline uint64_t wheel_slot_tick(const struct rti_wheel *wheel, uint32_t slot)
+/* Moves the wheel to a slot that is the next to hold a timer, and empties it. */
+static void wheel_enter(struct rti_wheel *wheel, uint32_t slot, uint64_t tick)
 {
-    uint32_t shift = slot / RTI_WHEEL_SLOTS * WHEEL_DIGIT_BITS;
-    uint64_t above = wheel->tick >> (shift + WHEEL_DIGIT_BITS) << WHEEL_DIGIT_BITS;
-    return (above | slot % RTI_WHEEL_SLOTS) << shift;
+    struct rti_timer *list = wheel->slots[slot];
+    bool is_last = slot < RTI_WHEEL_SLOTS;
+    wheel->slots[slot] = NULL;
+    wheel_unmark(wheel, slot);
+    if (!is_last && slot < 2 * RTI_WHEEL_SLOTS && rti_timers_are_at_most(list, WHEEL_FEW)) {
+        is_last = true;
+        tick |= WHEEL_DIGIT_MASK;
+    }
+    wheel_move(wheel, tick);
+    if (is_last) {
+        wheel_set_due(wheel, list);
+    } else {
+        wheel_cascade(wheel, list);
+    }
 }
 
 /* Moves the wheel to the next tick that has anything, if that is not after `limit`; false if there
@@ -248,30 +254,24 @@ static inline uint64_t wheel_slot_tick(const struct rti_wheel *wheel, uint32_t s
 static bool wheel_step(struct rti_wheel *wheel, uint64_t limit)
 {
     RT_DCHECK(wheel->due == NULL && wheel->soon.root == NULL);
-    if (wheel->summary == 0) {
-        struct rti_timer *timer = wheel->overflow.root;
-        if (timer == NULL || tick_of(timer->deadline_ns) > limit) {
+    if (wheel->summary != 0) {
+        uint32_t slot = wheel_first_slot(wheel);
+        uint64_t tick = wheel_slot_tick(wheel, slot);
+        if (tick > limit) {
             return false;
         }
-        wheel_move(wheel, tick_of(timer->deadline_ns));
+        wheel_enter(wheel, slot, tick);
         return true;
     }
-    uint32_t slot = wheel_first_slot(wheel);
-    uint64_t tick = wheel_slot_tick(wheel, slot);
-    RT_DCHECK(tick > wheel->tick);
-    if (tick > limit) {
-        return false;
+    if (wheel->overflow.root != NULL) {
+        uint64_t tick = tick_of(wheel->overflow.root->deadline_ns);
+        if (tick > limit) {
+            return false;
+        }
+        wheel_move(wheel, tick);
+        return true;
     }
-    struct rti_timer *list = wheel->slots[slot];
-    wheel->slots[slot] = NULL;
-    wheel_unmark(wheel, slot);
-    wheel_move(wheel, tick);
-    if (slot < RTI_WHEEL_SLOTS) {
-        wheel_set_due(wheel, list);
-    } else {
-        wheel_cascade(wheel, list);
-    }
-    return true;
+    return false;
 }
 
 /* The earliest timer of the current tick and before, or NULL. */
@@ -288,6 +288,7 @@ static inline struct rti_timer *wheel_first_due(const struct rti_wheel *wheel)
 /* Takes note that a timer with this deadline has left. An empty wheel returns to the clock. */
 static inline void wheel_forget(struct rti_wheel *wheel, uint64_t deadline_ns)
 {
+    RT_ASSERT(wheel->count > 0);
     wheel->count--;
     if (wheel->count == 0) {
         wheel->next_ns = RTI_TIME_NEVER;
@@ -299,13 +300,14 @@ static inline void wheel_forget(struct rti_wheel *wheel, uint64_t deadline_ns)
 
 static struct rti_timer *wheel_take(struct rti_wheel *wheel, uint64_t now_ns)
 {
+    uint64_t now_tick = tick_of(now_ns);
     struct rti_timer *timer = wheel_first_due(wheel);
-    while (timer == NULL && wheel_step(wheel, tick_of(now_ns))) {
+    while (timer == NULL && wheel_step(wheel, now_tick)) {
         timer = wheel_first_due(wheel);
     }
     if (timer == NULL) {
-        if (tick_of(now_ns) > wheel->tick) {
-            wheel_move(wheel, tick_of(now_ns));
+        if (now_tick > wheel->tick) {
+            wheel_move(wheel, now_tick);
         }
         return NULL;
     }
@@ -317,35 +319,6 @@ static struct rti_timer *wheel_take(struct rti_wheel *wheel, uint64_t now_ns)
     return timer;
 }
 
-static void wheel_set_now(struct rti_wheel *wheel, uint64_t now_ns)
-{
-    RT_ASSERT(now_ns != RTI_TIME_NEVER);
-    RT_ASSERT(!wheel->is_expiring);
-    if (now_ns > wheel->now_ns) {
-        wheel->now_ns = now_ns;
-    }
-}
-
-/* The least deadline of a list of timers, or RTI_TIME_NEVER. */
-static uint64_t timers_least(const struct rti_timer *list)
-{
-    uint64_t least = RTI_TIME_NEVER;
-    for (; list != NULL; list = list->next) {
-        least = list->deadline_ns < least ? list->deadline_ns : least;
-    }
-    return least;
-}
-
-static bool timers_are_few(const struct rti_timer *list)
-{
-    uint32_t count = 0;
-    while (list != NULL && count < WHEEL_SCAN_MAX) {
-        list = list->next;
-        count++;
-    }
-    return list == NULL;
-}
-
 /* The least deadline outside `fresh`, or RTI_TIME_NEVER. */
 static uint64_t wheel_least(struct rti_wheel *wheel)
 {
@@ -355,32 +328,42 @@ static uint64_t wheel_least(struct rti_wheel *wheel)
             return timer->deadline_ns;
         }
         if (wheel->summary == 0) {
-            return wheel->overflow.root == NULL ? RTI_TIME_NEVER
-                                                : wheel->overflow.root->deadline_ns;
+            timer = wheel->overflow.root;
+            return timer == NULL ? RTI_TIME_NEVER : timer->deadline_ns;
         }
         const struct rti_timer *list = wheel->slots[wheel_first_slot(wheel)];
-        if (timers_are_few(list)) {
-            return timers_least(list);
+        if (rti_timers_are_at_most(list, WHEEL_FEW)) {
+            return rti_timers_least(list);
         }
         bool is_moved = wheel_step(wheel, UINT64_MAX);
         RT_ASSERT(is_moved);
     }
 }
 
+static void wheel_set_now(struct rti_wheel *wheel, uint64_t now_ns)
+{
+    RT_ASSERT(now_ns != RTI_TIME_NEVER);
+    RT_ASSERT(wheel->pass_end_ns == 0);
+    if (now_ns > wheel->now_ns) {
+        wheel->now_ns = now_ns;
+    }
+}
+
 void rti_wheel_init(struct rti_wheel *wheel, uint64_t now_ns)
 {
+    RT_ASSERT(now_ns != RTI_TIME_NEVER);
     *wheel = (struct rti_wheel){
         .tick = tick_of(now_ns),
         .next_ns = RTI_TIME_NEVER,
         .now_ns = now_ns,
-        .horizon_ticks = tick_of(RTI_WHEEL_HORIZON_NS),
     };
+    rti_wheel_set_horizon(wheel, RTI_WHEEL_HORIZON_NS);
 }
 
 void rti_wheel_set_horizon(struct rti_wheel *wheel, uint64_t horizon_ns)
 {
     RT_ASSERT(wheel->count == 0);
-    wheel->horizon_ticks = tick_of(horizon_ns);
+    wheel->horizon_ticks = horizon_ns / RTI_NS_PER_MS << WHEEL_DIGIT_BITS;
 }
 
 void rti_wheel_arm(struct rti_wheel *wheel, struct rti_timer *timer, uint64_t deadline_ns)
@@ -388,12 +371,11 @@ void rti_wheel_arm(struct rti_wheel *wheel, struct rti_timer *timer, uint64_t de
     RT_ASSERT(!rti_timer_is_armed(timer));
     timer->deadline_ns = deadline_ns;
     timer->seq = wheel->seq++;
-    timer->child = NULL;
     wheel->count++;
     if (deadline_ns < wheel->next_ns) {
         wheel->next_ns = deadline_ns;
     }
-    if (wheel->is_expiring && deadline_ns <= wheel->pass_ns) {
+    if (RTI_UNLIKELY(deadline_ns < wheel->pass_end_ns)) {
         timer->place = PLACE_FRESH;
         rti_timer_link(&wheel->fresh, timer);
     } else {
@@ -406,7 +388,6 @@ bool rti_wheel_disarm(struct rti_wheel *wheel, struct rti_timer *timer)
     if (!rti_timer_is_armed(timer)) {
         return false;
     }
-    RT_DCHECK(wheel->count > 0);
     wheel_unplace(wheel, timer);
     wheel_forget(wheel, timer->deadline_ns);
     return true;
@@ -415,7 +396,7 @@ bool rti_wheel_disarm(struct rti_wheel *wheel, struct rti_timer *timer)
 uint64_t rti_wheel_next_deadline(struct rti_wheel *wheel)
 {
     if (wheel->next_ns == 0) {
-        uint64_t fresh_ns = timers_least(wheel->fresh);
+        uint64_t fresh_ns = rti_timers_least(wheel->fresh);
         uint64_t least_ns = wheel_least(wheel);
         wheel->next_ns = fresh_ns < least_ns ? fresh_ns : least_ns;
     }
@@ -430,8 +411,7 @@ size_t rti_wheel_expire(struct rti_wheel *wheel, uint64_t now_ns)
 size_t rti_wheel_expire_max(struct rti_wheel *wheel, uint64_t now_ns, size_t max)
 {
     wheel_set_now(wheel, now_ns);
-    wheel->is_expiring = true;
-    wheel->pass_ns = now_ns;
+    wheel->pass_end_ns = now_ns + 1;
     size_t fired = 0;
     while (fired < max) {
         struct rti_timer *timer = wheel_take(wheel, now_ns);
@@ -441,7 +421,7 @@ size_t rti_wheel_expire_max(struct rti_wheel *wheel, uint64_t now_ns, size_t max
         fired++;
         timer->fire(timer);
     }
-    wheel->is_expiring = false;
+    wheel->pass_end_ns = 0;
     while (wheel->fresh != NULL) {
         struct rti_timer *timer = wheel->fresh;
         rti_timer_unlink(timer);
@@ -465,7 +445,6 @@ static size_t wheel_audit_list(const struct rti_wheel *wheel, struct rti_timer *
     for (const struct rti_timer *timer = *head; timer != NULL; timer = timer->next) {
         uint64_t tick = tick_of(timer->deadline_ns);
         RT_ASSERT(timer->back == head);
-        RT_ASSERT(timer->child == NULL);
         RT_ASSERT(timer->place == place);
         if (place < RTI_WHEEL_PLACES) {
             RT_ASSERT(tick > wheel->tick && wheel_reaches(wheel, tick));
@@ -474,7 +453,7 @@ static size_t wheel_audit_list(const struct rti_wheel *wheel, struct rti_timer *
             RT_ASSERT(tick <= wheel->tick);
             RT_ASSERT(timer->next == NULL || rti_timer_precedes(timer, timer->next));
         } else {
-            RT_ASSERT(wheel->is_expiring && timer->deadline_ns <= wheel->pass_ns);
+            RT_ASSERT(timer->deadline_ns < wheel->pass_end_ns);
         }
         *least = timer->deadline_ns < *least ? timer->deadline_ns : *least;
         head = &timer->next;
@@ -509,9 +488,8 @@ size_t rti_wheel_audit(struct rti_wheel *wheel)
     count += wheel_audit_list(wheel, &wheel->fresh, PLACE_FRESH, &least);
     count += wheel_audit_heap(&wheel->soon, PLACE_SOON, &least);
     count += wheel_audit_heap(&wheel->overflow, PLACE_OVERFLOW, &least);
-    const struct rti_timer *soon = wheel->soon.root;
     const struct rti_timer *far = wheel->overflow.root;
-    RT_ASSERT(soon == NULL || tick_of(soon->deadline_ns) <= wheel->tick);
+    RT_ASSERT(far == NULL || tick_of(far->deadline_ns) > wheel->tick);
     RT_ASSERT(far == NULL || !wheel_reaches(wheel, tick_of(far->deadline_ns)));
     RT_ASSERT(count == wheel->count);
     RT_ASSERT(wheel->next_ns == least || (wheel->next_ns == 0 && count > 0));

@@ -5,7 +5,7 @@
 /* The timer wheel: the one timer of the runtime, under actor timers, sleeps, timeouts and
  * intervals. The mechanism and its invariants stand at the head of wheel.c.
  *
- * Timers are intrusive (time/timer_heap.h): the wheel owns no memory but itself, has no capacity,
+ * Timers are intrusive (time/timer.h): the wheel owns no memory but itself, has no capacity,
  * and arming cannot fail. A timer fires never before its deadline, by not one nanosecond; timers
  * fire in the order of (deadline, arming). A wheel belongs to one thread at a time; its caller
  * sees to that. */
@@ -13,7 +13,7 @@
 #include "base/time.h"
 #include "time/timer_heap.h"
 
-#define RTI_WHEEL_LEVELS 4u
+#define RTI_WHEEL_LEVELS 5u   /* four of milliseconds and one that divides the millisecond */
 #define RTI_WHEEL_SLOTS  256u /* per level */
 #define RTI_WHEEL_PLACES (RTI_WHEEL_LEVELS * RTI_WHEEL_SLOTS)
 
@@ -22,21 +22,20 @@
 
 /* All fields are the wheel's own. */
 struct rti_wheel {
-    uint64_t tick;          /* the millisecond the levels are arranged around */
+    uint64_t tick;          /* where the wheel stands, see wheel.c */
     uint64_t next_ns;       /* exact deadline of the earliest timer; 0: not known */
     uint64_t now_ns;        /* the latest time given to it */
-    uint64_t pass_ns;       /* the time expire was called with, while it runs */
+    uint64_t pass_end_ns;   /* in expire: the time it was called with, plus one; else 0 */
     uint64_t seq;           /* of the next arm */
     uint64_t horizon_ticks; /* distance from which a timer goes to `overflow` */
     size_t count;           /* armed timers */
-    bool is_expiring;       /* a fire callback may be on the stack */
     uint32_t summary;       /* bit i: occupied[i] is not 0 */
-    uint64_t occupied[RTI_WHEEL_PLACES / 64]; /* bit: the slot holds a timer */
-    struct rti_timer *due;                    /* the millisecond `tick`, sorted */
-    struct rti_timer *fresh;        /* armed by a callback for this very pass or before it */
-    struct rti_timer_heap soon;     /* armed when their millisecond had come already */
-    struct rti_timer_heap overflow; /* beyond the horizon */
-    struct rti_timer *slots[RTI_WHEEL_PLACES]; /* level 0 first; each an unordered list */
+    uint64_t occupied[RTI_WHEEL_PLACES / 64];  /* bit: the slot holds a timer */
+    struct rti_timer *due;                     /* the timers of this tick, sorted */
+    struct rti_timer *fresh;                   /* armed by a callback for its own pass */
+    struct rti_timer_heap soon;                /* armed when their tick had come already */
+    struct rti_timer_heap overflow;            /* beyond the horizon */
+    struct rti_timer *slots[RTI_WHEEL_PLACES]; /* the finest level first; unordered lists */
 };
 
 /* Makes an empty wheel whose time is `now_ns`. */

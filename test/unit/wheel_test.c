@@ -201,7 +201,7 @@ TEST(wheel_ahead_of_the_clock_still_fires_what_is_armed_for_the_span_between)
         rti_wheel_disarm(&wheel, &alarms[i].timer);
     }
     CHECK_EQ(rti_wheel_audit(&wheel), 0);
-    CHECK(wheel.tick == 3 * HOUR / MS);
+    CHECK(wheel.tick >> 8 == 3 * HOUR / MS);
 }
 
 TEST(wheel_takes_no_harm_from_a_clock_that_goes_back)

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_TIMER_H
+#define RTI_TIMER_H
+
+/* The timer node and the order of timers.
+ *
+ * A timer lives in its owner, often on the stack of a parked fiber, so no structure of timers has a
+ * capacity and arming cannot fail. One node serves two shapes: in a list `next` is the next timer;
+ * in a heap `next` is the next sibling and `child` the first child. In both, `back` is the address
+ * of the pointer that points to this node, so that taking a node out is the same two stores
+ * wherever it is. The fields that lists use come first, to lie in one cache line.
+ *
+ * I1  `*timer->back == timer` for each timer that is armed.   (RT_DCHECK, the audits)
+ * I2  A timer is armed iff its `back` is not NULL.            (RT_ASSERT in the wheel) */
+
+#include <stdbool.h>
+
+#include "base/assert.h"
+
+struct rti_timer {
+    struct rti_timer *next;                /* next in the list, or next sibling in the heap */
+    struct rti_timer **back;               /* the pointer to this node; NULL when not armed */
+    uint64_t deadline_ns;                  /* when it is due, exactly */
+    uint32_t place;                        /* the wheel's: which slot or structure holds it */
+    struct rti_timer *child;               /* heap: the first child; list: a hint to prefetch */
+    uint64_t seq;                          /* the wheel's count of arms: breaks ties */
+    void (*fire)(struct rti_timer *timer); /* the owner's; runs when the deadline has come */
+};
+
+/* Makes a timer that is not armed. */
+static inline void rti_timer_init(struct rti_timer *timer, void (*fire)(struct rti_timer *timer))
+{
+    timer->next = NULL;
+    timer->back = NULL;
+    timer->child = NULL;
+    timer->deadline_ns = 0;
+    timer->seq = 0;
+    timer->fire = fire;
+    timer->place = 0;
+}
+
+static inline bool rti_timer_is_armed(const struct rti_timer *timer)
+{
+    return timer->back != NULL;
+}
+
+/* The one order of timers: by deadline, then by arming. The distance of two live sequence numbers
+ * is below 2^63, so the comparison also holds where the count wraps. */
+static inline bool rti_timer_precedes(const struct rti_timer *a, const struct rti_timer *b)
+{
+    if (a->deadline_ns != b->deadline_ns) {
+        return a->deadline_ns < b->deadline_ns;
+    }
+    return (int64_t)(a->seq - b->seq) < 0;
+}
+
+/* Puts `timer`, with its children, first in the list that begins at `*head`. */
+static inline void rti_timer_link(struct rti_timer **head, struct rti_timer *timer)
+{
+    RT_DCHECK(timer != *head);
+    timer->next = *head;
+    if (timer->next != NULL) {
+        timer->next->back = &timer->next;
+    }
+    timer->back = head;
+    *head = timer;
+}
+
+/* Takes `timer` out of its list, or it and its children out of the siblings. */
+static inline void rti_timer_unlink(struct rti_timer *timer)
+{
+    RT_DCHECK(*timer->back == timer);
+    *timer->back = timer->next;
+    if (timer->next != NULL) {
+        timer->next->back = timer->back;
+    }
+    timer->back = NULL;
+}
+
+#endif
