@@ -95,11 +95,8 @@ enum rti_mpsc_result rti_mpsc_pop(struct rti_mpsc *queue, struct rti_mpsc_node *
 
 bool rti_mpsc_try_idle(struct rti_mpsc *queue)
 {
-    RTI_PLAIN_READ(&queue->head, sizeof(queue->head));
-    if (queue->head != &queue->resting) {
-        return false;
-    }
-    /* Release: what the consumer did so far comes before the push that finds the mark, and thereby
+    /* The tail is the resting node only while nothing is queued (I2), so the one word decides.
+     * Release: what the consumer did so far comes before the push that finds the mark, and thereby
      * before the next consumer. Pairs with the exchange in rti_mpsc_push. */
     void *expected = &queue->resting;
     return rti_ptr_cas_acqrel(&queue->tail, &expected, mpsc_marked(&queue->resting));

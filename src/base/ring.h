@@ -47,7 +47,7 @@
 #define RTI_RING_CAPACITY 256
 #endif
 
-_Static_assert((RTI_RING_CAPACITY & (RTI_RING_CAPACITY - 1)) == 0 && RTI_RING_CAPACITY >= 2,
+_Static_assert((RTI_RING_CAPACITY & (RTI_RING_CAPACITY - 1)) == 0 && RTI_RING_CAPACITY >= 4,
                "the capacity of a ring is a power of two");
 
 struct rti_ring {

@@ -205,17 +205,26 @@ TEST(ring_counters_may_wrap_at_32_bits)
     model_run((uint32_t)INT32_MAX - 5);
 }
 
-/* One owner pushes and pops, two thieves steal and run what they stole; every item is counted by a
- * plain byte of its own, so that an item taken twice is a race as well as a wrong number. */
-#define STRESS_ITEMS 200000
+/* One owner pushes and pops, two thieves steal and run what they stole. Each item carries a plain
+ * number that its owner writes before the push, and a plain count of its takers: an item that is
+ * taken twice or seen too early is a race for TSan as well as a wrong number. */
+#define STRESS_ITEMS 300000
 
-static unsigned char taken[STRESS_ITEMS];
+struct stress_item {
+    uint32_t number;
+    uint32_t takers;
+};
+
+static struct stress_item stress_items[STRESS_ITEMS];
 static struct rti_ring stress_rings[3];
 static rti_atomic_u32 taken_count;
 
-static void run_item(void *item)
+static void run_item(void *arg)
 {
-    taken[(unsigned char *)item - taken]++;
+    struct stress_item *item = arg;
+    CHECK_EQ(item->number, item - stress_items + 1);
+    CHECK_EQ(item->takers, 0);
+    item->takers++;
     rti_u32_add_relaxed(&taken_count, 1);
 }
 
@@ -223,6 +232,7 @@ static void *thief_main(void *arg)
 {
     struct rti_ring *mine = arg;
     struct rti_ring *other = mine == &stress_rings[1] ? &stress_rings[2] : &stress_rings[1];
+    unsigned hungry = 0;
     while (rti_u32_load_relaxed(&taken_count) < STRESS_ITEMS) {
         void *item = rti_ring_pop(mine);
         if (item == NULL) {
@@ -233,41 +243,54 @@ static void *thief_main(void *arg)
         }
         if (item != NULL) {
             run_item(item);
-        } else {
+        } else if (++hungry % 32 == 0) {
             sched_yield();
         }
     }
     return NULL;
 }
 
-static void owner_main(struct rti_ring *mine)
+/* Pushes an item, or makes room and runs what stood in the way. */
+static void owner_push(struct rti_ring *mine, struct stress_item *item)
 {
-    size_t next = 0;
-    uint32_t overflow_count = 0;
-    while (rti_u32_load_relaxed(&taken_count) < STRESS_ITEMS) {
-        for (int burst = 0; burst < 100 && next < STRESS_ITEMS; burst++) {
-            if (rti_ring_push(mine, &taken[next])) {
-                next++;
-                continue;
-            }
-            void *out[CAPACITY / 2];
-            size_t count = rti_ring_take_half(mine, out, CAPACITY / 2);
-            overflow_count++;
-            for (size_t i = 0; i < count; i++) {
-                run_item(out[i]);
-            }
-        }
-        for (int burst = 0; burst < 30; burst++) {
-            void *item = rti_ring_pop(mine);
-            if (item != NULL) {
-                run_item(item);
-            }
-        }
-        if (next % 1024 == 0 || next == STRESS_ITEMS) {
-            sched_yield();
+    item->number = (uint32_t)(item - stress_items) + 1;
+    while (!rti_ring_push(mine, item)) {
+        void *out[CAPACITY / 2];
+        size_t count = rti_ring_take_half(mine, out, CAPACITY / 2);
+        for (size_t i = 0; i < count; i++) {
+            run_item(out[i]);
         }
     }
-    printf("overflowed %u times\n", overflow_count);
+}
+
+static void owner_pop(struct rti_ring *mine)
+{
+    void *item = rti_ring_pop(mine);
+    if (item != NULL) {
+        run_item(item);
+    }
+}
+
+static void owner_main(struct rti_ring *mine)
+{
+    struct rti_rng rng;
+    size_t next = 0;
+    rti_rng_init(&rng, 80);
+    while (next < STRESS_ITEMS) {
+        /* Mostly a ring of a few items, where owner and thieves want the same one; sometimes a
+         * burst that overflows it. */
+        uint64_t burst = 1 + rti_rng_below(&rng, rti_rng_chance(&rng, 1, 500) ? 2 * CAPACITY : 3);
+        for (uint64_t i = 0; i < burst && next < STRESS_ITEMS; i++) {
+            owner_push(mine, &stress_items[next++]);
+        }
+        for (uint64_t i = 0; i < burst; i++) {
+            owner_pop(mine);
+        }
+    }
+    while (rti_u32_load_relaxed(&taken_count) < STRESS_ITEMS) {
+        owner_pop(mine);
+        sched_yield();
+    }
 }
 
 TEST(ring_owner_and_two_thieves_take_every_item_exactly_once)
@@ -287,7 +310,66 @@ TEST(ring_owner_and_two_thieves_take_every_item_exactly_once)
     }
     CHECK_EQ(rti_ring_audit(&stress_rings[0]), 0);
     for (size_t i = 0; i < STRESS_ITEMS; i++) {
-        CHECK_EQ(taken[i], 1);
+        CHECK_EQ(stress_items[i].takers, 1);
+    }
+}
+
+/* A chain: the owner only pushes, the middle one steals from it and runs the one item it is given,
+ * the last one steals all the rest from the middle one. Nothing but the middle one's ring orders
+ * the owner's writes before the last one's reads. */
+static void *middle_main(void *arg)
+{
+    (void)arg;
+    while (rti_u32_load_relaxed(&taken_count) < STRESS_ITEMS) {
+        void *item = NULL;
+        if (rti_ring_count(&stress_rings[1]) == 0) {
+            item = rti_ring_steal(&stress_rings[0], &stress_rings[1]);
+        }
+        if (item != NULL) {
+            run_item(item);
+        } else {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+static void *last_main(void *arg)
+{
+    (void)arg;
+    while (rti_u32_load_relaxed(&taken_count) < STRESS_ITEMS) {
+        void *item = rti_ring_pop(&stress_rings[2]);
+        if (item == NULL) {
+            item = rti_ring_steal(&stress_rings[1], &stress_rings[2]);
+        }
+        if (item != NULL) {
+            run_item(item);
+        } else {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+TEST(ring_stolen_items_are_complete_for_the_next_thief)
+{
+    pthread_t threads[2];
+    for (size_t i = 0; i < 3; i++) {
+        rti_ring_init(&stress_rings[i]);
+    }
+    CHECK(pthread_create(&threads[0], NULL, middle_main, NULL) == 0);
+    CHECK(pthread_create(&threads[1], NULL, last_main, NULL) == 0);
+    for (uint32_t i = 0; i < STRESS_ITEMS; i++) {
+        stress_items[i].number = i + 1;
+        while (!rti_ring_push(&stress_rings[0], &stress_items[i])) {
+            sched_yield();
+        }
+    }
+    for (size_t i = 0; i < 2; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    for (size_t i = 0; i < STRESS_ITEMS; i++) {
+        CHECK_EQ(stress_items[i].takers, 1);
     }
 }
 
