@@ -62,6 +62,10 @@
 #define RT_DEFAULT_STACK_SIZE 65536 /* stack of an actor that names no size, bytes */
 #endif
 
+#ifndef RT_STACK_PAINT
+#define RT_STACK_PAINT 0 /* 1: spawn fills stacks, so that rt_actor_stats knows how deep they went */
+#endif
+
 #ifndef RT_NAME_POOL_SIZE
 #define RT_NAME_POOL_SIZE 64 /* registered names */
 #endif

@@ -122,6 +122,11 @@ _Noreturn void rti_port_abort(void);
 /* Writes one line of diagnosis, without a payload. Async-signal-safe. */
 void rti_port_log(const char *line);
 
+/* Memory of the heap, aligned for any object, and its return; NULL if there is none. Only for the
+ * stacks of actors that ask for it. */
+void *rti_port_heap_alloc(size_t size);
+void rti_port_heap_free(void *memory);
+
 /* Appends whole lines to the file of hit marks (base/marks.h), if the environment names one; does
  * nothing elsewhere. Checked builds only. */
 void rti_port_marks_append(const char *text, size_t length);

@@ -91,8 +91,9 @@ class Source:
     def is_c(self):
         return self.suffix in (".c", ".h")
 
-    def is_under(self, *folders):
-        return any(self.path.startswith(folder + "/") for folder in folders)
+    def is_under(self, *places):
+        """Whether it lies in one of these folders, or is one of these files."""
+        return any(self.path == place or self.path.startswith(place + "/") for place in places)
 
     def line_of(self, offset):
         return self.text.count("\n", 0, offset) + 1

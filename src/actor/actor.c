@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Birth, identity and killing of actors; the essay is in actor.h. */
+#define RTI_MODULE "actor"
+#include "actor/actor.h"
+
+#include <string.h>
+
+#include "actor/actors.h"
+
+/* Stacks are painted where debugging is worth the time of filling them. */
+#define ACTOR_PAINTS_STACKS (RT_STACK_PAINT || RT_CHECKS)
+
+/* No stack is larger: sums with it cannot overflow. */
+#define ACTOR_STACK_SIZE_MAX (PTRDIFF_MAX / 4)
+
+_Static_assert(RT_ACTOR_STACK_SIZE_MIN >= RTI_STACK_SIZE_MIN, "a stack that no fiber can run on");
+_Static_assert(RT_MAX_ACTORS > 0 && RT_MAX_ACTORS <= 1 << 20, "the id has room for generations");
+
+static const actor_config actor_config_default = {.priority = RT_PRIO_NORMAL};
+
+/* Is this a configuration that could ever be met? */
+static bool actor_config_is_valid(const actor_config *config)
+{
+    return (unsigned)config->priority < RTI_PRIORITY_LEVELS &&
+           (config->stack_size == 0 || config->stack_size >= RT_ACTOR_STACK_SIZE_MIN) &&
+           config->stack_size <= ACTOR_STACK_SIZE_MAX;
+}
+
+static void *actor_stack_alloc(struct rti_actors *actors, const actor_config *config, size_t size)
+{
+    return config->malloc_stack ? rti_port_heap_alloc(size) : rti_arena_alloc(&actors->arena, size);
+}
+
+static void actor_stack_free(struct rti_actors *actors, void *memory, bool is_heap)
+{
+    if (is_heap) {
+        rti_port_heap_free(memory);
+    } else {
+        rti_arena_free(&actors->arena, memory);
+    }
+}
+
+static void actor_copy_name(struct rti_actor *actor, const char *name)
+{
+    size_t length = 0;
+    while (name != NULL && length < RT_ACTOR_NAME_MAX && name[length] != '\0') {
+        actor->name[length] = name[length];
+        length++;
+    }
+    actor->name[length] = '\0';
+}
+
+/* Makes an empty actor of a free slot. */
+static void actor_init(struct rti_actor *actor, struct rti_actors *actors, actor_id id)
+{
+    RT_ASSERT(actor->id == ACTOR_ID_INVALID && actor->reachable_id == ACTOR_ID_INVALID);
+    actor->id = id;
+    actor->reachable_id = id;
+    actor->actors = actors;
+    rti_mailbox_init(&actor->mailbox);
+    actor->held = NULL;
+    actor->reply = NULL;
+    actor->messages_sent = 0;
+    actor->messages_received = 0;
+    actor->waits_for = ACTOR_ID_INVALID;
+    actor->call_serial = 0;
+    actor->call = NULL;
+    rti_waitlist_init(&actor->callers);
+    rti_list_init(&actor->links);
+    rti_list_init(&actor->monitors);
+    rti_list_init(&actor->watchers);
+    rti_list_init(&actor->names);
+    for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
+        rti_list_init(&actor->owned[i]);
+    }
+}
+
+/* Gives the actor its stack and its fiber. */
+static void actor_init_fiber(struct rti_actor *actor, const actor_config *config, actor_fn fn,
+                             void *arg)
+{
+    size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
+    struct rti_fiber_options options = {
+        .id = actor->id,
+        .priority = (uint8_t)config->priority,
+        .main = fn,
+        .arg = arg,
+        .on_done = rti_actor_on_done,
+    };
+    rti_stack_init(&options.stack, actor->stack_memory, size);
+    actor->is_stack_painted = ACTOR_PAINTS_STACKS;
+    if (ACTOR_PAINTS_STACKS) {
+        rti_stack_paint(&options.stack);
+    }
+    rti_fiber_init(&actor->fiber, &options);
+}
+
+static actor_id actor_spawn(struct rti_actors *actors, actor_fn fn, void *arg,
+                            const actor_config *config)
+{
+    size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
+    void *memory = actor_stack_alloc(actors, config, size);
+    if (memory == NULL) {
+        return ACTOR_ID_INVALID;
+    }
+    actor_id id = rti_handle_alloc(&actors->ids);
+    if (id == RTI_HANDLE_NONE) {
+        actor_stack_free(actors, memory, config->malloc_stack);
+        return ACTOR_ID_INVALID;
+    }
+    struct rti_actor *actor = &actors->table[rti_handle_index(&actors->ids, id)];
+    actor_init(actor, actors, id);
+    actor_copy_name(actor, config->name);
+    actor->stack_memory = memory;
+    actor->is_stack_heap = config->malloc_stack;
+    actor_init_fiber(actor, config, fn, arg);
+    rti_fiber_start(actors->sched, &actor->fiber);
+    return id;
+}
+
+actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg)
+{
+    struct rti_actors *actors = rti_actors_of(rti_worker_current());
+    if (actors == NULL) {
+        rti_port_log("rt_spawn: this thread has no runtime: call rt_init here first");
+        return ACTOR_ID_INVALID;
+    }
+    const actor_config *config = cfg != NULL ? cfg : &actor_config_default;
+    if (fn == NULL || !actor_config_is_valid(config)) {
+        return ACTOR_ID_INVALID;
+    }
+    return actor_spawn(actors, fn, arg, config);
+}
+
+actor_id rt_spawn(actor_fn fn, void *arg)
+{
+    return rt_spawn_ex(fn, arg, NULL);
+}
+
+_Noreturn void rt_exit(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (worker == NULL || rti_actor_of(worker) == NULL) {
+        rti_panic(RTI_MODULE, __LINE__, "rt_exit outside of an actor");
+    }
+    rti_fiber_exit(worker);
+}
+
+actor_id rt_self(void)
+{
+    struct rti_actor *self = rti_actor_current();
+    return self == NULL ? ACTOR_ID_INVALID : self->id;
+}
+
+void rt_yield(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (worker != NULL && worker->fiber != NULL) {
+        rti_fiber_yield(worker);
+    }
+}
+
+bool rt_actor_alive(actor_id id)
+{
+    return rti_actor_lookup(id) != NULL;
+}
+
+struct rti_actor *rti_actor_current(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    return worker == NULL ? NULL : rti_actor_of(worker);
+}
+
+struct rti_actor *rti_actor_lookup(actor_id id)
+{
+    struct rti_actors *actors = rti_actors_of(rti_worker_current());
+    return actors == NULL ? NULL : rti_actors_lookup(actors, id);
+}
+
+void rti_mailbox_push_notice(struct rti_actor *actor, struct rti_notice *notice)
+{
+    RT_ASSERT(actor->id != ACTOR_ID_INVALID);
+    RT_ASSERT(!rti_notice_is_queued(notice) && actor->held != &notice->entry);
+    rti_mailbox_push(&actor->mailbox, &notice->entry);
+}
+
+void rti_actor_drop_held(struct rti_actor *actor, rt_status_code result)
+{
+    struct rti_entry *held = actor->held;
+    if (held != NULL) {
+        actor->held = NULL;
+        rti_ipc_pools_end(&actor->actors->ipc, held, result);
+    }
+}
+
+void rti_actor_drop_reply(struct rti_actor *actor)
+{
+    struct rti_entry *reply = actor->reply;
+    if (reply != NULL) {
+        actor->reply = NULL;
+        rti_ipc_pools_free(&actor->actors->ipc, reply);
+    }
+}
+
+rt_status rti_actor_refusal(const struct rti_worker *worker)
+{
+    if (worker == NULL) {
+        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+    }
+    return (rt_status){RT_ERR_THREAD, "only an actor can do this"};
+}
+
+/* The death of a doomed actor must not wait behind the work of those more urgent than it was: that
+ * one has no urgency of its own left. */
+static void actor_hasten(struct rti_sched *sched, struct rti_runnable *run)
+{
+    enum rti_runnable_state state = rti_runnable_state(run);
+    RT_ASSERT(state == RTI_RUNNABLE_READY || state == RTI_RUNNABLE_PARKED);
+    if (state == RTI_RUNNABLE_READY && run->priority != RT_PRIO_CRITICAL) {
+        rti_processor_remove(&sched->processor, run);
+        run->priority = RT_PRIO_CRITICAL;
+        rti_processor_queue(&sched->processor, run);
+    }
+    run->priority = RT_PRIO_CRITICAL;
+}
+
+void rti_actor_kill(struct rti_actor *actor)
+{
+    struct rti_sched *sched = actor->actors->sched;
+    RT_ASSERT(actor->reachable_id == actor->id);
+    actor->reachable_id = ACTOR_ID_INVALID;
+    if (&actor->fiber != sched->worker.fiber) {
+        actor_hasten(sched, &actor->fiber.run);
+    }
+    bool is_marked = rti_fiber_kill(sched, &actor->fiber);
+    RT_ASSERT(is_marked);
+}
+
+rt_status rt_actor_kill(actor_id id)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    struct rti_actor *actor = rti_actors_lookup(actors, id);
+    if (actor == NULL) {
+        return (rt_status){RT_ERR_INVALID, "no living actor has this id"};
+    }
+    rti_actor_kill(actor);
+    return RT_SUCCESS;
+}
+
+static rt_actor_state actor_state(const struct rti_actor *actor)
+{
+    switch (rti_runnable_state(&actor->fiber.run)) {
+    case RTI_RUNNABLE_RUNNING:
+        return ACTOR_STATE_RUNNING;
+    case RTI_RUNNABLE_PARKED:
+        return ACTOR_STATE_BLOCKED;
+    default:
+        return ACTOR_STATE_READY;
+    }
+}
+
+rt_status rt_actor_stats(actor_id id, struct rt_actor_stats *out)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    const struct rti_actor *actor = rti_actors_lookup(actors, id);
+    if (actor == NULL || out == NULL) {
+        return (rt_status){RT_ERR_INVALID,
+                           "no living actor has this id, or no room for the answer"};
+    }
+    *out = (struct rt_actor_stats){
+        .priority = (rt_priority)actor->fiber.run.priority,
+        .state = actor_state(actor),
+        .messages_sent = actor->messages_sent,
+        .messages_received = actor->messages_received,
+        .mailbox_depth = actor->mailbox.count,
+        .mailbox_depth_max = actor->mailbox.count_max,
+        .stack_size = rti_stack_usable_size(&actor->fiber.stack),
+        .stack_used_max = actor->is_stack_painted ? rti_stack_high_water(&actor->fiber.stack) : 0,
+    };
+    memcpy(out->name, actor->name, sizeof(out->name));
+    return RT_SUCCESS;
+}

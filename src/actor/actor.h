@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_ACTOR_H
+#define RTI_ACTOR_H
+
+/* An actor is a fiber with a mailbox and an id.
+ *
+ * Its life: rt_spawn takes a stack and a slot of the table and starts the fiber; the fiber runs the
+ * user's function itself, nothing lies between. It ends by rt_exit, by returning, by a kill or by a
+ * broken stack guard, and is then taken apart in death.c, on the scheduler's stack, without a line
+ * of its own code running.
+ *
+ * Two ids. `id` is what the actor is called in everything said about it, until its slot is free
+ * again. `reachable_id` is what a lookup compares: it becomes ACTOR_ID_INVALID with the kill or the
+ * beginning of death, so that one comparison refuses ids that are stale, never issued, doomed or
+ * dying. Between a kill and the death that it leads to nothing new can be attached to the actor.
+ *
+ * What is attached to an actor hangs in lists of its own: link ends, monitors it made, monitors on
+ * it, names, calls that wait for its answer, and one list for each module above (`owned`). Death
+ * walks these lists; it never searches.
+ *
+ * I1  reachable_id is id or ACTOR_ID_INVALID; id is ACTOR_ID_INVALID iff the slot is free.
+ *                                                                          (rti_actors_audit)
+ * I2  `held` is not linked in the mailbox, and neither is `reply`.         (rti_actors_audit)
+ * I3  `waits_for` is not ACTOR_ID_INVALID only while the actor waits in a SYNC send or a call.
+ *                                                                          (rti_actors_audit)
+ *
+ * Everything here belongs to the scheduler's thread. */
+
+#include <orrery/rt/actor.h>
+#include <orrery/rt/link.h>
+
+#include "actor/mailbox.h"
+#include "sched/fiber.h"
+
+struct rti_actors;
+struct rti_call_wait;
+
+/* Lists that modules above hang their per-actor records in; they empty them in their death hook. */
+enum rti_owned {
+    RTI_OWNED_SUBSCRIPTIONS, /* bus */
+    RTI_OWNED_TIMERS,
+    RTI_OWNED_COUNT,
+};
+
+struct rti_actor {
+    struct rti_fiber fiber;
+    actor_id id;
+    actor_id reachable_id;
+    struct rti_actors *actors;
+    struct rti_mailbox mailbox;
+    struct rti_entry *held;  /* received last, still readable; NULL if none */
+    struct rti_entry *reply; /* the answer to its last call, still readable; NULL if none */
+    uint64_t messages_sent;
+    uint64_t messages_received;
+    actor_id waits_for;          /* the receiver of its SYNC message, or whom it calls */
+    uint32_t call_serial;        /* of its last call */
+    struct rti_call_wait *call;  /* on its stack while it waits for an answer */
+    struct rti_waitlist callers; /* calls that wait for this actor's answer */
+    struct rti_list links;       /* its link ends, oldest first */
+    struct rti_list monitors;    /* those it made */
+    struct rti_list watchers;    /* those on it, oldest first */
+    struct rti_list names;       /* registered */
+    struct rti_list owned[RTI_OWNED_COUNT];
+    void *stack_memory; /* from the arena or the heap */
+    bool is_stack_heap;
+    bool is_stack_painted;
+    char name[RT_ACTOR_NAME_MAX + 1];
+};
+
+/* A fiber's end, and what tells an actor's fiber from any other. */
+void rti_actor_on_done(struct rti_fiber *fiber);
+
+/* The actor that runs on this worker; NULL on the worker's own stack and in a fiber that is none.
+ */
+static inline struct rti_actor *rti_actor_of(struct rti_worker *worker)
+{
+    struct rti_fiber *fiber = worker->fiber;
+    if (fiber == NULL || fiber->on_done != rti_actor_on_done) {
+        return NULL;
+    }
+    return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber);
+}
+
+/* The actor that calls this; NULL outside of an actor and of the runtime. */
+struct rti_actor *rti_actor_current(void);
+
+/* The living actor with this id in the calling thread's runtime; NULL for every other number. */
+struct rti_actor *rti_actor_lookup(actor_id id);
+
+/* Puts a notice at the tail of an actor's mailbox and wakes it if it waits for mail. The notice is
+ * not queued and not held; it never fails. The mailbox has it until `release`. */
+void rti_mailbox_push_notice(struct rti_actor *actor, struct rti_notice *notice);
+
+/* Takes a queued notice out again; `release` is not called. */
+static inline void rti_mailbox_remove_notice(struct rti_actor *actor, struct rti_notice *notice)
+{
+    rti_mailbox_remove(&actor->mailbox, &notice->entry);
+}
+
+/* Ends an actor from outside, or the calling one: then it does not return. */
+void rti_actor_kill(struct rti_actor *actor);
+
+/* Ends the life of the message received last. */
+void rti_actor_drop_held(struct rti_actor *actor, rt_status_code result);
+
+/* Ends the life of the answer to the last call. */
+void rti_actor_drop_reply(struct rti_actor *actor);
+
+/* The status of every call that needs an actor and is made elsewhere, with the sentence that says
+ * what is wrong. */
+rt_status rti_actor_refusal(const struct rti_worker *worker);
+
+#endif

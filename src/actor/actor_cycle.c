@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "actor_cycle"
+#include "actor/actor_cycle.h"
+
+#include "actor/actor_text.h"
+#include "actor/actors.h"
+
+static void cycle_add_actor(struct rti_actor_text *text, const struct rti_actor *actor)
+{
+    rti_actor_text_add(text, actor->name[0] != '\0' ? actor->name : "actor");
+    rti_actor_text_add(text, " (");
+    rti_actor_text_add_number(text, actor->id);
+    rti_actor_text_add(text, ")");
+}
+
+/* The actor that `actor` waits for; NULL if it waits for nobody or for one that is ending. */
+static struct rti_actor *cycle_next(const struct rti_actor *actor)
+{
+    return rti_actors_lookup(actor->actors, actor->waits_for);
+}
+
+static RTI_COLD void cycle_tell(const struct rti_actor *start)
+{
+    struct rti_actor_text text;
+    rti_actor_text_init(&text);
+    rti_actor_text_add(&text, "actors wait for each other for ever: ");
+    const struct rti_actor *at = start;
+    do {
+        cycle_add_actor(&text, at);
+        rti_actor_text_add(&text, " -> ");
+        at = cycle_next(at);
+    } while (at != start);
+    cycle_add_actor(&text, start);
+    rti_port_log(text.line);
+}
+
+void rti_actor_wait_for(struct rti_actor *waiter, struct rti_actor *target)
+{
+    RT_ASSERT(waiter != target && waiter->waits_for == ACTOR_ID_INVALID);
+    waiter->waits_for = target->id;
+    const struct rti_actor *at = target;
+    /* Any other cycle was told when it closed, and is no part of this chain's way back: the count
+     * ends the walk in one. */
+    for (size_t steps = 0; at != NULL && steps < RT_MAX_ACTORS; steps++) {
+        at = cycle_next(at);
+        if (at == waiter) {
+            cycle_tell(waiter);
+            return;
+        }
+    }
+}

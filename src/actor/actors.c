@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The assembly of the actor module, and the audit that looks at all of it. */
+#define RTI_MODULE "actors"
+#include "actor/actors.h"
+
+rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
+{
+    RT_ASSERT(actors != NULL && sched != NULL);
+    if (sched->modules[RTI_MODULE_ACTOR] != NULL) {
+        return (rt_status){RT_ERR_STATE, "this runtime has its actors already"};
+    }
+    actors->sched = sched;
+    rti_ipc_pools_init(&actors->ipc);
+    rti_links_init(&actors->links);
+    rti_monitors_init(&actors->monitors);
+    rti_registry_init(&actors->registry);
+    for (size_t step = 0; step < RTI_DEATH_STEP_COUNT; step++) {
+        rti_list_init(&actors->death_hooks[step]);
+    }
+    rti_handle_init(&actors->ids, actors->id_slots, RT_MAX_ACTORS, RTI_ACTOR_INDEX_BITS);
+    for (size_t i = 0; i < RT_MAX_ACTORS; i++) {
+        actors->table[i].id = ACTOR_ID_INVALID;
+        actors->table[i].reachable_id = ACTOR_ID_INVALID;
+    }
+    rti_arena_init(&actors->arena, actors->stacks, sizeof(actors->stacks));
+    sched->modules[RTI_MODULE_ACTOR] = actors;
+    return RT_SUCCESS;
+}
+
+void rti_actors_deinit(struct rti_actors *actors)
+{
+    RT_ASSERT(actors->sched->modules[RTI_MODULE_ACTOR] == actors);
+    RT_ASSERT(rti_actors_count(actors) == 0);
+    RT_AUDIT(rti_actors_audit(actors));
+    actors->sched->modules[RTI_MODULE_ACTOR] = NULL;
+    rti_arena_deinit(&actors->arena);
+    rti_registry_deinit(&actors->registry);
+    rti_monitors_deinit(&actors->monitors);
+    rti_links_deinit(&actors->links);
+    rti_ipc_pools_deinit(&actors->ipc);
+}
+
+void rti_actors_kill_all(struct rti_actors *actors)
+{
+    RT_ASSERT(actors->sched->worker.fiber == NULL);
+    for (size_t i = 0; i < RT_MAX_ACTORS; i++) {
+        struct rti_actor *actor = &actors->table[i];
+        if (actor->reachable_id != ACTOR_ID_INVALID) {
+            rti_actor_kill(actor);
+        }
+    }
+}
+
+/* What the living actors account for of the pools. */
+struct ledger {
+    size_t actors;
+    size_t arena_stacks;
+    size_t entries;
+    size_t link_ends;
+    size_t monitors;
+};
+
+static void actors_audit_one(const struct rti_actor *actor, struct ledger *ledger)
+{
+    RT_ASSERT(actor->reachable_id == actor->id || actor->reachable_id == ACTOR_ID_INVALID);
+    RT_ASSERT(actor->held == NULL || !rti_link_is_linked(&actor->held->link));
+    RT_ASSERT(actor->reply == NULL || !rti_link_is_linked(&actor->reply->link));
+    RT_ASSERT(actor->waits_for == ACTOR_ID_INVALID || actor->fiber.wait != NULL ||
+              rti_runnable_state(&actor->fiber.run) == RTI_RUNNABLE_RUNNING);
+    ledger->actors++;
+    ledger->arena_stacks += !actor->is_stack_heap;
+    ledger->entries += rti_mailbox_audit(&actor->mailbox);
+    ledger->entries += actor->held != NULL && actor->held->kind != RTI_ENTRY_NOTICE;
+    ledger->entries += actor->reply != NULL;
+    ledger->link_ends += rti_links_audit(actor);
+    ledger->monitors += rti_monitors_audit(actor);
+}
+
+void rti_actors_audit(const struct rti_actors *actors)
+{
+    struct ledger ledger = {.actors = 0};
+    for (size_t i = 0; i < RT_MAX_ACTORS; i++) {
+        const struct rti_actor *actor = &actors->table[i];
+        if (actor->id == ACTOR_ID_INVALID) {
+            RT_ASSERT(actor->reachable_id == ACTOR_ID_INVALID);
+            continue;
+        }
+        RT_ASSERT(rti_handle_lookup(&actors->ids, actor->id) == (int32_t)i);
+        actors_audit_one(actor, &ledger);
+    }
+    RT_ASSERT(ledger.actors == rti_handle_audit(&actors->ids));
+    RT_ASSERT(ledger.arena_stacks == rti_arena_audit(&actors->arena));
+    RT_ASSERT(ledger.entries == rti_pool_in_use(&actors->ipc.entries));
+    RT_ASSERT(ledger.entries <=
+              rti_pool_in_use(&actors->ipc.data) + rti_pool_in_use(&actors->ipc.sync));
+    RT_ASSERT(ledger.link_ends == rti_pool_in_use(&actors->links.pool));
+    RT_ASSERT(ledger.monitors == rti_handle_audit(&actors->monitors.refs));
+    rti_pool_audit(&actors->ipc.entries);
+    rti_pool_audit(&actors->ipc.data);
+    rti_pool_audit(&actors->ipc.sync);
+    rti_registry_audit(&actors->registry);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_ACTORS_H
+#define RTI_ACTORS_H
+
+/* All the memory of the actor module: the table, the stacks, the pools. One struct, sized by
+ * rt_static_config.h, without a pointer to the heap; the runtime places it and hangs it at
+ * sched->modules[RTI_MODULE_ACTOR].
+ *
+ * I1  Slot i of `table` is in use iff slot i of `ids` is, and has the same id.  (rti_actors_audit)
+ * I2  Every block of every pool is reachable from exactly one living actor: as queued, held or
+ *     answer, as link end, monitor or name. The data pool is shared with the bus, so there it is
+ *     "at least".                                                                (rti_actors_audit)
+ * I3  Every used block of the arena is the stack of one living actor.            (rti_actors_audit)
+ *
+ * Costs: see `make size`; about 1.2 MB with the default limits, of which 1 MB is stacks. */
+
+#include <orrery/rt_static_config.h>
+
+#include "actor/actor.h"
+#include "actor/death.h"
+#include "actor/ipc_pools.h"
+#include "actor/link.h"
+#include "actor/monitor.h"
+#include "actor/registry.h"
+#include "base/arena.h"
+#include "base/handle.h"
+
+/* Bits that hold an index below `count`. */
+#define RTI_INDEX_BITS(count) ((count) <= 2 ? 1 : 32 - __builtin_clz((unsigned)(count)-1))
+
+#define RTI_ACTOR_INDEX_BITS RTI_INDEX_BITS(RT_MAX_ACTORS)
+#define RTI_ACTOR_INDEX_MASK ((UINT32_C(1) << RTI_ACTOR_INDEX_BITS) - 1)
+
+struct rti_actors {
+    struct rti_sched *sched;
+    struct rti_ipc_pools ipc;
+    struct rti_links links;
+    struct rti_monitors monitors;
+    struct rti_registry registry;
+    struct rti_list death_hooks[RTI_DEATH_STEP_COUNT];
+    struct rti_handle_table ids;
+    struct rti_handle_slot id_slots[RT_MAX_ACTORS];
+    struct rti_actor table[RT_MAX_ACTORS];
+    struct rti_arena arena;
+    _Alignas(RTI_ARENA_GRANULE) unsigned char stacks[RTI_ARENA_BYTES(RT_STACK_ARENA_SIZE)];
+};
+
+/* Makes an empty module and hangs it at the scheduler. RT_OK; RT_ERR_STATE if there is one. */
+rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched);
+
+/* Takes the module away. No actor lives: kill them all and run the scheduler first. */
+void rti_actors_deinit(struct rti_actors *actors);
+
+/* Dooms every living actor. The next turns of the scheduler take them apart. Called on the worker's
+ * own stack. */
+void rti_actors_kill_all(struct rti_actors *actors);
+
+/* How many actors live, those doomed included. */
+static inline size_t rti_actors_count(const struct rti_actors *actors)
+{
+    return actors->ids.used_count;
+}
+
+/* Checks the invariants of the module and of everything in it. */
+void rti_actors_audit(const struct rti_actors *actors);
+
+/* The module of a worker's runtime; NULL if the worker is, or if it has no actors. */
+static inline struct rti_actors *rti_actors_of(const struct rti_worker *worker)
+{
+    return worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_ACTOR];
+}
+
+/* The living actor with this id; NULL for every other number. */
+static inline struct rti_actor *rti_actors_lookup(struct rti_actors *actors, actor_id id)
+{
+    uint32_t index = id & RTI_ACTOR_INDEX_MASK;
+    if (RTI_UNLIKELY(index >= RT_MAX_ACTORS || id == ACTOR_ID_INVALID)) {
+        return NULL;
+    }
+    struct rti_actor *actor = &actors->table[index];
+    return RTI_LIKELY(actor->reachable_id == id) ? actor : NULL;
+}
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "call"
+#include "actor/call.h"
+
+#include "actor/actor_cycle.h"
+#include "actor/actors.h"
+#include "actor/ipc.h"
+#include "time/deadline.h"
+
+static struct rti_call_wait *call_wait_of(struct rti_waiter *waiter)
+{
+    return RTI_CONTAINER_OF(waiter, struct rti_call_wait, waiter);
+}
+
+/* From here on no answer finds the call. */
+static void call_unlink(struct rti_waiter *waiter)
+{
+    call_wait_of(waiter)->caller->call = NULL;
+    rti_waitlist_unlink(waiter);
+}
+
+/* Claims a call's wait; false if a deadline or a kill was first. */
+static bool call_claim(struct rti_call_wait *call, rt_status_code result)
+{
+    call->caller->call = NULL;
+    if (!rti_wait_claim(call->waiter.wait, call->waiter.event)) {
+        return false;
+    }
+    call->result = result;
+    return true;
+}
+
+void rti_calls_close(struct rti_actor *dead)
+{
+    struct rti_waiter *waiter;
+    while ((waiter = rti_waitlist_claim(&dead->callers)) != NULL) {
+        struct rti_call_wait *call = call_wait_of(waiter);
+        call->caller->call = NULL;
+        call->result = RT_ERR_CLOSED;
+        rti_waiter_wake(waiter);
+    }
+}
+
+/* Parks the caller until the answer, the other's end or the deadline. */
+static rt_status_code call_await(struct rti_worker *worker, struct rti_actor *self,
+                                 struct rti_actor *target, int32_t timeout_ms)
+{
+    struct rti_wait wait;
+    struct rti_call_wait call = {.caller = self, .result = RT_ERR_TIMEOUT};
+    struct rti_deadline deadline;
+    rti_fiber_wait_begin(worker, &wait);
+    rti_wait_add(&wait, &call.waiter, RTI_EVENT_SOURCE, call_unlink);
+    rti_waitlist_add(&target->callers, &call.waiter);
+    if (timeout_ms > 0) {
+        uint64_t timeout_ns = (uint64_t)timeout_ms * RTI_NS_PER_MS;
+        rti_deadline_add(&deadline, worker->sched, &wait,
+                         rti_deadline_after(worker->sched, timeout_ns));
+    }
+    self->call = &call;
+    rti_actor_wait_for(self, target);
+    (void)rti_fiber_park(worker, &wait);
+    self->waits_for = ACTOR_ID_INVALID;
+    return call.result;
+}
+
+static rt_status call_check(struct rti_actor *self, struct rti_actor *target, const void *data,
+                            size_t len)
+{
+    if (target == NULL || target == self) {
+        return (rt_status){RT_ERR_INVALID, "a call needs another actor that lives"};
+    }
+    if (len > RT_MAX_MESSAGE_SIZE || (data == NULL && len > 0)) {
+        return (rt_status){RT_ERR_INVALID, "the payload is NULL or too long"};
+    }
+    return RT_SUCCESS;
+}
+
+static rt_status call_make(struct rti_worker *worker, struct rti_actor *self,
+                           struct rti_actor *target, struct rti_entry *request, int32_t timeout_ms)
+{
+    rti_actor_drop_reply(self);
+    request->kind = RTI_ENTRY_CALL;
+    request->call_serial = ++self->call_serial;
+    rti_ipc_deliver(self, target, request);
+    rt_status_code code = call_await(worker, self, target, timeout_ms);
+    switch (code) {
+    case RT_OK:
+        RT_ASSERT(self->reply != NULL);
+        return RT_SUCCESS;
+    case RT_ERR_CLOSED:
+        return (rt_status){code, "the actor that was asked has ended"};
+    default:
+        return (rt_status){code, "no answer came in time"};
+    }
+}
+
+rt_status rt_call(actor_id to, const void *data, size_t len, rt_message *reply, int32_t timeout_ms)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
+    if (self == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    struct rti_actor *target = rti_actors_lookup(self->actors, to);
+    rt_status status = call_check(self, target, data, len);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    if (reply == NULL) {
+        return (rt_status){RT_ERR_INVALID, "there is no place for the answer"};
+    }
+    if (timeout_ms == 0) {
+        return (rt_status){RT_ERR_WOULDBLOCK, "an answer is never there at once"};
+    }
+    struct rti_entry *request = rti_ipc_pools_make(&self->actors->ipc, data, len);
+    if (request == NULL) {
+        return (rt_status){RT_ERR_NOMEM, "no mailbox entry or message block is left"};
+    }
+    status = call_make(worker, self, target, request, timeout_ms);
+    if (!RT_FAILED(status)) {
+        const struct rti_entry *answer = self->reply;
+        *reply = (rt_message){.sender = answer->sender, .len = answer->len, .data = answer->data};
+    }
+    return status;
+}
+
+rt_call_id rt_call_ref(const rt_message *msg)
+{
+    struct rti_actor *self = rti_actor_current();
+    struct rti_entry *held = self == NULL ? NULL : rti_ipc_held(self, msg);
+    if (held == NULL || held->kind != RTI_ENTRY_CALL) {
+        return 0;
+    }
+    return (rt_call_id)held->sender << 32 | held->call_serial;
+}
+
+/* The call of this name that still waits; NULL if there is none. */
+static struct rti_call_wait *call_find(struct rti_actors *actors, rt_call_id id)
+{
+    struct rti_actor *caller = rti_actors_lookup(actors, (actor_id)(id >> 32));
+    if (caller == NULL || caller->call == NULL || caller->call_serial != (uint32_t)id) {
+        return NULL;
+    }
+    return caller->call;
+}
+
+rt_status rt_reply_to(rt_call_id call, const void *data, size_t len)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    if (len > RT_MAX_MESSAGE_SIZE || (data == NULL && len > 0)) {
+        return (rt_status){RT_ERR_INVALID, "the payload is NULL or too long"};
+    }
+    struct rti_call_wait *wait = call_find(actors, call);
+    if (wait == NULL || rti_wait_event(wait->waiter.wait) != RTI_EVENT_NONE) {
+        return (rt_status){RT_ERR_NOT_FOUND, "nobody waits for this answer any more"};
+    }
+    struct rti_entry *answer = rti_ipc_pools_make(&actors->ipc, data, len);
+    if (answer == NULL) {
+        return (rt_status){RT_ERR_NOMEM, "no mailbox entry or message block is left"};
+    }
+    struct rti_actor *self = rti_actor_of(worker);
+    struct rti_actor *caller = wait->caller;
+    answer->sender = self == NULL ? ACTOR_ID_INVALID : self->id;
+    RT_ASSERT(caller->reply == NULL);
+    caller->reply = answer;
+    bool is_claimed = call_claim(wait, RT_OK);
+    RT_ASSERT(is_claimed);
+    rti_waiter_wake(&wait->waiter);
+    return RT_SUCCESS;
+}
+
+rt_status rt_reply(const rt_message *msg, const void *data, size_t len)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (worker == NULL || rti_actor_of(worker) == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    rt_call_id call = rt_call_ref(msg);
+    if (call == 0) {
+        return (rt_status){RT_ERR_INVALID, "this is not a call received last"};
+    }
+    return rt_reply_to(call, data, len);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "death"
+#include "actor/death.h"
+
+#include "actor/actor_text.h"
+#include "actor/actors.h"
+#include "actor/call.h"
+
+void rti_death_hook_add(struct rti_actors *actors, enum rti_death_step step,
+                        struct rti_death_hook *hook)
+{
+    RT_ASSERT(step < RTI_DEATH_STEP_COUNT && hook->died != NULL);
+    rti_link_init(&hook->link);
+    rti_list_push_tail(&actors->death_hooks[step], &hook->link);
+}
+
+static rt_exit_reason death_reason(const struct rti_actor *actor)
+{
+    switch ((enum rti_fiber_end)actor->fiber.end) {
+    case RTI_FIBER_EXITED:
+        return RT_EXIT_NORMAL;
+    case RTI_FIBER_KILLED:
+        return RT_EXIT_KILLED;
+    case RTI_FIBER_OVERFLOWED:
+        return RT_EXIT_CRASH_STACK;
+    case RTI_FIBER_RETURNED:
+        break;
+    }
+    return RT_EXIT_CRASH;
+}
+
+static RTI_COLD void death_log_overflow(const struct rti_actor *actor)
+{
+    struct rti_actor_text text;
+    rti_actor_text_init(&text);
+    rti_actor_text_add(&text, "Actor ");
+    rti_actor_text_add_number(&text, actor->id);
+    rti_actor_text_add(&text, " stack overflow detected");
+    rti_port_log(text.line);
+}
+
+/* Step 1. */
+static void death_clear_mailbox(struct rti_actor *actor)
+{
+    struct rti_ipc_pools *pools = &actor->actors->ipc;
+    rti_actor_drop_held(actor, RT_ERR_CLOSED);
+    rti_actor_drop_reply(actor);
+    struct rti_entry *entry;
+    while ((entry = rti_mailbox_peek(&actor->mailbox)) != NULL) {
+        rti_mailbox_remove(&actor->mailbox, entry);
+        rti_ipc_pools_end(pools, entry, RT_ERR_CLOSED);
+    }
+    rti_calls_close(actor);
+}
+
+static void death_run_hooks(struct rti_actor *actor, enum rti_death_step step)
+{
+    struct rti_list *hooks = &actor->actors->death_hooks[step];
+    for (struct rti_link *at = rti_list_peek(hooks); at != NULL; at = rti_list_next(hooks, at)) {
+        RT_ASSERT(rti_mailbox_is_empty(&actor->mailbox));
+        struct rti_death_hook *hook = RTI_CONTAINER_OF(at, struct rti_death_hook, link);
+        hook->died(hook, actor);
+    }
+}
+
+/* Step 6. */
+static void death_free(struct rti_actor *actor)
+{
+    struct rti_actors *actors = actor->actors;
+    rti_registry_forget(&actors->registry, actor);
+    death_run_hooks(actor, RTI_DEATH_RESOURCES);
+    for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
+        RT_ASSERT(rti_list_is_empty(&actor->owned[i]));
+    }
+    if (actor->is_stack_heap) {
+        rti_port_heap_free(actor->stack_memory);
+    } else {
+        rti_arena_free(&actors->arena, actor->stack_memory);
+    }
+    rti_handle_free(&actors->ids, actor->id);
+    actor->id = ACTOR_ID_INVALID;
+}
+
+void rti_death_process(struct rti_actor *actor)
+{
+    RT_ASSERT(rti_actor_current() == NULL && actor->id != ACTOR_ID_INVALID);
+    struct rti_actors *actors = actor->actors;
+    rt_exit_reason reason = death_reason(actor);
+    actor->reachable_id = ACTOR_ID_INVALID;
+    actor->waits_for = ACTOR_ID_INVALID;
+    if (reason == RT_EXIT_CRASH_STACK) {
+        death_log_overflow(actor);
+    }
+    death_clear_mailbox(actor);
+    rti_links_notify(actor, reason);
+    rti_monitors_notify(actor, reason);
+    death_run_hooks(actor, RTI_DEATH_BUS);
+    death_run_hooks(actor, RTI_DEATH_TIMERS);
+    death_free(actor);
+    RT_AUDIT(rti_actors_audit(actors));
+}
+
+void rti_actor_on_done(struct rti_fiber *fiber)
+{
+    rti_death_process(RTI_CONTAINER_OF(fiber, struct rti_actor, fiber));
+}

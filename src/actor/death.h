@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_DEATH_H
+#define RTI_DEATH_H
+
+/* The end of an actor, in the six steps of the specification:
+ *
+ *     1 mailbox     queued and held messages are ended; SYNC senders and callers go on with
+ *                   RT_ERR_CLOSED
+ *     2 links       the other ends are told
+ *     3 monitors    those who watch are told; what the dead one watched is forgotten
+ *     4 bus         hooks
+ *     5 timers      hooks
+ *     6 resources   names, hooks, stack, slot
+ *
+ * It runs on the scheduler's own stack after the fiber has left its stack for good, in one piece:
+ * no actor runs between two steps. Nothing in it can fail: the notices were reserved when the links
+ * and monitors were made.
+ *
+ * A module above registers a hook for its step. The hook finds its records of the actor in
+ * actor->owned and ends them; it may push notices to others and wake others, it may not fail and
+ * not suspend.
+ *
+ * I1  While the hooks run the actor is unreachable and its mailbox is empty.   (RT_ASSERT) */
+
+#include "base/list.h"
+
+struct rti_actor;
+struct rti_actors;
+
+/* The steps that have hooks. */
+enum rti_death_step {
+    RTI_DEATH_BUS,
+    RTI_DEATH_TIMERS,
+    RTI_DEATH_RESOURCES,
+    RTI_DEATH_STEP_COUNT,
+};
+
+struct rti_death_hook {
+    struct rti_link link;
+    void (*died)(struct rti_death_hook *hook, struct rti_actor *actor);
+};
+
+/* Has `hook->died` called in its step of every death from here on, after the hooks added before.
+ * The hook's memory is the caller's and outlives the actors. */
+void rti_death_hook_add(struct rti_actors *actors, enum rti_death_step step,
+                        struct rti_death_hook *hook);
+
+/* The six steps. Called by the fiber's end. */
+void rti_death_process(struct rti_actor *actor);
+
+#endif

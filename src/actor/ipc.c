@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sending and receiving.
+ *
+ * Every function checks first and then commits: from the first block taken on nothing can fail. The
+ * clock is read only for a receive with a positive timeout that finds nothing.
+ *
+ * A SYNC sender waits with a waiter whose source is the entry it sent. Release, the receiver's next
+ * receive and the receiver's death end that wait through the entry; the sender's death takes the
+ * waiter away from the entry and leaves the message as it is.
+ *
+ * When a message and a deadline come between two turns of the receiver, whichever claimed the wait,
+ * the message is delivered: a completion wins over a timeout. */
+#define RTI_MODULE "ipc"
+#include <orrery/rt/ipc.h>
+
+#include "actor/actor_cycle.h"
+#include "actor/actors.h"
+#include "actor/ipc.h"
+#include "time/deadline.h"
+
+static inline void ipc_record(struct rti_sched *sched, enum rti_journal_kind kind, actor_id who,
+                              actor_id whom)
+{
+    if (RTI_UNLIKELY(sched->journal != NULL)) {
+        rti_sched_record(sched,
+                         &(struct rti_journal_event){.kind = kind, .task = who, .value = whom});
+    }
+}
+
+static RTI_COLD rt_status ipc_refuse_payload(const void *data, size_t len)
+{
+    if (data == NULL && len > 0) {
+        return (rt_status){RT_ERR_INVALID, "the payload is NULL and its length is not 0"};
+    }
+    return (rt_status){RT_ERR_INVALID, "the payload is longer than RT_MAX_MESSAGE_SIZE"};
+}
+
+static rt_status ipc_no_receiver(void)
+{
+    return (rt_status){RT_ERR_INVALID, "no living actor has this id"};
+}
+
+void rti_ipc_deliver(struct rti_actor *sender, struct rti_actor *receiver, struct rti_entry *entry)
+{
+    entry->sender = ACTOR_ID_INVALID;
+    if (sender != NULL) {
+        entry->sender = sender->id;
+        sender->messages_sent++;
+    }
+    ipc_record(receiver->actors->sched, RTI_JOURNAL_SEND, entry->sender, receiver->id);
+    rti_mailbox_push(&receiver->mailbox, entry);
+}
+
+static rt_status ipc_send_async(struct rti_worker *worker, struct rti_actor *receiver,
+                                const void *data, size_t len)
+{
+    struct rti_entry *entry = rti_ipc_pools_make(&receiver->actors->ipc, data, len);
+    if (RTI_UNLIKELY(entry == NULL)) {
+        return (rt_status){RT_ERR_NOMEM, "no mailbox entry or message block is left"};
+    }
+    rti_ipc_deliver(rti_actor_of(worker), receiver, entry);
+    return RT_SUCCESS;
+}
+
+/* Parks the sender until its message is released or lost. */
+static rt_status ipc_await_release(struct rti_worker *worker, struct rti_actor *sender,
+                                   struct rti_actor *receiver, struct rti_entry *entry)
+{
+    struct rti_wait wait;
+    struct rti_sync_wait sync;
+    rti_fiber_wait_begin(worker, &wait);
+    rti_wait_add(&wait, &sync.waiter, RTI_EVENT_SOURCE, rti_sync_wait_unlink);
+    sync.entry = entry;
+    sync.result = RT_OK;
+    entry->waiting = &sync;
+    rti_actor_wait_for(sender, receiver);
+    (void)rti_fiber_park(worker, &wait);
+    sender->waits_for = ACTOR_ID_INVALID;
+    if (sync.result != RT_OK) {
+        return (rt_status){sync.result, "the receiver ended before it released the message"};
+    }
+    return RT_SUCCESS;
+}
+
+static rt_status ipc_send_sync(struct rti_worker *worker, struct rti_actor *receiver,
+                               const void *data, size_t len)
+{
+    struct rti_actor *sender = rti_actor_of(worker);
+    if (sender == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    if (sender == receiver) {
+        return (rt_status){RT_ERR_INVALID, "an actor that waits for itself waits for ever"};
+    }
+    struct rti_entry *entry = rti_ipc_pools_make_sync(&receiver->actors->ipc, data, len);
+    if (entry == NULL) {
+        return (rt_status){RT_ERR_NOMEM, "no mailbox entry or sync buffer is left"};
+    }
+    rti_ipc_deliver(sender, receiver, entry);
+    return ipc_await_release(worker, sender, receiver, entry);
+}
+
+rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mode)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (RTI_UNLIKELY(actors == NULL)) {
+        return rti_actor_refusal(worker);
+    }
+    if (RTI_UNLIKELY(len > RT_MAX_MESSAGE_SIZE || (data == NULL && len > 0))) {
+        return ipc_refuse_payload(data, len);
+    }
+    struct rti_actor *receiver = rti_actors_lookup(actors, to);
+    if (RTI_UNLIKELY(receiver == NULL)) {
+        return ipc_no_receiver();
+    }
+    if (RTI_LIKELY(mode == IPC_ASYNC)) {
+        return ipc_send_async(worker, receiver, data, len);
+    }
+    if (mode == IPC_SYNC) {
+        return ipc_send_sync(worker, receiver, data, len);
+    }
+    return (rt_status){RT_ERR_INVALID, "the mode is neither IPC_ASYNC nor IPC_SYNC"};
+}
+
+/* Takes an entry out of the queue and shows it to its receiver. */
+static inline void ipc_take(struct rti_actor *self, struct rti_entry *entry, rt_message *msg)
+{
+    rti_mailbox_remove(&self->mailbox, entry);
+    self->messages_received++;
+    *msg = (rt_message){.sender = entry->sender, .len = entry->len, .data = entry->data};
+    ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, entry->sender);
+    if (RTI_UNLIKELY(entry->data == NULL)) {
+        /* A notice without data: nothing of it must be kept. */
+        rti_ipc_pools_end(&self->actors->ipc, entry, RT_OK);
+    } else {
+        self->held = entry;
+    }
+}
+
+/* What was shown to the actor before goes now. */
+static inline void ipc_begin_receive(struct rti_actor *self)
+{
+    struct rti_entry *held = self->held;
+    if (held != NULL) {
+        self->held = NULL;
+        if (RTI_LIKELY(held->kind <= RTI_ENTRY_CALL)) {
+            rti_ipc_pools_free(&self->actors->ipc, held);
+        } else {
+            rti_ipc_pools_end(&self->actors->ipc, held, RT_OK);
+        }
+    }
+    if (RTI_UNLIKELY(self->reply != NULL)) {
+        rti_actor_drop_reply(self);
+    }
+}
+
+/* Parks the actor until mail comes or the deadline passes. */
+static uint32_t ipc_await_mail(struct rti_worker *worker, struct rti_actor *self,
+                               uint64_t deadline_ns)
+{
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    struct rti_deadline deadline;
+    rti_fiber_wait_begin(worker, &wait);
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
+    rti_mailbox_watch(&self->mailbox, &waiter);
+    if (deadline_ns != RTI_TIME_NEVER) {
+        rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);
+    }
+    return rti_fiber_park(worker, &wait);
+}
+
+static uint64_t ipc_deadline(struct rti_worker *worker, int32_t timeout_ms)
+{
+    if (timeout_ms < 0) {
+        return RTI_TIME_NEVER;
+    }
+    return rti_deadline_after(worker->sched, (uint64_t)timeout_ms * RTI_NS_PER_MS);
+}
+
+static rt_status ipc_would_block(void)
+{
+    return (rt_status){RT_ERR_WOULDBLOCK, "no such message waits"};
+}
+
+static rt_status ipc_timed_out(void)
+{
+    return (rt_status){RT_ERR_TIMEOUT, "no such message came in time"};
+}
+
+rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
+    if (RTI_UNLIKELY(self == NULL)) {
+        return rti_actor_refusal(worker);
+    }
+    if (RTI_UNLIKELY(msg == NULL)) {
+        return (rt_status){RT_ERR_INVALID, "there is no place for the message"};
+    }
+    ipc_begin_receive(self);
+    struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
+    if (entry == NULL) {
+        if (timeout_ms == 0) {
+            return ipc_would_block();
+        }
+        (void)ipc_await_mail(worker, self, ipc_deadline(worker, timeout_ms));
+        entry = rti_mailbox_peek(&self->mailbox);
+        if (RTI_UNLIKELY(entry == NULL)) {
+            return ipc_timed_out();
+        }
+    }
+    ipc_take(self, entry, msg);
+    return RT_SUCCESS;
+}
+
+static bool ipc_passes(struct rti_actor *self, const rt_ipc_filter *filter,
+                       const struct rti_entry *entry)
+{
+    if (filter->sender != ACTOR_ID_INVALID && filter->sender != entry->sender) {
+        return false;
+    }
+    if (filter->match == NULL) {
+        return true;
+    }
+    rt_message shown = {.sender = entry->sender, .len = entry->len, .data = entry->data};
+    self->mailbox.is_shown = true;
+    bool is_wanted = filter->match(&shown, filter->arg);
+    self->mailbox.is_shown = false;
+    return is_wanted;
+}
+
+/* The first entry behind `*seen` that passes; `*seen` moves on. The owner of the mailbox is here,
+ * so nothing leaves the queue and `*seen` stays in it. */
+static struct rti_entry *ipc_search(struct rti_actor *self, const rt_ipc_filter *filter,
+                                    struct rti_entry **seen)
+{
+    struct rti_entry *at;
+    while ((at = rti_mailbox_next(&self->mailbox, *seen)) != NULL) {
+        *seen = at;
+        if (ipc_passes(self, filter, at)) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static rt_status ipc_receive_match(struct rti_worker *worker, struct rti_actor *self,
+                                   const rt_ipc_filter *filter, rt_message *msg, int32_t timeout_ms)
+{
+    struct rti_entry *seen = NULL;
+    struct rti_entry *entry = ipc_search(self, filter, &seen);
+    if (entry == NULL && timeout_ms == 0) {
+        return ipc_would_block();
+    }
+    uint64_t deadline_ns = entry != NULL ? RTI_TIME_NEVER : ipc_deadline(worker, timeout_ms);
+    while (entry == NULL) {
+        uint32_t event = ipc_await_mail(worker, self, deadline_ns);
+        entry = ipc_search(self, filter, &seen);
+        if (entry == NULL && event == RTI_EVENT_TIMEOUT) {
+            return ipc_timed_out();
+        }
+    }
+    ipc_take(self, entry, msg);
+    return RT_SUCCESS;
+}
+
+rt_status rt_ipc_recv_match(const rt_ipc_filter *filter, rt_message *msg, int32_t timeout_ms)
+{
+    static const rt_ipc_filter everything = {.sender = ACTOR_ID_INVALID};
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
+    if (self == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    if (msg == NULL) {
+        return (rt_status){RT_ERR_INVALID, "there is no place for the message"};
+    }
+    ipc_begin_receive(self);
+    return ipc_receive_match(worker, self, filter != NULL ? filter : &everything, msg, timeout_ms);
+}
+
+struct rti_entry *rti_ipc_held(struct rti_actor *self, const rt_message *msg)
+{
+    struct rti_entry *held = self->held;
+    if (msg == NULL || held == NULL || held->data != msg->data || held->sender != msg->sender ||
+        held->len != msg->len) {
+        return NULL;
+    }
+    return held;
+}
+
+void rt_ipc_release(const rt_message *msg)
+{
+    struct rti_actor *self = rti_actor_current();
+    struct rti_entry *held = self == NULL ? NULL : rti_ipc_held(self, msg);
+    if (held != NULL && held->kind == RTI_ENTRY_SYNC) {
+        rti_actor_drop_held(self, RT_OK);
+    }
+}
+
+bool rt_ipc_pending(void)
+{
+    return rt_ipc_count() > 0;
+}
+
+size_t rt_ipc_count(void)
+{
+    struct rti_actor *self = rti_actor_current();
+    return self == NULL ? 0 : self->mailbox.count;
+}

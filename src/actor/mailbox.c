@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "mailbox"
+#include "actor/mailbox.h"
+
+void rti_mailbox_init(struct rti_mailbox *mailbox)
+{
+    rti_list_init(&mailbox->queue);
+    mailbox->reader = NULL;
+    mailbox->count = 0;
+    mailbox->count_max = 0;
+    mailbox->is_shown = false;
+}
+
+void rti_notice_init(struct rti_notice *notice, actor_id sender, const void *data, size_t len)
+{
+    RT_ASSERT((data == NULL) == (len == 0));
+    RT_ASSERT(len <= UINT32_MAX);
+    notice->entry = (struct rti_entry){
+        .data = data,
+        .sender = sender,
+        .len = (uint32_t)len,
+        .kind = RTI_ENTRY_NOTICE,
+    };
+    notice->release = NULL;
+}
+
+struct rti_entry *rti_mailbox_next(const struct rti_mailbox *mailbox, const struct rti_entry *entry)
+{
+    if (entry == NULL) {
+        return rti_mailbox_peek(mailbox);
+    }
+    RT_DCHECK(rti_link_is_linked(&entry->link));
+    struct rti_link *link = rti_list_next(&mailbox->queue, &entry->link);
+    return link == NULL ? NULL : RTI_CONTAINER_OF(link, struct rti_entry, link);
+}
+
+void rti_mailbox_unwatch(struct rti_waiter *waiter)
+{
+    struct rti_mailbox *mailbox = waiter->slot;
+    RT_ASSERT(mailbox->reader == waiter || mailbox->reader == NULL);
+    mailbox->reader = NULL;
+}
+
+void rti_sync_wait_unlink(struct rti_waiter *waiter)
+{
+    struct rti_sync_wait *sync = RTI_CONTAINER_OF(waiter, struct rti_sync_wait, waiter);
+    if (sync->entry != NULL) {
+        RT_ASSERT(sync->entry->waiting == sync);
+        sync->entry->waiting = NULL;
+        sync->entry = NULL;
+    }
+}
+
+void rti_entry_end_sync(struct rti_entry *entry, rt_status_code result)
+{
+    RT_ASSERT(entry->kind == RTI_ENTRY_SYNC);
+    struct rti_sync_wait *sync = entry->waiting;
+    if (sync == NULL) {
+        return;
+    }
+    entry->waiting = NULL;
+    sync->entry = NULL;
+    if (rti_wait_claim(sync->waiter.wait, sync->waiter.event)) {
+        sync->result = result;
+        rti_waiter_wake(&sync->waiter);
+    }
+}
+
+size_t rti_mailbox_audit(const struct rti_mailbox *mailbox)
+{
+    RT_ASSERT(rti_list_audit(&mailbox->queue) == mailbox->count);
+    RT_ASSERT(mailbox->count <= mailbox->count_max);
+    size_t pooled = 0;
+    for (struct rti_entry *at = rti_mailbox_peek(mailbox); at != NULL;
+         at = rti_mailbox_next(mailbox, at)) {
+        RT_ASSERT(at->kind <= RTI_ENTRY_NOTICE);
+        RT_ASSERT(at->waiting == NULL || at->kind == RTI_ENTRY_SYNC);
+        RT_ASSERT(at->waiting == NULL || at->waiting->entry == at);
+        pooled += at->kind != RTI_ENTRY_NOTICE;
+    }
+    return pooled;
+}

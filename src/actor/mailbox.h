@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_MAILBOX_H
+#define RTI_MAILBOX_H
+
+/* A mailbox: the messages that wait for one actor, in the order in which they came.
+ *
+ * A message is an entry. There are four kinds, and they differ in where the memory comes from and
+ * in what happens when the receiver is done with it:
+ *
+ *     ASYNC   entry pool + data pool; both are freed
+ *     CALL    the same; the sender waits for an answer, which is not the mailbox's business
+ *     SYNC    entry pool + sync pool; the sender is told, then both are freed
+ *     NOTICE  the entry is part of what makes it: a link end, a monitor, a timer. It was reserved
+ *             when that was made, so a notice is never refused; its `release` is called
+ *
+ * A received entry leaves the queue but not the world: it is held by its actor (struct rti_actor)
+ * until the next receive, a release or death. A notice without data has nothing to keep and is
+ * released at the moment it is received, so that a timer may tick again while its tick is handled.
+ *
+ * One reader at most: the owner, parked in a receive or in whatever else mail may wake. A push
+ * claims the reader's wait and wakes it; the message stays in the queue until the reader takes it.
+ *
+ * I1  `count` is the number of linked entries; count <= count_max.          (rti_mailbox_audit)
+ * I2  An entry is linked iff it is queued; a held one is not.               (rti_mailbox_audit)
+ * I3  `reader` is NULL or a waiter of the owner's present wait.             (rti_mailbox_unwatch)
+ * I4  Nothing leaves the queue while a filter looks at it (`is_shown`).     (rti_mailbox_remove)
+ *
+ * Costs: a push is one list insertion, a count and a look at the reader; a take the reverse.
+ *
+ * Rejected: a wait list of readers (there is only ever one); handing the entry to the reader in the
+ * push (a reader that is killed before it runs would have to put it back). */
+
+#include <orrery/rt/types.h>
+
+#include "base/list.h"
+#include "sched/wait.h"
+
+enum rti_entry_kind {
+    RTI_ENTRY_ASYNC,
+    RTI_ENTRY_CALL,
+    RTI_ENTRY_SYNC,
+    RTI_ENTRY_NOTICE,
+};
+
+struct rti_sync_wait;
+
+/* One message. Written by who sends it; `link` by the mailbox. */
+struct rti_entry {
+    struct rti_link link;          /* the mailbox's queue */
+    const void *data;              /* what the receiver sees */
+    struct rti_sync_wait *waiting; /* SYNC: its sender, NULL if that is gone */
+    actor_id sender;
+    uint32_t len;         /* bytes at `data` */
+    uint32_t call_serial; /* CALL: which call of the sender */
+    uint8_t kind;         /* enum rti_entry_kind */
+};
+
+/* A message of the system, part of the record that makes it. */
+struct rti_notice {
+    struct rti_entry entry;
+    /* The receiver is done with it, or is dead: the memory is the record's again. May be NULL. */
+    void (*release)(struct rti_notice *notice);
+};
+
+/* A SYNC sender's wait, on its stack. */
+struct rti_sync_wait {
+    struct rti_waiter waiter;
+    struct rti_entry *entry; /* NULL once it was released */
+    rt_status_code result;   /* RT_OK or RT_ERR_CLOSED, written by who releases */
+};
+
+struct rti_mailbox {
+    struct rti_list queue;
+    struct rti_waiter *reader;
+    uint32_t count;
+    uint32_t count_max;
+    bool is_shown; /* a filter looks at the queue now */
+};
+
+void rti_mailbox_init(struct rti_mailbox *mailbox);
+
+/* Prepares a notice. `data` may be NULL with len 0; else it lives as long as the notice. */
+void rti_notice_init(struct rti_notice *notice, actor_id sender, const void *data, size_t len);
+
+static inline struct rti_notice *rti_notice_of(struct rti_entry *entry)
+{
+    RT_DCHECK(entry->kind == RTI_ENTRY_NOTICE);
+    return RTI_CONTAINER_OF(entry, struct rti_notice, entry);
+}
+
+/* Waits in a mailbox now. A notice that was received and is still held is not queued. */
+static inline bool rti_notice_is_queued(const struct rti_notice *notice)
+{
+    return rti_link_is_linked(&notice->entry.link);
+}
+
+static inline bool rti_mailbox_is_empty(const struct rti_mailbox *mailbox)
+{
+    return mailbox->count == 0;
+}
+
+/* Wakes the reader, which is claimed from here on. */
+static inline void rti_mailbox_wake_reader(struct rti_mailbox *mailbox)
+{
+    struct rti_waiter *reader = mailbox->reader;
+    mailbox->reader = NULL;
+    if (rti_wait_claim(reader->wait, reader->event)) {
+        rti_waiter_wake(reader);
+    }
+}
+
+/* Appends an entry and wakes the reader if there is one. */
+static inline void rti_mailbox_push(struct rti_mailbox *mailbox, struct rti_entry *entry)
+{
+    rti_list_push_tail(&mailbox->queue, &entry->link);
+    mailbox->count++;
+    if (mailbox->count > mailbox->count_max) {
+        mailbox->count_max = mailbox->count;
+    }
+    if (mailbox->reader != NULL) {
+        rti_mailbox_wake_reader(mailbox);
+    }
+}
+
+/* Takes out a queued entry, wherever it is. */
+static inline void rti_mailbox_remove(struct rti_mailbox *mailbox, struct rti_entry *entry)
+{
+    RT_ASSERT(mailbox->count > 0 && !mailbox->is_shown);
+    rti_list_remove(&entry->link);
+    mailbox->count--;
+}
+
+/* The entry that has waited longest, left where it is; NULL if there is none. */
+static inline struct rti_entry *rti_mailbox_peek(const struct rti_mailbox *mailbox)
+{
+    struct rti_link *link = rti_list_peek(&mailbox->queue);
+    return link == NULL ? NULL : RTI_CONTAINER_OF(link, struct rti_entry, link);
+}
+
+/* The entry behind `entry`, or the first with NULL; NULL at the end. */
+struct rti_entry *rti_mailbox_next(const struct rti_mailbox *mailbox,
+                                   const struct rti_entry *entry);
+
+/* The `unlink` of a waiter given to rti_mailbox_watch. */
+void rti_mailbox_unwatch(struct rti_waiter *waiter);
+
+/* Makes `waiter` the reader: the next push wakes it. Its `slot` is the mailbox's from here on. For
+ * every wait that mail ends, not only receives:
+ *
+ *     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
+ *     rti_mailbox_watch(&actor->mailbox, &waiter); */
+static inline void rti_mailbox_watch(struct rti_mailbox *mailbox, struct rti_waiter *waiter)
+{
+    RT_ASSERT(mailbox->reader == NULL);
+    RT_DCHECK(waiter->unlink == rti_mailbox_unwatch);
+    waiter->slot = mailbox;
+    mailbox->reader = waiter;
+}
+
+/* The `unlink` of a SYNC sender's waiter: the message stays, nobody waits for it any more. */
+void rti_sync_wait_unlink(struct rti_waiter *waiter);
+
+/* Lets the sender of a SYNC entry, if it is still there, go on with `result`. */
+void rti_entry_end_sync(struct rti_entry *entry, rt_status_code result);
+
+/* Checks I1 and I2; returns the number of entries that are not notices. */
+size_t rti_mailbox_audit(const struct rti_mailbox *mailbox);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "registry"
+#include "actor/registry.h"
+
+#include <string.h>
+
+#include "actor/actors.h"
+
+void rti_registry_init(struct rti_registry *registry)
+{
+    rti_pool_init(&registry->pool, registry->memory, sizeof(struct rti_name), RT_NAME_POOL_SIZE);
+    for (size_t i = 0; i < RTI_REGISTRY_BUCKETS; i++) {
+        rti_list_init(&registry->buckets[i]);
+    }
+}
+
+void rti_registry_deinit(struct rti_registry *registry)
+{
+    rti_pool_deinit(&registry->pool);
+}
+
+/* A name is 1 to RT_NAME_MAX bytes. Gives its length, 0 for what is none. */
+static size_t registry_length(const char *name)
+{
+    size_t length = 0;
+    while (name != NULL && name[length] != '\0') {
+        if (++length > RT_NAME_MAX) {
+            return 0;
+        }
+    }
+    return length;
+}
+
+/* FNV-1a: the names are short and nobody gains by making them collide. */
+static uint32_t registry_hash(const char *name)
+{
+    uint32_t hash = UINT32_C(2166136261);
+    for (; *name != '\0'; name++) {
+        hash = (hash ^ (unsigned char)*name) * UINT32_C(16777619);
+    }
+    return hash;
+}
+
+static struct rti_list *registry_bucket(struct rti_registry *registry, uint32_t hash)
+{
+    return &registry->buckets[(hash ^ (hash >> 16)) % RTI_REGISTRY_BUCKETS];
+}
+
+static struct rti_name *registry_find(struct rti_registry *registry, const char *name)
+{
+    uint32_t hash = registry_hash(name);
+    struct rti_list *bucket = registry_bucket(registry, hash);
+    for (struct rti_link *at = rti_list_peek(bucket); at != NULL; at = rti_list_next(bucket, at)) {
+        struct rti_name *record = RTI_CONTAINER_OF(at, struct rti_name, at_bucket);
+        if (record->hash == hash && strcmp(record->text, name) == 0) {
+            return record;
+        }
+    }
+    return NULL;
+}
+
+static void registry_free(struct rti_registry *registry, struct rti_name *record)
+{
+    rti_list_remove(&record->at_actor);
+    rti_list_remove(&record->at_bucket);
+    rti_pool_free(&registry->pool, record);
+}
+
+static rt_status registry_add(struct rti_registry *registry, const char *name, size_t length,
+                              struct rti_actor *actor)
+{
+    struct rti_name *record = rti_pool_alloc(&registry->pool);
+    if (record == NULL) {
+        return (rt_status){RT_ERR_NOMEM, "no entry for a name is left"};
+    }
+    record->actor = actor;
+    record->hash = registry_hash(name);
+    memcpy(record->text, name, length + 1);
+    rti_link_init(&record->at_actor);
+    rti_link_init(&record->at_bucket);
+    rti_list_push_tail(&actor->names, &record->at_actor);
+    rti_list_push_tail(registry_bucket(registry, record->hash), &record->at_bucket);
+    return RT_SUCCESS;
+}
+
+rt_status rt_register(const char *name, actor_id id)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    size_t length = registry_length(name);
+    struct rti_actor *actor = rti_actors_lookup(actors, id);
+    if (length == 0 || actor == NULL) {
+        return (rt_status){RT_ERR_INVALID, "no name, one that is too long, or no living actor"};
+    }
+    struct rti_name *record = registry_find(&actors->registry, name);
+    if (record == NULL) {
+        return registry_add(&actors->registry, name, length, actor);
+    }
+    if (record->actor->reachable_id == ACTOR_ID_INVALID) {
+        /* Its owner was killed and only waits for its end: the name is free. */
+        registry_free(&actors->registry, record);
+        return registry_add(&actors->registry, name, length, actor);
+    }
+    return record->actor == actor ? RT_SUCCESS
+                                  : (rt_status){RT_ERR_EXISTS, "another actor has this name"};
+}
+
+rt_status rt_unregister(const char *name)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    if (name == NULL) {
+        return (rt_status){RT_ERR_INVALID, "the name is NULL"};
+    }
+    struct rti_name *record = registry_find(&actors->registry, name);
+    if (record == NULL || record->actor->reachable_id == ACTOR_ID_INVALID) {
+        return (rt_status){RT_ERR_NOT_FOUND, "no actor has this name"};
+    }
+    registry_free(&actors->registry, record);
+    return RT_SUCCESS;
+}
+
+actor_id rt_whereis(const char *name)
+{
+    struct rti_actors *actors = rti_actors_of(rti_worker_current());
+    if (actors == NULL || name == NULL) {
+        return ACTOR_ID_INVALID;
+    }
+    struct rti_name *record = registry_find(&actors->registry, name);
+    return record == NULL ? ACTOR_ID_INVALID : record->actor->reachable_id;
+}
+
+void rti_registry_forget(struct rti_registry *registry, struct rti_actor *dead)
+{
+    struct rti_link *at;
+    while ((at = rti_list_peek(&dead->names)) != NULL) {
+        registry_free(registry, RTI_CONTAINER_OF(at, struct rti_name, at_actor));
+    }
+}
+
+size_t rti_registry_audit(const struct rti_registry *registry)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < RTI_REGISTRY_BUCKETS; i++) {
+        const struct rti_list *bucket = &registry->buckets[i];
+        for (struct rti_link *at = rti_list_peek(bucket); at != NULL;
+             at = rti_list_next(bucket, at)) {
+            const struct rti_name *record = RTI_CONTAINER_OF(at, struct rti_name, at_bucket);
+            RT_ASSERT(record->hash == registry_hash(record->text));
+            RT_ASSERT((record->hash ^ (record->hash >> 16)) % RTI_REGISTRY_BUCKETS == i);
+            RT_ASSERT(rti_link_is_linked(&record->at_actor));
+            RT_ASSERT(record->actor->id != ACTOR_ID_INVALID);
+            struct rti_link *later = rti_list_next(bucket, at);
+            for (; later != NULL; later = rti_list_next(bucket, later)) {
+                struct rti_name *other = RTI_CONTAINER_OF(later, struct rti_name, at_bucket);
+                RT_ASSERT(strcmp(other->text, record->text) != 0);
+            }
+            count++;
+        }
+    }
+    RT_ASSERT(count == rti_pool_in_use(&registry->pool));
+    return count;
+}

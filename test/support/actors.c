@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#define RTI_MODULE "actors"
+#include "support/actors.h"
+
+#include <unistd.h>
+
+#include "support/test.h"
+
+#define SMALL_STACK 16384
+
+static struct actors_world the_world;
+static char said[1024];
+static size_t said_length;
+
+struct actors_world *actors_start(void)
+{
+    struct actors_world *world = &the_world;
+    rti_port_sim_init(&world->port, 1, 0, NULL);
+    rti_wheel_init(&world->wheel, 0);
+    struct rti_timer_source timers = rti_wheel_source(&world->wheel);
+    CHECK_OK(rti_sched_init(&world->sched, &world->port.port, &timers));
+    rti_journal_init(&world->journal, NULL, 0);
+    rti_sched_observe(&world->sched, &world->journal, NULL);
+    CHECK_OK(rti_actors_init(&world->actors, &world->sched));
+    said_length = 0;
+    memset(said, 0, sizeof(said));
+    return world;
+}
+
+void actors_shuffle(struct actors_world *world, uint64_t seed)
+{
+    rti_seeded_chooser_init(&world->chooser, seed);
+    rti_sched_observe(&world->sched, &world->journal, &world->chooser.chooser);
+}
+
+void actors_unobserved(struct actors_world *world)
+{
+    rti_sched_observe(&world->sched, NULL, NULL);
+}
+
+rt_status actors_run(struct actors_world *world)
+{
+    rt_status status = rti_sched_run(&world->sched);
+    rti_actors_audit(&world->actors);
+    return status;
+}
+
+void actors_check_ledger(struct actors_world *world)
+{
+    const struct rti_actors *actors = &world->actors;
+    CHECK_EQ(rti_actors_count(actors), 0);
+    CHECK_EQ(rti_pool_in_use(&actors->ipc.entries), 0);
+    CHECK_EQ(rti_pool_in_use(&actors->ipc.data), 0);
+    CHECK_EQ(rti_pool_in_use(&actors->ipc.sync), 0);
+    CHECK_EQ(rti_pool_in_use(&actors->links.pool), 0);
+    CHECK_EQ(actors->monitors.refs.used_count, 0);
+    CHECK_EQ(rti_pool_in_use(&actors->registry.pool), 0);
+    CHECK_EQ(rti_arena_stats(&actors->arena).used_count, 0);
+    CHECK_EQ(world->sched.live, 0);
+    CHECK_EQ(rti_wheel_next_deadline(&world->wheel), RTI_TIME_NEVER);
+}
+
+static void actors_end(struct actors_world *world)
+{
+    actors_check_ledger(world);
+    rti_actors_deinit(&world->actors);
+    rti_sched_deinit(&world->sched);
+}
+
+void actors_finish(struct actors_world *world)
+{
+    CHECK_OK(actors_run(world));
+    actors_end(world);
+}
+
+void actors_abandon(struct actors_world *world)
+{
+    rti_actors_kill_all(&world->actors);
+    CHECK_OK(actors_run(world));
+    actors_end(world);
+}
+
+uint64_t actors_now_ms(const struct actors_world *world)
+{
+    return world->port.now_ns / RTI_NS_PER_MS;
+}
+
+void actors_sleep_ms(uint64_t ms)
+{
+    struct rti_worker *worker = rti_worker_current();
+    rti_fiber_sleep_until(worker, rti_deadline_after(worker->sched, ms * RTI_NS_PER_MS));
+}
+
+actor_id actors_spawn(actor_fn fn, void *arg, rt_priority priority, const char *name)
+{
+    actor_config config = {.stack_size = SMALL_STACK, .priority = priority, .name = name};
+    actor_id id = rt_spawn_ex(fn, arg, &config);
+    CHECK(id != ACTOR_ID_INVALID);
+    return id;
+}
+
+void actors_say(char c)
+{
+    CHECK(said_length < sizeof(said) - 1);
+    said[said_length++] = c;
+}
+
+const char *actors_said(void)
+{
+    return said;
+}
+
+const char *actors_capture(void (*body)(void))
+{
+    static char text[4096];
+    int pipes[2];
+    CHECK(pipe(pipes) == 0);
+    int kept = dup(STDERR_FILENO);
+    CHECK(kept >= 0 && dup2(pipes[1], STDERR_FILENO) == STDERR_FILENO);
+    close(pipes[1]);
+    body();
+    CHECK(dup2(kept, STDERR_FILENO) == STDERR_FILENO);
+    close(kept);
+    size_t length = 0;
+    ssize_t got;
+    while (length < sizeof(text) - 1 &&
+           (got = read(pipes[0], text + length, sizeof(text) - 1 - length)) > 0) {
+        length += (size_t)got;
+    }
+    text[length] = '\0';
+    close(pipes[0]);
+    return text;
+}
