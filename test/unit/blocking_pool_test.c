@@ -368,3 +368,33 @@ TEST(pool_without_a_thread_answers_nomem_and_with_one_queues)
     CHECK_EQ(rti_u32_load_relaxed(&running_peak), 1);
     fixture_close();
 }
+
+static rti_atomic_u32 is_pushed;
+
+/* Sleeps on its bell only when the request is pushed and rung: the worst moment for it. */
+static bool futex_wait_late(struct rti_port *unused, rti_atomic_u32 *word, uint32_t expected,
+                            uint64_t deadline_ns)
+{
+    if (word == &fixture.pool.file_threads[0].bell) {
+        while (rti_u32_load_acquire(&is_pushed) == 0) {
+            rti_spin_hint();
+        }
+    }
+    return rti_linux_futex_wait(unused, word, expected, deadline_ns);
+}
+
+TEST(pool_request_between_the_look_and_the_sleep_is_not_lost)
+{
+    struct probe probe;
+    pool_open(NULL);
+    struct rti_port_ops ops = *port->ops;
+    ops.futex_wait = futex_wait_late;
+    port->ops = &ops;
+    CHECK_OK(rti_blocking_pool_start_all(&fixture.pool));
+    usleep(2000);
+    work_submit(&probe, RTI_OP_WORK, work_quick);
+    rti_u32_store_release(&is_pushed, 1);
+    fixture_wait_for(&probe, 1);
+    CHECK_ANSWER(&probe, RT_OK, 42);
+    fixture_close();
+}

@@ -65,6 +65,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/marks.h"
 #include "port/linux/fd_op.h"
 #include "port/linux/port_linux.h"
 
@@ -282,6 +283,7 @@ static void entry_to_starved(struct rti_poller *poller, struct rti_fd *entry)
         poller->starved_retry_ns = rti_linux_clock_now() + RTI_POLLER_STARVED_RETRY_NS;
     }
     poller->starved_count++;
+    RT_SOMETIMES(true, "poller: accept without a free descriptor");
     entry->is_starved = true;
 }
 
@@ -400,6 +402,7 @@ static void poller_take_event(struct rti_poller *poller, const struct epoll_even
     int fd = (int)(uint32_t)event->data.u64;
     RT_ASSERT(fd >= 0 && (size_t)fd < poller->fds_count);
     struct rti_fd *entry = &poller->fds[fd];
+    RT_SOMETIMES(event->data.u64 != event_tag(entry, fd), "poller: event of an earlier generation");
     if (entry->kind == RTI_FD_UNKNOWN || event->data.u64 != event_tag(entry, fd)) {
         return;
     }
@@ -421,6 +424,7 @@ static void poller_take_event(struct rti_poller *poller, const struct epoll_even
     /* A served op's EBADF may have made the entry unknown: then there is nothing to disarm. */
     if (event->data.u64 == event_tag(entry, fd) && armed != entry->armed) {
         poller->events_unwanted++;
+        RT_SOMETIMES(armed == 0, "poller: watch ended because nobody waits");
         int error = poller_watch(poller, fd, entry, armed);
         RT_DCHECK(error == 0);
         (void)error;
@@ -474,6 +478,7 @@ bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadlin
     poller_retry_starved(poller);
     may_block = may_block && rti_list_is_empty(poller->answered);
     bool is_asleep = may_block && rti_wake_word_announce(&poller->wake);
+    RT_SOMETIMES(may_block && !is_asleep, "poller: wake between the last look and the wait");
     if (!is_asleep && poller->waiting_count == 0) {
         return rti_wake_word_answer(&poller->wake);
     }

@@ -89,22 +89,30 @@ static size_t port_tell_answered(struct rti_port_linux *self)
     return port_tell(self, &batch);
 }
 
+/* The two ends need no look at the clock: a scheduler's quick look at the port asks with 0. */
+static bool deadline_has_passed(uint64_t deadline_ns)
+{
+    return deadline_ns == 0 ||
+           (deadline_ns != RTI_TIME_NEVER && rti_linux_clock_now() >= deadline_ns);
+}
+
 static enum rti_wait_end port_wait(struct rti_port *port, uint64_t deadline_ns)
 {
     struct rti_port_linux *self = rti_port_linux_of(port);
     RT_ASSERT(!self->is_waiting && !self->is_closing);
     self->is_waiting = true;
     enum rti_wait_end end;
-    bool may_block = deadline_ns == RTI_TIME_NEVER || rti_linux_clock_now() < deadline_ns;
+    bool is_passed = deadline_has_passed(deadline_ns);
     for (;;) {
-        bool is_called = rti_poller_wait(&self->poller, may_block, deadline_ns);
+        bool is_called = rti_poller_wait(&self->poller, !is_passed, deadline_ns);
         if (port_tell_answered(self) > 0 || is_called) {
             end = RTI_WAIT_WOKEN;
             break;
         }
         /* Else a signal, an event nobody waited for, a look at a starved accept: not the caller's
          * concern. */
-        if (deadline_ns != RTI_TIME_NEVER && rti_linux_clock_now() >= deadline_ns) {
+        is_passed = is_passed || deadline_has_passed(deadline_ns);
+        if (is_passed) {
             end = RTI_WAIT_DEADLINE;
             break;
         }
