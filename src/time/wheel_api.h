@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_WHEEL_API_H
+#define RTI_WHEEL_API_H
+
+/* What tests need of the public wheel and programs do not. */
+
+#include <orrery/rt/wheel.h>
+
+/* Lets the next registration have an id at or after `id`, and `generation`: to come near the wrap
+ * of either. Only while the wheel is empty. */
+void rti_wheel_api_start_at(rt_wheel *wheel, uint64_t id, uint64_t generation);
+
+/* Checks the invariants of wheel_api.c and of the wheel under it; returns the number of timers. */
+size_t rti_wheel_api_audit(rt_wheel *wheel);
+
+#endif
