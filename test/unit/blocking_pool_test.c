@@ -64,16 +64,20 @@ static size_t count_threads(void)
     static bool is_warm;
     struct rti_port_thread thread;
     if (!is_warm) {
+        size_t before = count_entries("/proc/self/task");
         fixture_open(NULL);
         CHECK_OK(port->ops->thread_start(port, &thread, do_nothing, NULL));
         port->ops->thread_join(port, &thread);
         fixture_close();
+        /* The kernel takes a joined thread out of the list a moment later. */
+        for (int i = 0; i < 100 && count_entries("/proc/self/task") > before; i++) {
+            usleep(1000);
+        }
         is_warm = true;
     }
     return count_entries("/proc/self/task");
 }
 
-/* The kernel takes a joined thread out of the list a moment later. */
 static void await_threads(size_t count)
 {
     while (count_threads() > count) {

@@ -4,6 +4,7 @@
 #include "support/port_fixture.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -30,14 +31,18 @@ TEST(memory_map_of_nothing_or_of_too_much_is_null)
     fixture_close();
 }
 
-TEST(memory_map_of_sixty_gigabytes_costs_nothing_before_it_is_used)
+TEST(memory_map_commits_only_the_pages_that_are_touched)
 {
     fixture_open(NULL);
-    size_t size = (size_t)1 << 36;
+    size_t size = (size_t)1 << 33;
     char *memory = port->ops->memory_map(port, size);
     CHECK(memory != NULL);
-    memory[0] = 1;
-    memory[size - 1] = 1;
+    memory[2 * fixture.page_size] = 1;
+    unsigned char resident[8];
+    CHECK_EQ(mincore(memory, 8 * fixture.page_size, resident), 0);
+    for (size_t i = 0; i < 8; i++) {
+        CHECK_EQ(resident[i] & 1, i == 2);
+    }
     port->ops->memory_unmap(port, memory, size);
     fixture_close();
 }

@@ -10,7 +10,6 @@
  *     not wait for that.                                        (RT_ASSERT on its mark, join) */
 #define _GNU_SOURCE
 #define RTI_MODULE "thread"
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -58,21 +57,23 @@ rt_status rti_linux_thread_start(struct rti_port *port, struct rti_port_thread *
     if (pthread_attr_init(&attributes) != 0) {
         return (rt_status){RT_ERR_NOMEM, "no memory for a thread's attributes"};
     }
-    int error = pthread_attr_setstacksize(&attributes, rti_port_linux_of(port)->stack_size);
-    if (error == 0) {
+    bool is_sized =
+        pthread_attr_setstacksize(&attributes, rti_port_linux_of(port)->stack_size) == 0;
+    bool is_started = false;
+    if (is_sized) {
         sigset_t old;
         *storage = (struct thread_storage){.main = main, .arg = arg, .mark = THREAD_STARTED};
         signals_block(&old);
-        error = pthread_create(&storage->id, &attributes, thread_main, storage);
+        is_started = pthread_create(&storage->id, &attributes, thread_main, storage) == 0;
         pthread_sigmask(SIG_SETMASK, &old, NULL);
     }
     pthread_attr_destroy(&attributes);
-    if (error == 0) {
+    if (is_started) {
         return RT_SUCCESS;
     }
     storage->mark = 0;
-    return error == EINVAL ? (rt_status){RT_ERR_INVALID, "the stack size is not possible"}
-                           : (rt_status){RT_ERR_NOMEM, "the system has no more threads"};
+    return is_sized ? (rt_status){RT_ERR_NOMEM, "the system has no more threads"}
+                    : (rt_status){RT_ERR_INVALID, "the stack size is not possible"};
 }
 
 void rti_linux_thread_join(struct rti_port *port, struct rti_port_thread *thread)
