@@ -63,7 +63,8 @@
 #endif
 
 #ifndef RT_STACK_PAINT
-#define RT_STACK_PAINT 0 /* 1: spawn fills stacks, so that rt_actor_stats knows how deep they went */
+#define RT_STACK_PAINT                                                                             \
+    0 /* 1: spawn fills stacks, so that rt_actor_stats knows how deep they went */
 #endif
 
 #ifndef RT_NAME_POOL_SIZE

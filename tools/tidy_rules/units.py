@@ -6,9 +6,11 @@ from .tree import Fixture, Rule
 
 # A source file without a test file of its own, and the test file that tries it instead.
 TESTED_BY = {
-    "src/port/arch/x86_64/fp_control.c": "test/unit/context_test.c",  # a part of the switch
+    "src/port/arch/x86_64/fp_control.c": "test/unit/context_fp_test.c",  # a part of the switch
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
     "src/time/timer_heap.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it
+    "src/time/timer_list.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it
+    "src/time/wheel_api.c": "test/conform/wheel_conform_test.c",  # the specification's own cases
 }
 
 
