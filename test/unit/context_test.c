@@ -156,33 +156,78 @@ TEST(values_survive_thousands_of_switches_among_many_contexts)
     }
 }
 
-/* Each level keeps values of its own in registers across the call of the next. */
-static RTI_NOINLINE uint64_t nest(int depth, uint64_t seed, bool is_tail)
+static RTI_NOINLINE void *park_inline(void)
 {
-    uint64_t a = step(seed), b = step(a), c = step(b), d = step(c), e = step(d), f = step(e);
-    double x = (double)(a >> 40), y = (double)(b >> 40);
-    uint64_t below = 0;
-    if (depth > 0) {
-        below = nest(depth - 1, seed + 1, is_tail);
-    } else if (is_tail) {
-        rti_context_switch_tail(&fibers[0], &home, NULL);
-    } else {
-        rti_context_switch(&fibers[0], &home, NULL);
-    }
-    CHECK_EQ(b, step(a));
-    CHECK_EQ(d, step(c));
-    CHECK_EQ(f, step(e));
-    CHECK(x == (double)(a >> 40) && y == (double)(b >> 40));
-    return below + (a ^ b ^ c ^ d ^ e ^ f);
+    return rti_context_switch(&fibers[0], &home, NULL);
 }
+
+static RTI_NOINLINE void *park_tail(void)
+{
+    return rti_context_switch_tail(&fibers[0], &home, NULL);
+}
+
+/* Puts other values into all registers that a call preserves. */
+static RTI_ALWAYSINLINE void scramble(void)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("movq $-1, %%rbx\n\t"
+                     "movq $-1, %%r12\n\t"
+                     "movq $-1, %%r13\n\t"
+                     "movq $-1, %%r14\n\t"
+                     "movq $-1, %%r15"
+                     :
+                     :
+                     : "rbx", "r12", "r13", "r14", "r15");
+#elif defined(__aarch64__)
+    __asm__ volatile("mov x19, #-1\n\tmov x20, #-1\n\t"
+                     "mov x21, #-1\n\tmov x22, #-1\n\t"
+                     "mov x23, #-1\n\tmov x24, #-1\n\t"
+                     "mov x25, #-1\n\tmov x26, #-1\n\t"
+                     "mov x27, #-1\n\tmov x28, #-1\n\t"
+                     "fmov d8, x19\n\tfmov d9, x19\n\t"
+                     "fmov d10, x19\n\tfmov d11, x19\n\t"
+                     "fmov d12, x19\n\tfmov d13, x19\n\t"
+                     "fmov d14, x19\n\tfmov d15, x19"
+                     :
+                     :
+                     : "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "d8",
+                       "d9", "d10", "d11", "d12", "d13", "d14", "d15");
+#endif
+}
+
+/* Volatile: the compiler knows nothing of the values and must keep each of them where it has it. */
+static volatile uint64_t integers[64];
+static volatile double doubles[64];
+
+/* Each level keeps values of its own across a call that switches somewhere below: more than there
+ * are registers that a call preserves, so that each of those is in use. */
+static RTI_NOINLINE void nest(int depth, void *(*park)(void))
+{
+    volatile uint64_t *n = &integers[depth];
+    volatile double *m = &doubles[depth];
+    uint64_t a = n[0], b = n[1], c = n[2], d = n[3], e = n[4], f = n[5], g = n[6], h = n[7];
+    uint64_t i = n[8], j = n[9], k = n[10], l = n[11];
+    double p = m[0], q = m[1], r = m[2], s = m[3], t = m[4], u = m[5], v = m[6], w = m[7];
+    double x = m[8];
+    if (depth > 0) {
+        nest(depth - 1, park);
+    } else {
+        park();
+    }
+    CHECK(a == n[0] && b == n[1] && c == n[2] && d == n[3] && e == n[4] && f == n[5]);
+    CHECK(g == n[6] && h == n[7] && i == n[8] && j == n[9] && k == n[10] && l == n[11]);
+    CHECK(p == m[0] && q == m[1] && r == m[2] && s == m[3] && t == m[4] && u == m[5]);
+    CHECK(v == m[6] && w == m[7] && x == m[8]);
+}
+
+#define NEST_DEPTHS 40
 
 static void nest_entry(void *transfer)
 {
     (void)transfer;
-    for (int depth = 0; depth < 40; depth++) {
-        uint64_t inline_kind = nest(depth, (uint64_t)depth, false);
-        uint64_t tail_kind = nest(depth, (uint64_t)depth, true);
-        CHECK(inline_kind == tail_kind);
+    for (int depth = 0; depth < NEST_DEPTHS; depth++) {
+        nest(depth, park_inline);
+        nest(depth, park_tail);
     }
     rti_context_leave(&fibers[0], &home, word(1));
 }
@@ -190,12 +235,17 @@ static void nest_entry(void *transfer)
 TEST(values_survive_a_switch_at_any_depth_of_calls)
 {
     rti_context_adopt(&home);
+    for (uint64_t i = 0; i < RTI_COUNT_OF(integers); i++) {
+        integers[i] = step(i);
+        doubles[i] = (double)step(i);
+    }
     rti_context_init(&fibers[0], stacks[0], STACK_SIZE, nest_entry);
     int switches_seen = 0;
     while (rti_context_switch(&home, &fibers[0], NULL) == NULL) {
+        scramble();
         switches_seen++;
     }
-    CHECK_EQ(switches_seen, 80);
+    CHECK_EQ(switches_seen, NEST_DEPTHS * 2);
     rti_context_deinit(&fibers[0]);
 }
 
@@ -340,6 +390,21 @@ static void switch_to_a_running_context(void *arg)
     rti_context_switch(&fibers[1], &fibers[1], NULL);
 }
 
+static void switch_to_oneself_after_a_tail_switch_entry(void *transfer)
+{
+    (void)transfer;
+    rti_context_switch(&fibers[0], &fibers[0], NULL);
+}
+
+static void switch_to_oneself_after_a_tail_switch(void *arg)
+{
+    (void)arg;
+    rti_context_adopt(&home);
+    rti_context_init(&fibers[0], stacks[0], STACK_SIZE,
+                     switch_to_oneself_after_a_tail_switch_entry);
+    rti_context_switch_tail(&home, &fibers[0], NULL);
+}
+
 static void switch_to_a_context_that_has_ended(void *arg)
 {
     (void)arg;
@@ -352,6 +417,7 @@ static void switch_to_a_context_that_has_ended(void *arg)
 TEST(switch_to_a_context_that_is_not_parked_panics)
 {
     CHECK_PANICS("context_test", switch_to_oneself, NULL);
+    CHECK_PANICS("context_test", switch_to_oneself_after_a_tail_switch, NULL);
     CHECK_PANICS("context_test", switch_to_a_context_that_has_ended, NULL);
     rti_context_adopt(&home);
     rti_context_adopt(&fibers[1]); /* this thread by another name: running */
