@@ -57,11 +57,13 @@ section() {
     awk -v name="== $1" '$0 == name { on = 1; next } /^== / { on = 0 } on' "$work/out"
 }
 
-# frames NAME: the functions of its backtrace, innermost first, on one line, without the inlined ones
-# of the switch itself.
+# frames NAME: the functions of its backtrace, innermost first, on one line, without the inlined
+# ones of the switch itself.
 frames() {
-    section "$1" | sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([A-Za-z_][A-Za-z_0-9]*\) .*/\2/p;
-        s/^#[0-9]* .*??.*/??/p' | grep -v -x 'rti_arch_switch\|rti_context_switch\(_tail\)\{0,1\}' |
+    section "$1" |
+        sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([A-Za-z_][A-Za-z_0-9]*\) .*/\2/p;
+            s/^#[0-9]* .*??.*/??/p' |
+        grep -v -x 'rti_arch_switch\|rti_context_switch\(_tail\)\{0,1\}' |
         tr '\n' ' '
 }
 
