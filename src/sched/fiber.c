@@ -41,45 +41,60 @@ static void fiber_entry(void *transfer)
     fiber_finish(rti_worker_current(), RTI_FIBER_RETURNED);
 }
 
-/* Where a suspending fiber goes: straight to the next fiber, or to the worker's stack. NULL:
- * nowhere, it is itself the next. */
-static inline struct rti_context *fiber_choose_next(struct rti_worker *worker,
-                                                    struct rti_fiber *self)
+/* Must the worker's own stack have a word before the next fiber runs? */
+static inline bool fiber_is_scheduler_due(struct rti_worker *worker, struct rti_fiber *self)
 {
     bool is_intact = rti_stack_is_intact(&self->stack);
-    if (RTI_UNLIKELY(!is_intact || --worker->turns_until_look == 0 ||
-                     rti_u32_load_relaxed(&worker->attention) != 0)) {
-        worker->departed = is_intact ? NULL : self;
-        worker->fiber = NULL;
-        return &worker->context;
+    if (RTI_LIKELY(is_intact && rti_u32_load_relaxed(&worker->attention) == 0 &&
+                   --worker->turns_until_look > 0)) {
+        return false;
     }
-    struct rti_runnable *next = rti_processor_pick(worker->processor);
-    if (RTI_LIKELY(next != NULL && next->is_fiber)) {
-        rti_runnable_to_running(next);
-        worker->fiber = rti_fiber_of(next);
-        worker->turns++;
-        return next == &self->run ? NULL : &worker->fiber->context;
-    }
-    worker->handoff = next;
-    worker->fiber = NULL;
-    return &worker->context;
+    worker->departed = is_intact ? NULL : self;
+    return true;
 }
 
-/* Leaves the processor; the fiber's state already says why (READY and queued, or PARKED). Returns
- * when it is dispatched again, on whatever worker that is. */
-static inline struct rti_worker *fiber_suspend(struct rti_worker *worker, struct rti_fiber *self)
+/* What a fiber finds when it is dispatched again, on whatever worker that is. */
+static inline void fiber_resumed(struct rti_worker *worker, struct rti_fiber *self, int saved_errno)
 {
-    int saved_errno = *worker->errno_address;
-    struct rti_context *to = fiber_choose_next(worker, self);
-    if (to != NULL) {
-        worker = rti_context_switch(&self->context, to, worker);
-    }
     RT_DCHECK(worker->fiber == self);
     *worker->errno_address = saved_errno;
     if (RTI_UNLIKELY(self->is_killed)) {
         fiber_die(worker);
     }
-    return worker;
+}
+
+/* Leaves the processor to the worker's stack, which looks, then steps `handoff` or picks anew. */
+static RTI_NOINLINE void fiber_suspend_to_scheduler(struct rti_worker *worker,
+                                                    struct rti_fiber *self,
+                                                    struct rti_runnable *handoff)
+{
+    int saved_errno = *worker->errno_address;
+    worker->handoff = handoff;
+    worker->fiber = NULL;
+    worker = rti_context_switch(&self->context, &worker->context, worker);
+    fiber_resumed(worker, self, saved_errno);
+}
+
+/* Leaves the processor to `next`. The fiber's own state already says why it leaves: READY and
+ * queued, or PARKED. The common case is another fiber, and it gets the straight path. */
+static inline void fiber_suspend(struct rti_worker *worker, struct rti_fiber *self,
+                                 struct rti_runnable *next)
+{
+    if (RTI_UNLIKELY(next == NULL || !next->is_fiber)) {
+        fiber_suspend_to_scheduler(worker, self, next);
+        return;
+    }
+    rti_runnable_to_running(next);
+    if (RTI_UNLIKELY(next == &self->run)) {
+        if (self->is_killed) {
+            fiber_die(worker);
+        }
+        return;
+    }
+    int saved_errno = *worker->errno_address;
+    worker->fiber = rti_fiber_of(next);
+    worker = rti_context_switch(&self->context, &worker->fiber->context, worker);
+    fiber_resumed(worker, self, saved_errno);
 }
 
 static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
@@ -123,8 +138,12 @@ void rti_fiber_yield(struct rti_worker *worker)
     struct rti_fiber *self = worker->fiber;
     RT_ASSERT(self != NULL);
     rti_runnable_to(&self->run, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_READY);
-    rti_processor_queue(worker->processor, &self->run);
-    fiber_suspend(worker, self);
+    if (RTI_UNLIKELY(fiber_is_scheduler_due(worker, self))) {
+        rti_processor_queue(worker->processor, &self->run);
+        fiber_suspend_to_scheduler(worker, self, NULL);
+    } else {
+        fiber_suspend(worker, self, rti_processor_rotate(worker->processor, &self->run));
+    }
 }
 
 static void fiber_wake(struct rti_wait *wait)
@@ -148,7 +167,11 @@ uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait)
     if (!rti_runnable_to_parked(&self->run)) {
         rti_processor_queue(worker->processor, &self->run);
     }
-    fiber_suspend(worker, self);
+    if (RTI_UNLIKELY(fiber_is_scheduler_due(worker, self))) {
+        fiber_suspend_to_scheduler(worker, self, NULL);
+    } else {
+        fiber_suspend(worker, self, rti_processor_pick(worker->processor));
+    }
     self->wait = NULL;
     uint32_t event = rti_wait_event(wait);
     RT_ASSERT(event != RTI_EVENT_NONE);

@@ -9,7 +9,7 @@
 #define LOOK_NEAR_NS UINT64_C(20000)
 
 /* Even when turns are short a timer or a completion waits at most for this many of them. */
-#define LOOK_INTERVAL_MAX 16
+#define LOOK_INTERVAL_MAX 64
 
 /* How long the port may go unasked while there is always something to run. Asking is a system call.
  */
@@ -54,7 +54,7 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
     sched->worker.sched = sched;
     sched->worker.processor = &sched->processor;
     sched->worker.errno_address = rti_errno_address();
-    sched->worker.turns_until_look = 1;
+    sched->worker.turns_until_look = 0;
     rti_u32_init(&sched->worker.attention, 0);
     port->attention = &sched->worker.attention;
     sched->now_ns = rti_sched_clock(sched);
@@ -78,7 +78,7 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
     sched->chooser = chooser;
     sched->look_interval = 1;
     sched->look_interval_max = journal != NULL || chooser != NULL ? 1 : LOOK_INTERVAL_MAX;
-    sched->worker.turns_until_look = 1;
+    sched->worker.turns_until_look = 0;
 }
 
 void rti_sched_record(struct rti_sched *sched, const struct rti_journal_event *event)
@@ -210,6 +210,7 @@ static void sched_dispatch(struct rti_sched *sched, struct rti_runnable *runnabl
                                                         .value = runnable->priority});
     rti_runnable_to_running(runnable);
     worker->turns++;
+    worker->turns_until_look--;
     runnable->step(runnable, worker);
     struct rti_fiber *departed = worker->departed;
     if (departed != NULL) {
@@ -231,7 +232,7 @@ rt_status rti_sched_run(struct rti_sched *sched)
     sched->is_stopping = false;
     while (sched->live > 0 && !sched->is_stopping) {
         bool is_look_due =
-            worker->turns_until_look == 0 || rti_u32_load_relaxed(&worker->attention) != 0;
+            worker->turns_until_look <= 0 || rti_u32_load_relaxed(&worker->attention) != 0;
         if (is_look_due) {
             sched_look(sched);
         }

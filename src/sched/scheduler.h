@@ -56,11 +56,11 @@ struct rti_worker {
     struct rti_processor *processor;
     struct rti_sched *sched;
     int *errno_address;           /* this thread's */
-    uint32_t turns_until_look;    /* counts down; 0 sends the next suspension to the scheduler */
+    int32_t turns_until_look;     /* counts down with each dispatch; at 0 or below a look is due */
     rti_atomic_u32 attention;     /* any thread sets it; the worker clears it before it looks */
     struct rti_runnable *handoff; /* picked by a fiber, to be stepped on this stack */
     struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */
-    uint64_t turns;               /* dispatches so far */
+    uint64_t turns;               /* dispatches from this stack; all of them while observed */
     struct rti_context context;   /* the worker's own stack */
 };
 
@@ -81,12 +81,12 @@ struct rti_sched {
     struct rti_mpsc posts;       /* calls that other threads want made here */
     uint64_t now_ns;             /* the clock at the last look; may be old, never ahead */
     uint64_t port_looked_ns;     /* when the port was last asked for completions */
-    uint32_t look_interval;
-    uint32_t look_interval_max;
+    int32_t look_interval;
+    int32_t look_interval_max;
     uint32_t live;
     bool is_local; /* one worker: waits are claimed without locked instructions */
     bool is_stopping;
-    uint64_t steps_max; /* turns after which a run gives up; 0: never */
+    uint64_t steps_max; /* observed turns after which a run gives up; 0: never */
     void *modules[RTI_MODULE_COUNT];
 };
 
@@ -130,7 +130,7 @@ void rti_sched_post(struct rti_sched *sched, struct rti_post *post);
 /* Says that an event is already due: the next turn looks. Worker's thread. */
 static inline void rti_sched_attend(struct rti_sched *sched)
 {
-    sched->worker.turns_until_look = 1;
+    sched->worker.turns_until_look = 0;
 }
 
 /* The clock, read now. What is armed relative to an old reading could be early. */

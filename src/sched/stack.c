@@ -16,10 +16,11 @@ void rti_stack_init(struct rti_stack *stack, void *memory, size_t size)
     uintptr_t aligned = (start + STACK_ALIGNMENT - 1) & ~(uintptr_t)(STACK_ALIGNMENT - 1);
     RT_ASSERT(memory != NULL);
     RT_ASSERT(size >= RTI_STACK_SIZE_MIN);
+    size_t usable = (size - (size_t)(aligned - start)) & ~(size_t)(STACK_ALIGNMENT - 1);
     stack->low = (char *)memory + (aligned - start);
-    stack->size = (size - (size_t)(aligned - start)) & ~(size_t)(STACK_ALIGNMENT - 1);
+    stack->high_guard = stack->low + usable - sizeof(uint64_t);
     *(uint64_t *)(void *)stack->low = RTI_STACK_GUARD;
-    *(uint64_t *)(void *)(stack->low + stack->size - sizeof(uint64_t)) = RTI_STACK_GUARD;
+    *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
 }
 
 void *rti_stack_usable(const struct rti_stack *stack)
@@ -29,7 +30,8 @@ void *rti_stack_usable(const struct rti_stack *stack)
 
 size_t rti_stack_usable_size(const struct rti_stack *stack)
 {
-    return stack->size - 2 * (size_t)STACK_GUARD_ROOM;
+    size_t size = (size_t)(stack->high_guard - stack->low) + sizeof(uint64_t);
+    return size - 2 * (size_t)STACK_GUARD_ROOM;
 }
 
 void rti_stack_paint(struct rti_stack *stack)

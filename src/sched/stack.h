@@ -29,8 +29,8 @@
 #endif
 
 struct rti_stack {
-    char *low;   /* the memory's start: address of the low guard; 16-byte aligned */
-    size_t size; /* of the memory, guards included; multiple of 16 */
+    char *low;        /* the memory's start, where the low guard lies; 16-byte aligned */
+    char *high_guard; /* where the high guard lies, in the last eight bytes */
 };
 
 /* Takes memory of at least RTI_STACK_SIZE_MIN bytes, cut to 16-byte alignment, and sets the guards.
@@ -43,10 +43,9 @@ size_t rti_stack_usable_size(const struct rti_stack *stack);
 
 static inline bool rti_stack_is_intact(const struct rti_stack *stack)
 {
-    const volatile uint64_t *low = (const volatile uint64_t *)(const void *)stack->low;
-    const volatile uint64_t *high =
-        (const volatile uint64_t *)(const void *)(stack->low + stack->size - sizeof(uint64_t));
-    return *low == RTI_STACK_GUARD && *high == RTI_STACK_GUARD;
+    uint64_t low = *(const volatile uint64_t *)(const void *)stack->low;
+    uint64_t high = *(const volatile uint64_t *)(const void *)stack->high_guard;
+    return RTI_LIKELY(((low ^ RTI_STACK_GUARD) | (high ^ RTI_STACK_GUARD)) == 0);
 }
 
 /* Fills the usable part with a pattern, before the first run, so that rti_stack_high_water can tell

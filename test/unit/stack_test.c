@@ -32,7 +32,7 @@ TEST(stack_write_below_or_above_the_usable_part_breaks_a_guard)
     CHECK(!rti_stack_is_intact(&stack));
     stack.low[0] ^= 1;
     CHECK(rti_stack_is_intact(&stack));
-    stack.low[stack.size - 1] ^= 1;
+    stack.high_guard[7] ^= 1;
     CHECK(!rti_stack_is_intact(&stack));
 }
 
@@ -42,7 +42,7 @@ TEST(stack_guard_is_the_word_of_the_specification)
     uint64_t word;
     memcpy(&word, stack.low, sizeof(word));
     CHECK(word == UINT64_C(0xDEADBEEFCAFEBABE));
-    memcpy(&word, stack.low + stack.size - sizeof(word), sizeof(word));
+    memcpy(&word, stack.high_guard, sizeof(word));
     CHECK(word == UINT64_C(0xDEADBEEFCAFEBABE));
 }
 
