@@ -265,6 +265,11 @@ uint64_t rt_wheel_double_cancels(const rt_wheel *wheel)
     return wheel == NULL ? 0 : api_of_const(wheel)->double_cancels;
 }
 
+const struct rti_wheel *rti_wheel_api_core(const rt_wheel *wheel)
+{
+    return &api_of_const(wheel)->core;
+}
+
 void rti_wheel_api_start_at(rt_wheel *wheel, uint64_t id, uint64_t generation)
 {
     struct wheel_api *api = api_of(wheel);

@@ -6,6 +6,11 @@
 
 #include <orrery/rt/wheel.h>
 
+struct rti_wheel;
+
+/* The wheel under the public one, to look at. */
+const struct rti_wheel *rti_wheel_api_core(const rt_wheel *wheel);
+
 /* Lets the next registration have an id at or after `id`, and `generation`: to come near the wrap
  * of either. Only while the wheel is empty. */
 void rti_wheel_api_start_at(rt_wheel *wheel, uint64_t id, uint64_t generation);

@@ -289,31 +289,41 @@ TEST(tm_duration_exceeded_001_a_timer_too_far_away_is_refused)
     CHECK_EQ(collect(6 + 7 * DAY), 2);
 }
 
+/* Fills, half cancels and empties a wheel of `capacity` whose counts wrap on the way. */
+static void wrap(unsigned capacity, unsigned before)
+{
+    rt_wheel_config config = {.nodes = nodes, .max_timer_nodes = capacity};
+    rt_wheel_handle handles[CAPACITY];
+    CHECK_OK(rt_wheel_init(&wheel, &config, 0));
+    rti_wheel_api_start_at(&wheel, UINT64_MAX - before, UINT64_MAX - before % 7);
+    memset(woken, 0, sizeof(woken));
+    for (unsigned i = 0; i < capacity; i++) {
+        handles[i] = add(i, (i + 1) * MS);
+        for (unsigned j = 0; j < i; j++) {
+            CHECK(handles[i].id != handles[j].id);
+            CHECK(handles[i].generation != handles[j].generation);
+        }
+    }
+    CHECK_EQ(rti_wheel_api_audit(&wheel), capacity);
+    for (unsigned i = 0; i < capacity; i += 2) {
+        CHECK(rt_wheel_cancel(&wheel, &handles[i]));
+        rt_wheel_handle again = add(i, 2 * SEC);
+        CHECK(!rt_wheel_cancel(&wheel, &handles[i]));
+        CHECK(rt_wheel_cancel(&wheel, &again));
+    }
+    CHECK_EQ(collect(SEC), capacity / 2);
+    for (unsigned i = 0; i < capacity; i++) {
+        CHECK(!rt_wheel_cancel(&wheel, &handles[i]));
+        CHECK_EQ(woken[i], i % 2);
+    }
+}
+
 TEST(tm_generation_wrap_001_ids_and_generations_wrap_without_confusion)
 {
     for (unsigned before = 0; before < 3 * CAPACITY; before++) {
-        start(0);
-        rti_wheel_api_start_at(&wheel, UINT64_MAX - before, UINT64_MAX - before % 7);
-        rt_wheel_handle handles[CAPACITY];
-        for (unsigned i = 0; i < CAPACITY; i++) {
-            handles[i] = add(i, (i + 1) * MS);
-            for (unsigned j = 0; j < i; j++) {
-                CHECK(handles[i].id != handles[j].id);
-                CHECK(handles[i].generation != handles[j].generation);
-            }
-        }
-        CHECK_EQ(rti_wheel_api_audit(&wheel), CAPACITY);
-        for (unsigned i = 0; i < CAPACITY; i += 2) {
-            CHECK(rt_wheel_cancel(&wheel, &handles[i]));
-            rt_wheel_handle again = add(i, 2 * SEC);
-            CHECK(!rt_wheel_cancel(&wheel, &handles[i]));
-            CHECK(rt_wheel_cancel(&wheel, &again));
-        }
-        CHECK_EQ(collect(SEC), CAPACITY / 2);
-        for (unsigned i = 0; i < CAPACITY; i++) {
-            CHECK(!rt_wheel_cancel(&wheel, &handles[i]));
-            CHECK_EQ(woken[i], (i % 2) * (before + 1));
-        }
+        wrap(CAPACITY, before);
+        wrap(CAPACITY - 1, before); /* does not divide 2^64 */
+        wrap(1 + before % 5, before);
     }
 }
 
@@ -368,8 +378,14 @@ TEST(wheel_durations_default_to_a_day_and_a_week_and_can_be_set)
                                .max_wheel_duration = SEC,
                                .max_timer_duration = UINT64_MAX};
     CHECK_OK(rt_wheel_init(&wheel, &config, 0));
+    add(0, SEC - MS);
+    CHECK(rti_wheel_api_core(&wheel)->overflow.root == NULL);
+    add(1, SEC);
+    CHECK(rti_wheel_api_core(&wheel)->overflow.root != NULL);
+    CHECK_EQ(collect(SEC), 2);
     add(0, 300 * DAY);
     add(1, RT_TIME_NEVER);
+    CHECK(rti_wheel_api_core(&wheel)->overflow.root != NULL);
     CHECK_EQ(collect(300 * DAY - 1), 0);
     CHECK_EQ(collect(300 * DAY), 1);
     CHECK_EQ(rt_wheel_count(&wheel), 1);

@@ -197,11 +197,24 @@ TEST(wheel_ahead_of_the_clock_still_fires_what_is_armed_for_the_span_between)
         CHECK_EQ(fired[i - 1], i - 1);
     }
     CHECK_EQ(rti_wheel_expire(&wheel, 3 * HOUR + 20), 10);
-    for (unsigned i = 11; i < 40; i++) {
-        rti_wheel_disarm(&wheel, &alarms[i].timer);
+    CHECK_EQ(rti_wheel_audit(&wheel), 19);
+}
+
+TEST(wheel_ahead_of_the_clock_returns_to_it_when_empty)
+{
+    struct alarm alarms[20];
+    alarms_init(alarms, 20);
+    rti_wheel_init(&wheel, SEC);
+    for (unsigned i = 0; i < 20; i++) {
+        rti_wheel_arm(&wheel, &alarms[i].timer, 3 * HOUR + i);
     }
+    for (unsigned i = 0; i < 20; i++) {
+        CHECK(rti_wheel_next_deadline(&wheel) == 3 * HOUR + i);
+        CHECK(wheel.tick >> 8 >= (i == 0 ? SEC : 2 * HOUR) / MS);
+        CHECK(rti_wheel_disarm(&wheel, &alarms[i].timer));
+    }
+    CHECK(wheel.tick >> 8 == SEC / MS);
     CHECK_EQ(rti_wheel_audit(&wheel), 0);
-    CHECK(wheel.tick >> 8 == 3 * HOUR / MS);
 }
 
 TEST(wheel_takes_no_harm_from_a_clock_that_goes_back)
