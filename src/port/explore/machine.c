@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Threads of the simulated machine, and one execution of a model after another.
+/* Threads of the simulated machine, and who of them takes the next step.
  *
  * Each thread is a fiber. Before a step it says what the step is and calls machine_schedule, which
  * asks the search whose step comes next, takes it on that thread's behalf, and goes on in the
@@ -11,50 +11,21 @@
  * another process disables it; the search relies on that.
  *
  * An execution ends when all threads have finished and all buffers are empty, when the search sees
- * that it repeats an earlier one, or with a failure, which ends the search too. Failures leave by
- * siglongjmp from wherever they happen, signal handlers included, since the fibers are begun anew
- * anyway.
+ * that it repeats an earlier one, or with a failure.
  *
  * I1  A thread's step is taken only while the thread is enabled.       (machine_step)
  * I2  An execution that nobody can continue has finished, or it is a deadlock. (machine_schedule)
  */
 
-#define _GNU_SOURCE
 #include "port/explore/machine.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/time.h>
-#include <time.h>
-
-enum { OUTCOMES_MAX = 1 << 16, SIGNAL_STACK_SIZE = 64 * 1024, HANG_SECONDS = 3 };
-
-enum machine_end { END_COMPLETE, END_PRUNED };
 
 struct machine machine;
 
 static struct fiber controller;
-static sigjmp_buf failure_exit;
-static enum machine_end end_of_execution;
-static struct explore_result *result;
-static const struct explore_config *config;
-static uint64_t outcomes[OUTCOMES_MAX];
-static uint64_t steps_seen;
-static unsigned seconds_without_step;
-
-_Noreturn void machine_fail(enum explore_failure failure, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(result->message, sizeof result->message, format, arguments);
-    va_end(arguments);
-    result->failure = failure;
-    siglongjmp(failure_exit, 1);
-}
 
 void machine_trace(unsigned process, const char *site, const char *format, ...)
 {
@@ -132,8 +103,9 @@ bool machine_conflicts(unsigned process, const struct machine_word *word, bool i
     case MACHINE_INIT:
         return machine.memory == EXPLORE_SC && thread->op.word == word;
     case MACHINE_RMW:
-    case MACHINE_CAS:
         return thread->op.word == word;
+    case MACHINE_CAS: /* one that fails only reads */
+        return thread->op.word == word && (is_write || memory_value(word) == thread->op.expected);
     case MACHINE_WAIT:
         return is_write && (thread->op.word == word || thread->op.queue == word);
     case MACHINE_WAKE:
@@ -174,8 +146,8 @@ static bool machine_wait(unsigned self)
     search_event_begin(self);
     search_event_after(search_last(machine_buffer_of(self)));
     search_event_read(op->word);
-    /* Also of a wait that does not sleep: put before the write that kept it awake, it would, and the
-     * search takes a step's words to be the same wherever it stands. */
+    /* Also of a wait that does not sleep: put before the write that kept it awake, it would, and
+     * the search takes a step's words to be the same wherever it stands. */
     search_event_read(op->queue);
     search_event_end();
     thread->result = true;
@@ -298,9 +270,9 @@ static void machine_stuck(void)
         }
     }
     if (length == 0) {
-        end_of_execution = END_COMPLETE;
-    } else if (config->is_deadlock_outcome) {
-        end_of_execution = END_COMPLETE;
+        machine.is_pruned = false;
+    } else if (machine.is_deadlock_outcome) {
+        machine.is_pruned = false;
         explore_outcome(UINT64_MAX);
     } else {
         machine_fail(EXPLORE_DEADLOCK, "nobody can run%s", who);
@@ -312,15 +284,18 @@ static void machine_schedule(void)
 {
     unsigned caller = machine.self;
     for (;;) {
-        unsigned enabled = machine_enabled();
-        if (enabled == 0) {
-            machine_stuck();
-            break;
+        int picked = search_repeated();
+        if (picked == SEARCH_NOT_ENABLED) {
+            unsigned enabled = machine_enabled();
+            if (enabled == 0) {
+                machine_stuck();
+                break;
+            }
+            picked = search_pick(enabled, machine.current);
         }
-        int picked = search_pick(enabled, machine.current);
         machine.steps++;
         if (picked == SEARCH_PRUNED) {
-            end_of_execution = END_PRUNED;
+            machine.is_pruned = true;
             break;
         }
         if (picked == SEARCH_TOO_LONG) {
@@ -349,10 +324,10 @@ static void machine_schedule(void)
 }
 
 /* A thread announces its next step and returns once the step is taken. */
-static uint64_t machine_point(struct machine_op op)
+uint64_t machine_point(const struct machine_op *op)
 {
     struct machine_thread *thread = &machine.threads[machine.self];
-    thread->op = op;
+    thread->op = *op;
     if (machine.is_running) {
         machine_schedule();
     } else {
@@ -371,201 +346,7 @@ static void machine_thread_main(void)
     machine_switch(SEARCH_NOBODY);
 }
 
-/* Whether the caller is a thread of the model, not its setup or check. */
-static bool machine_is_thread(void)
-{
-    return machine.self != SEARCH_NOBODY;
-}
-
-uint64_t explore_load(const struct explore_access *access)
-{
-    struct machine_word *word = memory_word(access->address, access->size);
-    if (!machine_is_thread()) {
-        return memory_value(word);
-    }
-    return machine_point((struct machine_op){
-        .kind = MACHINE_LOAD, .order = access->order, .word = word, .site = access->site});
-}
-
-static void machine_store(const struct explore_access *access, enum machine_op_kind kind,
-                          uint64_t value)
-{
-    struct machine_word *word = memory_word(access->address, access->size);
-    if (!machine_is_thread()) {
-        memory_set(word, value);
-        return;
-    }
-    machine_point((struct machine_op){
-        .kind = kind, .order = access->order, .word = word, .value = value, .site = access->site});
-}
-
-void explore_store(const struct explore_access *access, uint64_t value)
-{
-    machine_store(access, MACHINE_STORE, value);
-}
-
-void explore_init(const struct explore_access *access, uint64_t value)
-{
-    machine_store(access, MACHINE_INIT, value);
-}
-
-uint64_t explore_rmw(const struct explore_access *access, enum explore_rmw kind, uint64_t operand)
-{
-    struct machine_word *word = memory_word(access->address, access->size);
-    if (!machine_is_thread()) {
-        uint64_t old = memory_value(word);
-        memory_set(word, memory_rmw_value(kind, old, operand));
-        return old;
-    }
-    return machine_point((struct machine_op){.kind = MACHINE_RMW,
-                                             .order = access->order,
-                                             .rmw = kind,
-                                             .word = word,
-                                             .value = operand,
-                                             .site = access->site});
-}
-
-bool explore_cas(const struct explore_access *access, uint64_t *expected, uint64_t desired)
-{
-    struct machine_word *word = memory_word(access->address, access->size);
-    uint64_t old;
-    if (machine_is_thread()) {
-        old = machine_point((struct machine_op){.kind = MACHINE_CAS,
-                                                .order = access->order,
-                                                .word = word,
-                                                .value = desired,
-                                                .expected = *expected,
-                                                .site = access->site});
-    } else {
-        old = memory_value(word);
-        memory_set(word, old == *expected ? desired : old);
-    }
-    bool won = old == *expected;
-    *expected = old;
-    return won;
-}
-
-void explore_fence(const char *site)
-{
-    if (machine_is_thread()) {
-        machine_point((struct machine_op){.kind = MACHINE_FENCE, .site = site});
-    }
-}
-
-void explore_spin(const char *site)
-{
-    if (!machine_is_thread()) {
-        machine_fail(EXPLORE_DEADLOCK, "spins at %s with no other thread", site);
-    }
-    machine_point((struct machine_op){.kind = MACHINE_SPIN, .site = site});
-}
-
-bool explore_futex_wait(void *word, uint32_t expected, bool may_time_out, const char *site)
-{
-    if (!machine_is_thread()) {
-        machine_fail(EXPLORE_DEADLOCK, "sleeps at %s with no other thread", site);
-    }
-    return machine_point((struct machine_op){.kind = MACHINE_WAIT,
-                                             .word = memory_word(word, sizeof(uint32_t)),
-                                             .queue = memory_queue(word),
-                                             .expected = expected,
-                                             .may_time_out = may_time_out,
-                                             .site = site}) != 0;
-}
-
-void explore_futex_wake(void *word, uint32_t count, const char *site)
-{
-    if (machine_is_thread()) {
-        machine_point((struct machine_op){.kind = MACHINE_WAKE,
-                                          .word = memory_word(word, sizeof(uint32_t)),
-                                          .queue = memory_queue(word),
-                                          .value = count,
-                                          .site = site});
-    }
-}
-
-static void machine_plain(const void *address, size_t size, const char *site, bool is_write)
-{
-    if (!machine_is_thread()) {
-        return;
-    }
-    const struct order_thread *order = &machine.threads[machine.self].order;
-    struct order_race race = {.site = site};
-    machine_trace(machine.self, site, "  %s %zu bytes", is_write ? "writes" : "reads", size);
-    if (is_write ? !order_plain_write(order, machine.self, address, size, &race)
-                 : !order_plain_read(order, machine.self, address, size, &race)) {
-        machine_fail(
-            EXPLORE_RACE, "%s by thread %u at %s and %s by thread %u at %s are not ordered",
-            race.other_what, race.other_thread, race.other_site, race.what, race.thread, race.site);
-    }
-}
-
-void explore_plain_read(const void *address, size_t size, const char *site)
-{
-    machine_plain(address, size, site, false);
-}
-
-void explore_plain_write(const void *address, size_t size, const char *site)
-{
-    machine_plain(address, size, site, true);
-}
-
-_Noreturn void explore_assert_failed(const char *condition, const char *site)
-{
-    machine_fail(EXPLORE_ASSERTION, "%s at %s", condition, site);
-}
-
-unsigned explore_self(void)
-{
-    return machine.self;
-}
-
-unsigned explore_choose(unsigned count)
-{
-    if (!machine.is_running || count == 0 || count > 26) {
-        machine_fail(EXPLORE_MISUSE, "explore_choose: before the first step, or more than 26");
-    }
-    return count > 1 ? search_choose(count) : 0;
-}
-
-static uint64_t digest(uint64_t value)
-{
-    value = (value ^ value >> 31) * 0x7FB5D329728EA185u;
-    value = (value ^ value >> 27) * 0x81DADEF4BC2DD44Du;
-    return value ^ value >> 33;
-}
-
-void explore_outcome(uint64_t value)
-{
-    static uint8_t is_used[OUTCOMES_MAX];
-    if (result->outcome_count == 0) {
-        memset(is_used, 0, sizeof is_used);
-    }
-    unsigned slot = (unsigned)(digest(value) % OUTCOMES_MAX);
-    while (is_used[slot]) {
-        if (outcomes[slot] == value) {
-            return;
-        }
-        slot = (slot + 1) % OUTCOMES_MAX;
-    }
-    if (result->outcome_count == OUTCOMES_MAX / 2) {
-        machine_fail(EXPLORE_MISUSE, "more than %d outcomes", OUTCOMES_MAX / 2);
-    }
-    const struct explore_outcomes *declared = &machine.model->outcomes[machine.memory];
-    bool is_declared = declared->count == 0;
-    for (unsigned i = 0; i < declared->count; i++) {
-        is_declared |= declared->values[i] == value;
-    }
-    if (!is_declared) {
-        machine_fail(EXPLORE_OUTCOME, "outcome 0x%" PRIx64 " must not be reachable", value);
-    }
-    is_used[slot] = 1;
-    outcomes[slot] = value;
-    result->outcome_count++;
-    result->outcome_digest += digest(value ^ 0x5851F42D4C957F2Du);
-}
-
-static void machine_begin(void)
+void machine_execute(void)
 {
     memory_execution_begin();
     search_execution_begin();
@@ -587,120 +368,8 @@ static void machine_begin(void)
         fiber_prepare(&thread->fiber, machine_thread_main);
         machine_switch(i); /* as far as its first step */
     }
-}
-
-static void machine_execute(void)
-{
-    machine_begin();
     machine.is_running = true;
     machine_schedule();
     machine.is_running = false;
     machine.self = SEARCH_NOBODY;
-    if (end_of_execution == END_PRUNED) {
-        result->pruned++;
-        return;
-    }
-    result->executions++;
-    if (machine.model->check != NULL) {
-        machine.model->check();
-    }
-}
-
-static void on_crash(int number)
-{
-    snprintf(result->message, sizeof result->message, "signal %d (%s) in thread %u", number,
-             number == SIGSEGV ? "a bad address" : "see signal(7)", machine.self);
-    result->failure = EXPLORE_CRASH;
-    siglongjmp(failure_exit, 1);
-}
-
-static void on_second(int number)
-{
-    (void)number;
-    seconds_without_step = steps_seen == machine.steps ? seconds_without_step + 1 : 0;
-    steps_seen = machine.steps;
-    if (seconds_without_step >= HANG_SECONDS) {
-        snprintf(result->message, sizeof result->message, "thread %u takes no step any more",
-                 machine.self);
-        result->failure = EXPLORE_LIVELOCK;
-        siglongjmp(failure_exit, 1);
-    }
-}
-
-static void machine_guard(void)
-{
-    static unsigned char stack[SIGNAL_STACK_SIZE];
-    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-    stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
-    sigaltstack(&alternate, NULL);
-    struct sigaction crash = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_NODEFER};
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        sigaction(signals[i], &crash, NULL);
-    }
-    struct sigaction tick = {.sa_handler = on_second,
-                             .sa_flags = SA_ONSTACK | SA_NODEFER | SA_RESTART};
-    sigaction(SIGVTALRM, &tick, NULL);
-    struct itimerval second = {{1, 0}, {1, 0}};
-    setitimer(ITIMER_VIRTUAL, &second, NULL);
-    seconds_without_step = 0;
-}
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void machine_search(void)
-{
-    do {
-        if (config->executions_max != 0 && result->executions >= config->executions_max) {
-            result->is_capped = true;
-            return;
-        }
-        machine_execute();
-    } while (config->replay == NULL && search_next());
-    unsigned declared = machine.model->outcomes[machine.memory].count;
-    if (config->replay == NULL && result->outcome_count < declared) {
-        result->failure = EXPLORE_OUTCOME;
-        snprintf(result->message, sizeof result->message, "%u of %u declared outcomes are reached",
-                 result->outcome_count, declared);
-    }
-}
-
-void explore_run(const struct explore_model *model, const struct explore_config *options,
-                 struct explore_result *out)
-{
-    double start = seconds_now();
-    memset(out, 0, sizeof *out);
-    result = out;
-    config = options;
-    machine.model = model;
-    machine.memory = options->memory;
-    machine.is_tracing = options->replay != NULL && !options->is_silent;
-    machine.thread_count = 0;
-    while (machine.thread_count < EXPLORE_THREADS_MAX &&
-           model->threads[machine.thread_count] != NULL) {
-        machine.thread_count++;
-    }
-    search_configure(options->reduction, options->bound, options->replay);
-    machine_guard();
-    if (sigsetjmp(failure_exit, 1) == 0) {
-        machine_search();
-    } else {
-        machine.is_running = false;
-        machine.self = SEARCH_NOBODY;
-        search_schedule(out->schedule);
-    }
-    out->seconds = seconds_now() - start;
-}
-
-const char *explore_failure_name(enum explore_failure failure)
-{
-    static const char *const texts[] = {"passes",         "assertion failed",
-                                        "data race",      "lost wake-up or deadlock",
-                                        "livelock",       "crash",
-                                        "wrong outcomes", "misuse of the explorer"};
-    return texts[failure];
 }

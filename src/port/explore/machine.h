@@ -88,6 +88,8 @@ struct machine {
     enum explore_memory memory;
     bool is_running; /* threads run: not in setup nor check */
     bool is_tracing;
+    bool is_pruned;           /* the last execution repeated an earlier one */
+    bool is_deadlock_outcome; /* a deadlock is no failure */
     uint32_t execution;
     unsigned thread_count;
     unsigned self;    /* whose code runs */
@@ -108,6 +110,12 @@ static inline struct search_word *machine_search_word(struct machine_word *word)
     return &word->search;
 }
 
+/* Runs the model once, from setup to the end of all threads. */
+void machine_execute(void);
+
+/* The calling thread announces its next step; returns its result once it is taken. */
+uint64_t machine_point(const struct machine_op *op);
+
 /* Ends the execution, and the search, with a failure. */
 _Noreturn void machine_fail(enum explore_failure failure, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -127,7 +135,9 @@ struct machine_word *memory_word(const void *address, unsigned size);
 /* The queue of sleepers on a word, as something that steps read (join it) and write (wake it). */
 struct machine_word *memory_queue(const void *address);
 uint64_t memory_value(const struct machine_word *word);
-void memory_set(struct machine_word *word, uint64_t value);
+/* The same by address, for setup and check. */
+uint64_t memory_get(const void *address, unsigned size);
+void memory_put(const void *address, unsigned size, uint64_t value);
 /* How the trace calls a word; valid until the next call but three. */
 const char *memory_name(const struct machine_word *word);
 bool memory_is_buffered(const struct machine_thread *thread, const struct machine_word *word);

@@ -34,16 +34,20 @@ void explore_register(struct explore_entry *entry)
     *end = entry;
 }
 
+/* `pass NAME_MEMORY`, the size of the search, and how it ended. */
 static void print_line(const struct explore_entry *entry, const struct explore_config *config,
                        const struct explore_result *result, const char *verdict)
 {
+    char name[96];
     char bound[16] = "none";
+    bool is_good = result->failure == entry->model->must_fail[config->memory];
     if (config->bound != 0) {
         snprintf(bound, sizeof bound, "%u", config->bound - 1);
     }
-    printf("%-40s %-4s bound %-5s %10" PRIu64 " executions %10" PRIu64 " pruned  %-10s %7.2f s%s\n",
-           entry->name, memory_names[config->memory], bound, result->executions, result->pruned,
-           verdict, result->seconds, "");
+    snprintf(name, sizeof name, "%s_%s", entry->name, memory_names[config->memory]);
+    printf("%s %-56s bound %-4s %9" PRIu64 " executions %9" PRIu64 " pruned  %-16s %6.2f s\n",
+           is_good ? "pass" : "fail", name, bound, result->executions, result->pruned, verdict,
+           result->seconds);
 }
 
 static void print_failure(const struct options *options, const struct explore_entry *entry,
@@ -85,11 +89,11 @@ static bool run_one(const struct options *options, const struct explore_entry *e
                explore_failure_name(result.failure), result.message[0] != '\0' ? ": " : "",
                result.message);
     } else if (!is_good && result.failure == EXPLORE_PASSES) {
-        print_line(entry, &config, &result, "FAILED");
+        print_line(entry, &config, &result, "failed");
         printf("%s (%s): must fail with %s, and passes\n", entry->name, memory_names[memory],
                explore_failure_name(wanted));
     } else if (!is_good) {
-        print_line(entry, &config, &result, "FAILED");
+        print_line(entry, &config, &result, "failed");
         print_failure(options, entry, &config, &result);
     } else {
         print_line(entry, &config, &result,

@@ -54,7 +54,7 @@ struct machine_word *memory_word(const void *address, unsigned size)
     if (word->execution != machine.execution) {
         word->execution = machine.execution;
         word->version = 0;
-        memset(&word->search, 0, sizeof word->search);
+        word->search = (struct search_word){0};
         order_word_begin(&word->order);
     }
     if (word->size != size) {
@@ -99,28 +99,33 @@ const char *memory_name(const struct machine_word *word)
     return texts[turn];
 }
 
-uint64_t memory_value(const struct machine_word *word)
+uint64_t memory_get(const void *address, unsigned size)
 {
     uint32_t narrow;
     uint64_t wide;
-    if (word->size == sizeof narrow) {
-        memcpy(&narrow, word->address, sizeof narrow);
+    if (size == sizeof narrow) {
+        memcpy(&narrow, address, sizeof narrow);
         return narrow;
     }
-    memcpy(&wide, word->address, sizeof wide);
+    memcpy(&wide, address, sizeof wide);
     return wide;
 }
 
-void memory_set(struct machine_word *word, uint64_t value)
+void memory_put(const void *address, unsigned size, uint64_t value)
 {
-    /* The address came through a pointer to const only because loads take one. */
-    void *address = (void *)(uintptr_t)word->address;
+    /* It came through a pointer to const only because loads take one. */
+    void *target = (void *)(uintptr_t)address;
     uint32_t narrow = (uint32_t)value;
-    if (word->size == sizeof narrow) {
-        memcpy(address, &narrow, sizeof narrow);
+    if (size == sizeof narrow) {
+        memcpy(target, &narrow, sizeof narrow);
     } else {
-        memcpy(address, &value, sizeof value);
+        memcpy(target, &value, sizeof value);
     }
+}
+
+uint64_t memory_value(const struct machine_word *word)
+{
+    return memory_get(word->address, word->size);
 }
 
 uint64_t memory_rmw_value(enum explore_rmw kind, uint64_t old, uint64_t operand)
@@ -203,7 +208,7 @@ static void memory_commit(unsigned self, struct machine_word *word, uint64_t val
     if (memory_value(word) == value) {
         return;
     }
-    memory_set(word, value);
+    memory_put(word->address, word->size, value);
     word->version++;
     for (unsigned i = 0; i < thread->read_count; i++) {
         if (thread->reads[i].word == word && thread->reads[i].version + 1 == word->version) {

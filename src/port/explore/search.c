@@ -174,12 +174,17 @@ static struct search_node *search_push(void)
     return node;
 }
 
+int search_repeated(void)
+{
+    if (search.position < search.depth) {
+        return search.nodes[search.position++].picked;
+    }
+    return SEARCH_NOT_ENABLED;
+}
+
 int search_pick(unsigned enabled, unsigned current)
 {
     unsigned position = search.position++;
-    if (position < search.depth) {
-        return search.nodes[position].picked;
-    }
     if (position >= EXPLORE_STEPS_MAX) {
         return SEARCH_TOO_LONG;
     }

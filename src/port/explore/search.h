@@ -26,6 +26,10 @@ enum { SEARCH_PRUNED = -1, SEARCH_TOO_LONG = -2, SEARCH_NOT_ENABLED = -3 };
 void search_configure(enum explore_reduction reduction, unsigned bound, const char *replay);
 void search_execution_begin(void);
 
+/* The process of the next step while the execution repeats an earlier one, else
+ * SEARCH_NOT_ENABLED. */
+int search_repeated(void);
+
 /* Picks the process of the next step among `enabled` (a bit each). `current` ran last. */
 int search_pick(unsigned enabled, unsigned current);
 
