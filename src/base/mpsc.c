@@ -35,7 +35,7 @@ bool rti_mpsc_push(struct rti_mpsc *queue, struct rti_mpsc_node *node)
 {
     RT_ASSERT(node != NULL);
     RT_ASSERT(!mpsc_is_marked(node));
-    rti_ptr_store_relaxed(&node->next, NULL);
+    rti_ptr_init(&node->next, NULL);
     /* Release: our NULL comes before the link that the next producer stores. Acquire: the NULL of
      * our predecessor comes before the link that we store. Pairs with itself in other producers,
      * and with the compare-exchange in rti_mpsc_pop for the resting node's NULL. */
@@ -77,7 +77,7 @@ enum rti_mpsc_result rti_mpsc_pop(struct rti_mpsc *queue, struct rti_mpsc_node *
          * comes before the link of the next producer, as in rti_mpsc_push. If another node came
          * in between, its producer is about to link it. */
         void *expected = oldest;
-        rti_ptr_store_relaxed(&queue->resting.next, NULL);
+        rti_ptr_init(&queue->resting.next, NULL);
         if (rti_ptr_cas_acqrel(&queue->tail, &expected, &queue->resting)) {
             next = &queue->resting;
         } else {

@@ -36,13 +36,17 @@ def rows(path):
             yield line.split("\t")
 
 
+def _words(cell):
+    return [] if cell == "-" else cell.split()
+
+
 class Program:
     """A model file and what it is built from."""
 
     def __init__(self, name, sources, flags):
         self.name = name
-        self.sources = [f"test/model/{name}_model.c", *sources.split()]
-        self.flags = flags.split()
+        self.sources = [f"test/model/{name}_model.c", *_words(sources)]
+        self.flags = _words(flags)
 
 
 def programs():

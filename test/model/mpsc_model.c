@@ -89,6 +89,36 @@ MODEL(mpsc_delivers_in_order_per_producer){
     .check = check_two,
 };
 
+static void consume_all_of_three(void)
+{
+    while (taken_count < 3) {
+        struct rti_mpsc_node *node = NULL;
+        if (rti_mpsc_pop(&queue, &node) == RTI_MPSC_ITEM) {
+            take(node);
+        } else {
+            rti_spin_hint();
+        }
+    }
+}
+
+static void check_three(void)
+{
+    EXPLORE_ASSERT(taken_count == 3);
+    EXPLORE_ASSERT(rti_mpsc_audit(&queue) == 0);
+}
+
+static void produce_first(void)
+{
+    (void)produce_one(explore_self(), 0);
+}
+
+MODEL(mpsc_delivers_from_three_producers){
+    .about = "three producers, a node each, one consumer that waits for all",
+    .setup = setup,
+    .threads = {produce_first, produce_first, produce_first, consume_all_of_three},
+    .check = check_three,
+};
+
 /* An actor: whoever makes it runnable runs it, until it is idle again. So all threads may be the
  * consumer in turn, and the race detector sees it if two are at once. */
 static void run_actor(void)
@@ -125,12 +155,6 @@ static void check_actor_of_two(void)
     EXPLORE_ASSERT(rti_mpsc_try_idle(&queue) == false);
 }
 
-static void check_actor_of_three(void)
-{
-    EXPLORE_ASSERT(taken_count == 3);
-    EXPLORE_ASSERT(rti_mpsc_audit(&queue) == 0);
-}
-
 MODEL(mpsc_wakes_an_idle_consumer_once){
     .about = "an actor that goes idle is made runnable by exactly one push; nothing is lost",
     .setup = setup,
@@ -142,7 +166,20 @@ MODEL(mpsc_wakes_an_idle_consumer_once_among_three){
     .about = "the same with three producers",
     .setup = setup,
     .threads = {send_one, send_one, send_one},
-    .check = check_actor_of_three,
+    .check = check_three,
+};
+
+static void check_actor_mixed(void)
+{
+    EXPLORE_ASSERT(taken_count == 2 * ITEMS + 1);
+    EXPLORE_ASSERT(rti_mpsc_audit(&queue) == 0);
+}
+
+MODEL(mpsc_wakes_an_idle_consumer_once_among_many){
+    .about = "five nodes of three producers",
+    .setup = setup,
+    .threads = {send_two, send_two, send_one},
+    .check = check_actor_mixed,
 };
 
 /* A node is free for use as soon as it is popped: the consumer pushes it again. */
@@ -164,11 +201,6 @@ static void consume_and_send_again(void)
             (void)produce_one(item->producer, 0);
         }
     }
-}
-
-static void produce_first(void)
-{
-    (void)produce_one(explore_self(), 0);
 }
 
 static void check_reuse(void)

@@ -3,11 +3,15 @@
 a model must notice. One whose text is not found exactly once, that does not compile or that
 survives is a failure."""
 
+import collections
+import re
 import subprocess
 
 import build
 
 RUN_TIMEOUT_SECONDS = 60
+
+Verdict = collections.namedtuple("Verdict", "is_killed reason")
 
 
 class Mutant:
@@ -43,23 +47,23 @@ def program_of(mutant, programs):
     raise build.BuildError(f"no program has the models {mutant.models}")
 
 
-def survivors(mutant, target):
-    """What each model that should have failed did instead."""
-    for model in mutant.models:
-        argv = [str(target), "--model", model, "--memory", mutant.memory]
-        try:
-            done = subprocess.run(
-                argv, capture_output=True, text=True, timeout=RUN_TIMEOUT_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            yield f"{model} did not end in {RUN_TIMEOUT_SECONDS} s"
-            continue
-        if done.returncode != 1 or not done.stdout.startswith(f"fail {model}_{mutant.memory}"):
-            yield f"{model} does not notice it:\n{done.stdout}{done.stderr}"
+def run_model(mutant, model, target):
+    """Whether the model fails, and what it says."""
+    argv = [str(target), "--model", model, "--memory", mutant.memory]
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=RUN_TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Verdict(False, f"{model} did not end in {RUN_TIMEOUT_SECONDS} s")
+    if done.returncode != 1 or not done.stdout.startswith(f"fail {model}_{mutant.memory}"):
+        return Verdict(False, f"{model} does not notice it:\n{done.stdout}{done.stderr}")
+    said = re.search(rf"^{model} \(.*$", done.stdout, re.MULTILINE)
+    return Verdict(True, said[0] if said else "")
 
 
 def try_mutant(mutant, programs, archive, folder):
-    """Returns None if the mutant is killed, else why not."""
+    """Builds the mutant and runs its models, each of which must fail."""
     overlay = folder / mutant.name
     target = overlay / "program"
     try:
@@ -69,5 +73,6 @@ def try_mutant(mutant, programs, archive, folder):
         program = program_of(mutant, programs)
         build.build_mutant(program, archive, target, mutant.path, overlay)
     except build.BuildError as error:
-        return str(error)
-    return "\n".join(survivors(mutant, target)) or None
+        return Verdict(False, str(error))
+    verdicts = [run_model(mutant, model, target) for model in mutant.models]
+    return next((v for v in verdicts if not v.is_killed), verdicts[0])

@@ -5,6 +5,7 @@
  * reduction and under each memory, and demands the same set of outcomes from all. An outcome is
  * every value read, by thread, and the final memory; a deadlock is an outcome too. Besides, each
  * program is explored with its races reported, and the reductions must agree whether there is one.
+ * Sleep sets alone end one execution of each class of schedules, so source sets must end as many.
  *
  *     reduction_check [PROGRAMS [SEED]]
  */
@@ -208,6 +209,12 @@ static bool agree(const struct explore_model *model, enum explore_memory memory,
         }
     }
     if (all->failure == EXPLORE_PASSES) {
+        if (results[EXPLORE_REDUCE_DPOR].executions != results[EXPLORE_REDUCE_SLEEP].executions) {
+            printf(
+                "source sets do not visit each class once: %" PRIu64 ", sleep sets %" PRIu64 "\n",
+                results[EXPLORE_REDUCE_DPOR].executions, results[EXPLORE_REDUCE_SLEEP].executions);
+            return false;
+        }
         for (int i = 0; i < 3; i++) {
             counts[i] += results[i].executions;
         }

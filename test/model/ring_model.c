@@ -183,6 +183,13 @@ MODEL(ring_two_thieves_steal_again){
     .check = check_four,
 };
 
+MODEL(ring_three_thieves_take_each_item_once){
+    .about = "three items and three thieves",
+    .setup = setup_at_wrap,
+    .threads = {own_three, steal_once, steal_once, steal_once},
+    .check = check_three,
+};
+
 /* A full ring: the owner makes room with take_half, while a thief helps itself. */
 static void own_overflowing(void)
 {

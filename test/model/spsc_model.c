@@ -7,7 +7,7 @@
 
 #include "base/atomic.h"
 
-enum { CAPACITY = 2, ITEMS = 4, TRIES = 3 };
+enum { CAPACITY = 2, ITEMS = 6, TRIES = 3 };
 
 static rt_spsc_queue queue;
 static uint64_t buffer[CAPACITY];
@@ -80,7 +80,7 @@ static void check_empty(void)
 }
 
 MODEL(spsc_delivers_in_order){
-    .about = "capacity 2, 4 entries: in order, none lost, none twice",
+    .about = "capacity 2, 6 entries: in order, none lost, none twice",
     .setup = setup,
     .threads = {produce, consume},
     .check = check_empty,

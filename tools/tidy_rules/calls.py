@@ -25,7 +25,7 @@ PAGES = "mmap mmap64 munmap mremap mprotect madvise brk sbrk"
 
 # What may not be called, and in which folders of src/ it may.
 CALLS = (
-    (CLOCK, ("src/port/linux",), "the clock is the port's"),
+    (CLOCK, ("src/port/linux", "src/port/explore"), "the clock is the port's"),
     (RANDOM, ("src/port/linux",), "chance is the port's, or base/rng.h with a seed"),
     (HEAP, ("src/port/linux/heap.c",), "the heap is only for malloc_stack, in heap.c"),
     (PAGES, ("src/port",), "memory comes from the port"),

@@ -28,7 +28,7 @@ LAYERS = {
     "runtime": (*PROGRAM, "observe", "port"),
     "port": ("base",),
     "port/arch": ("base",),
-    "port/explore": ("base",),
+    "port/explore": ("base", "port/port.h"),
     "port/linux": ("base", *SEAM),
     "port/sim": ("base", *SEAM),
 }

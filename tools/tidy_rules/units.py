@@ -7,6 +7,13 @@ from .tree import Fixture, Rule
 # A source file without a test file of its own, and the test file that tries it instead.
 TESTED_BY = {
     "src/port/arch/x86_64/fp_control.c": "test/unit/context_fp_test.c",  # a part of the switch
+    "src/port/explore/machine.c": "test/model/litmus_model.c",
+    "src/port/explore/main.c": "test/model/litmus_model.c",
+    "src/port/explore/order.c": "test/model/litmus_model.c",
+    "src/port/explore/port.c": "test/model/park_model.c",
+    "src/port/explore/run.c": "test/model/litmus_model.c",
+    "src/port/explore/seam.c": "test/model/litmus_model.c",
+    "src/port/explore/search.c": "test/model/reduction_check.c",
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
     "src/time/timer_heap.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it
     "src/time/timer_list.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it

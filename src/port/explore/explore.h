@@ -155,7 +155,7 @@ struct explore_result {
     uint64_t executions; /* complete ones */
     uint64_t pruned;     /* begun, then seen to repeat an earlier one */
     bool is_capped;
-    double seconds;
+    double seconds; /* of the processor */
     unsigned outcome_count;
     uint64_t outcome_digest; /* of the set, whatever the order */
     char message[EXPLORE_MESSAGE_SIZE];

@@ -159,16 +159,15 @@ static void parse_option(struct options *options, const char *name, const char *
 int main(int argc, char **argv)
 {
     struct options options = {.program = argv[0], .memory = -1, .bound = -1, .executions_max = -1};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--list") == 0) {
-            list_models();
-            return 0;
-        }
-        if (i + 1 == argc) {
-            usage(&options);
-        }
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        list_models();
+        return 0;
+    }
+    if (argc % 2 == 0) {
+        usage(&options);
+    }
+    for (int i = 1; i < argc; i += 2) {
         parse_option(&options, argv[i], argv[i + 1]);
-        i++;
     }
     unsigned ran = 0;
     unsigned failed = 0;

@@ -126,10 +126,11 @@ static void run_guard(void)
     seconds_without_step = 0;
 }
 
+/* The process's own time, which a busy machine does not change. */
 static double seconds_now(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
