@@ -39,7 +39,7 @@ class Result:
     case: str
     verdict: str
     seconds: float
-    why: str = ""  # for a failure or a skip: the reason, one line
+    why: str = ""  # for a failure or a skip: the reason, one line; for a pass: a remark or nothing
     output: str = ""
     repeat: str = ""  # the one command that repeats it
     source: str = ""  # where the case is written, for people
@@ -57,6 +57,7 @@ class Job:
     source: str = ""  # where the case is written, for people
     repeat: str = ""
     env: dict[str, str] = field(default_factory=dict)
+    decides_many: bool = False  # its cases are known only when it has ended
 
 
 def describe_end(job: Job, outcome: Outcome) -> str:

@@ -89,7 +89,8 @@ def models(lane, settings):
     """One process runs all models of the explorer and says what became of each."""
     argv = (str(ROOT / "test" / "model" / "run_models"), str(BUILD_ROOT / lane.presets[0]))
     job = _job(lane, settings, "models", argv, MODELS_TIMEOUT_SECONDS, "test/model")
-    return [replace(job, judge=judge_models, repeat=f"test/runner/run --lane {lane.name}")]
+    repeat = f"test/runner/run --lane {lane.name}"
+    return [replace(job, judge=judge_models, repeat=repeat, decides_many=True)]
 
 
 def judge_bench(job, outcome):
@@ -101,16 +102,22 @@ def judge_bench(job, outcome):
 
 
 def judge_models(job, outcome):
-    """Lines `pass MODEL ...` and `fail MODEL ...`; the last line counts them."""
-    lines = re.findall(r"^(pass|fail) ([a-z][a-z0-9_]*)\b(.*)$", outcome.output, re.MULTILINE)
-    results = []
-    for word, name, rest in lines:
-        verdict = PASSED if word == "pass" else FAILED
-        result = make_result(replace(job, name=name), outcome, verdict, rest.strip())
-        results.append(replace(result, seconds=_seconds(rest)))
+    """Lines `pass MODEL ...` and `fail MODEL ...`; what failed is above; the last line counts."""
+    lines = outcome.output.splitlines()
+    results = {}  # by name: the reason of a failure may quote the line of another model
+    since = 0
+    for number, line in enumerate(lines):
+        match = re.fullmatch(r"(pass|fail) ([a-z][a-z0-9_]*)\b(.*)", line)
+        if match is None or results.get(match[2]):
+            continue
+        said, since = "\n".join(lines[since:number]), number + 1
+        its_outcome = replace(outcome, output=said, seconds=_seconds(match[3]))
+        its_job = replace(job, name=match[2], repeat=_repeat(job.lane, match[2]))
+        verdict = PASSED if match[1] == "pass" else FAILED
+        results[match[2]] = make_result(its_job, its_outcome, verdict, match[3].strip())
+    results = list(results.values())
     passed = sum(result.verdict == PASSED for result in results)
-    last = outcome.output.rstrip("\n").rpartition("\n")[2]
-    agrees = last == f"{passed} passed, {len(results) - passed} failed"
+    agrees = lines[-1:] == [f"{passed} passed, {len(results) - passed} failed"]
     status_wanted = 0 if passed == len(results) else 1
     if not results or not agrees or outcome.timed_out or outcome.status != status_wanted:
         why = f"the models did not come to their end: {describe_end(job, outcome)}"
@@ -147,9 +154,13 @@ def _job(lane, settings, name, argv, timeout, source):
         timeout=timeout * lane.timeout_scale * settings.timeout_scale,
         judge=judge_by_status,
         source=source,
-        repeat=f"test/runner/run --lane {lane.name} --case {name}",
+        repeat=_repeat(lane.name, name),
         env=dict(lane.env),
     )
+
+
+def _repeat(lane_name, case):
+    return f"test/runner/run --lane {lane_name} --case {case}"
 
 
 def _jobs_of_binaries(lane, settings, wants_folder):

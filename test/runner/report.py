@@ -25,11 +25,13 @@ def last_line(results) -> str:
 
 
 def write_table(settings, results):
-    """results.tsv: lane, case, verdict, seconds."""
+    """results.tsv: a row for each case in each lane."""
     with open(settings.run_dir / "results.tsv", "w", encoding="utf-8") as table:
-        table.write("lane\tcase\tverdict\tseconds\n")
+        table.write("lane\tcase\tverdict\tseconds\tremark\n")
         for result in results:
-            table.write(f"{result.lane}\t{result.case}\t{result.verdict}\t{result.seconds:.3f}\n")
+            remark = " ".join(result.why.split())
+            columns = (result.lane, result.case, result.verdict, f"{result.seconds:.3f}", remark)
+            table.write("\t".join(columns) + "\n")
 
 
 def _skips(results):

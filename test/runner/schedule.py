@@ -8,6 +8,7 @@ events, and only the main thread reads it: the display and the results belong to
 """
 
 import queue
+import re
 import shutil
 import threading
 import time
@@ -18,6 +19,8 @@ import build
 import process
 from binaries import ListError
 from cases import FAILED, Result
+
+TOTALS = re.compile(r"^(?:explorer|mutants): .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class JobStarted:
 class JobEnded:
     lane: str
     results: list[Result]
+    totals: list[str]  # lines that a job which decides many cases says about all of them
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ class Schedule:
         if why:
             self._events.put(LaneBroken(lane.name, self._lane_failure(lane, why)))
             return []
-        jobs = [job for job in jobs if self.settings.wants(job.name)]
+        jobs = [job for job in jobs if job.decides_many or self.settings.wants(job.name)]
         self._events.put(LaneReady(lane.name, len(jobs), time.monotonic() - start))
         return jobs
 
@@ -177,4 +181,9 @@ class Schedule:
             return
         self._events.put(JobStarted(job.lane, job.name))
         outcome = process.run(job.argv, job.timeout, {**self.settings.env, **job.env})
-        self._events.put(JobEnded(job.lane, job.judge(job, outcome)))
+        results, totals = job.judge(job, outcome), []
+        if job.decides_many:
+            wants = self.settings.wants
+            results = [each for each in results if each.case == job.name or wants(each.case)]
+            totals = TOTALS.findall(outcome.output)
+        self._events.put(JobEnded(job.lane, results, totals))

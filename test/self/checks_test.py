@@ -212,6 +212,18 @@ def models_are_cases_of_their_own():
 
 
 @case
+def model_that_fails_shows_what_stands_above_it_and_may_quote_another():
+    output = "pass model_a 1 s\nquoted:\npass model_a 1 s\nfail mutant_b 2.5 s\n"
+    output += "1 passed, 1 failed\n"
+    job = cases.Job("explorer", "models", ("run_models",), 1, collect.judge_models)
+    first, second = job.judge(job, cases.Outcome(1, output, 9.0))
+    check_equal((first.case, first.verdict, first.output), ("model_a", cases.PASSED, ""))
+    check_equal((second.case, second.verdict, second.seconds), ("mutant_b", cases.FAILED, 2.5))
+    check_equal(second.output, "quoted:\npass model_a 1 s")
+    check_equal(second.repeat, "test/runner/run --lane explorer --case mutant_b")
+
+
+@case
 def models_that_do_not_come_to_their_end_fail():
     broken = ("models", cases.FAILED)
     check_equal(judged_models("", 0), [broken])
