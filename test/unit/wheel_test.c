@@ -479,6 +479,54 @@ TEST(wheel_panics_on_misuse)
     CHECK_PANICS("wheel", set_horizon_while_armed, NULL);
 }
 
+/* Breaks one thing in a wheel with timers of every kind; the audit has to see it. */
+static void audit_of_a_broken_wheel(void *arg)
+{
+    static struct alarm alarms[5];
+    static const uint64_t deadlines[5] = {0, 5 * MS, 5 * MS + 1, 9 * SEC, 5 * DAY};
+    alarms_init(alarms, 5);
+    rti_wheel_init(&wheel, 0);
+    for (unsigned i = 0; i < 5; i++) {
+        rti_wheel_arm(&wheel, &alarms[i].timer, deadlines[i]);
+    }
+    CHECK_EQ(rti_wheel_audit(&wheel), 5);
+    switch (*(const int *)arg) {
+    case 0: /* I1 */
+        wheel.occupied[alarms[1].timer.place / 64] = 0;
+        break;
+    case 1:
+        wheel.summary ^= 1u << 31 >> 12;
+        break;
+    case 2: /* I2 */
+        alarms[1].timer.deadline_ns += MS;
+        break;
+    case 3: /* I3 */
+        rti_wheel_expire(&wheel, 5 * MS);
+        alarms[2].timer.deadline_ns += MS;
+        break;
+    case 4: /* I4 */
+        alarms[4].timer.deadline_ns = HOUR;
+        break;
+    case 5: /* I5 */
+        wheel.fresh = wheel.slots[alarms[3].timer.place];
+        break;
+    case 6: /* I6 */
+        wheel.count++;
+        break;
+    default:
+        wheel.next_ns = 5 * MS;
+        break;
+    }
+    rti_wheel_audit(&wheel);
+}
+
+TEST(wheel_audit_sees_each_broken_invariant)
+{
+    for (int kind = 0; kind < 8; kind++) {
+        CHECK_PANICS("wheel", audit_of_a_broken_wheel, &kind);
+    }
+}
+
 /* ---- the comparison with a sorted reference ---- */
 
 #define POOL 400u
