@@ -235,6 +235,9 @@ rt_status rti_sched_run(struct rti_sched *sched)
             worker->turns_until_look <= 0 || rti_u32_load_relaxed(&worker->attention) != 0;
         if (is_look_due) {
             sched_look(sched);
+            if (sched->is_stopping) {
+                break;
+            }
         }
         struct rti_runnable *next = sched_pick(sched);
         if (next == NULL) {
