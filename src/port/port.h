@@ -131,4 +131,14 @@ void rti_port_heap_free(void *memory);
  * nothing elsewhere. Checked builds only. */
 void rti_port_marks_append(const char *text, size_t length);
 
+/* Reads an unsigned number from the environment. True and *number is written if the variable is
+ * there and is one, decimal or 0x hexadecimal; else *number stays. */
+bool rti_port_environment_number(const char *name, uint64_t *number);
+
+/* Keeps the line that repeats what this process does now: `name=number` before its own command
+ * line. A panic says it, and so does rti_port_repeat_log. One at a time. */
+void rti_port_repeat_set(const char *name, uint64_t number);
+void rti_port_repeat_clear(void);
+void rti_port_repeat_log(void);
+
 #endif

@@ -17,8 +17,8 @@ build() {
     (cd "$source_dir" && "$@" -std=c11 -DRT_CHECKS=1 -fno-strict-aliasing -pthread \
         -ftls-model=initial-exec -Isrc -Iinclude -Itest -o "$scratch/$name" \
         test/sim/program/trace_hash.c test/support/fibers.c test/support/test_fail.c \
-        src/base/*.c src/sched/*.c src/time/*.c \
-        src/port/sim/*.c src/port/linux/process.c src/port/linux/marks_file.c \
+        src/base/*.c src/sched/*.c src/time/*.c src/port/sim/*.c \
+        src/port/linux/process.c src/port/linux/repeat.c src/port/linux/marks_file.c \
         $(find "src/port/arch/$arch" -name '*.[cS]'))
 }
 

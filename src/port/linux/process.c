@@ -58,6 +58,7 @@ void rti_port_panic_write(const char *module, int id, const char *sentence)
     line_append(&line, ": ");
     line_append(&line, sentence != NULL ? sentence : "assertion failed");
     line_write(&line);
+    rti_port_repeat_log();
 }
 
 _Noreturn void rti_port_abort(void)
