@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ORRERY_RT_H
+#define ORRERY_RT_H
+
+/* Everything. Each noun also has a header of its own. */
+
+#include <orrery/rt/actor.h>
+#include <orrery/rt/api.h>
+#include <orrery/rt/budget.h>
+#include <orrery/rt/call.h>
+#include <orrery/rt/ipc.h>
+#include <orrery/rt/link.h>
+#include <orrery/rt/outcome.h>
+#include <orrery/rt/registry.h>
+#include <orrery/rt/runtime.h>
+#include <orrery/rt/sim.h>
+#include <orrery/rt/spsc.h>
+#include <orrery/rt/status.h>
+#include <orrery/rt/time.h>
+#include <orrery/rt/types.h>
+#include <orrery/rt/waker.h>
+#include <orrery/rt/wheel.h>
+#include <orrery/rt_static_config.h>
+
+#endif

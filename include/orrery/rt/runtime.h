@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ORRERY_RT_RUNTIME_H
+#define ORRERY_RT_RUNTIME_H
+
+/* The life of the runtime on the fixed engine:
+ *
+ *     rt_init      all memory is the library's own, reserved at compile time
+ *     rt_spawn     the first actors, from main
+ *     rt_run       until all actors have ended, or rt_shutdown
+ *     rt_cleanup   ends what still lives; afterwards rt_init may be called again
+ *
+ * The thread that calls rt_init is the scheduler's thread; all but rt_shutdown belong to it. */
+
+#include <orrery/rt/api.h>
+#include <orrery/rt/status.h>
+
+RT_EXTERN_C_BEGIN
+
+/* Makes the runtime ready on the calling thread. Uses no heap of its own; the threads that wait for
+ * files and names are started here, so that nothing is allocated later.
+ * Callable from any thread that has no runtime, outside of signal handlers.
+ * Never suspends.
+ * Owns nothing of the caller's.
+ * Returns RT_OK; RT_ERR_STATE if the runtime is already there, on this or another thread;
+ * RT_ERR_UNSUPPORTED if the processor's shadow stack is on; RT_ERR_NOMEM, RT_ERR_RESOURCE_EXHAUSTED
+ * or RT_ERR_IO if the system refuses threads or descriptors. On failure nothing is left behind.
+ * Nothing is lost on cancel. */
+RT_API RT_MUST_CHECK rt_status rt_init(void);
+
+/* Runs actors until none lives or rt_shutdown was called. Called again after a shutdown it goes on
+ * where it was.
+ * Callable from the thread of rt_init, outside of actors.
+ * Blocks the thread, sleeping while every actor waits.
+ * Owns nothing.
+ * Returns nothing. A call that is not allowed (no runtime, another thread, inside an actor) returns
+ * at once with one line of diagnosis on standard error.
+ * Nothing is lost on cancel. */
+RT_API void rt_run(void);
+
+/* Asks rt_run to return once the running actor waits, yields or ends. Actors that still live stay
+ * as they are until rt_cleanup ends them. Callable from any thread, from actors and from signal
+ * handlers. Never suspends. Owns nothing. Returns nothing; without a runtime it does nothing. A
+ * request made before rt_run is kept. Nothing is lost on cancel. */
+RT_API void rt_shutdown(void);
+
+/* Ends every actor that still lives, as rt_actor_kill would, and gives back threads and
+ * descriptors. Callable from the thread of rt_init, after rt_run has returned or instead of it.
+ * Never suspends; waits for file work that is being done.
+ * Owns nothing. Ids, buses and timers of the runtime name nothing afterwards.
+ * Returns nothing. A call that is not allowed (no runtime, another thread, inside an actor) changes
+ * nothing and leaves one line of diagnosis.
+ * Nothing is lost on cancel. */
+RT_API void rt_cleanup(void);
+
+RT_EXTERN_C_END
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ORRERY_RT_SIM_H
+#define ORRERY_RT_SIM_H
+
+/* The simulator: the same program in a world made from one seed.
+ *
+ * The clock stands still while an actor runs and jumps to the next deadline when none can, so an
+ * hour of waiting takes no time. The order among equally urgent actors is drawn from the seed. One
+ * seed gives one run, to the last decision; the trace hash is the proof. */
+
+#include <orrery/rt/actor.h>
+#include <orrery/rt/time.h>
+
+RT_EXTERN_C_BEGIN
+
+/* What a simulated run came to. */
+typedef struct {
+    uint64_t seed;       /* the one that was used */
+    uint64_t trace_hash; /* over every decision: equal iff two runs decided alike */
+    uint64_t steps;      /* how often an actor was given its turn */
+    rt_time time;        /* nanoseconds of simulated time that passed */
+    size_t actors_left;  /* how many still lived when it ended */
+} rt_sim_report;
+
+/* All zero is a fair start. */
+typedef struct {
+    uint64_t seed;
+    bool fixed_order;      /* first come, first served among equals, as on the fixed engine */
+    uint64_t steps_max;    /* turns before the run is given up; 0: RT_SIM_STEPS_MAX */
+    rt_sim_report *report; /* filled at the end, unless NULL */
+} rt_sim_config;
+
+#define RT_SIM_STEPS_MAX UINT64_C(100000000)
+
+/* Runs a program in the simulator: `main_fn(arg)` is its first actor, of normal priority. Returns
+ * when no actor lives, rt_shutdown was called, nothing can ever happen again or the steps are used
+ * up; actors that still live are ended then. The environment variable ORRERY_SEED, if set, takes
+ * the place of config->seed: a run that fails prints the command that repeats it. Callable from a
+ * thread without a runtime. Blocks the thread for the length of the run, in real time as short as
+ * the work is. `config` and its report stay the caller's; `config` may be NULL for all defaults.
+ * Returns RT_OK; RT_ERR_DEADLOCK if actors were left waiting for ever; RT_ERR_LIMIT at the end of
+ * the steps; RT_ERR_INVALID if `main_fn` is NULL; RT_ERR_STATE if there is a runtime already;
+ * RT_ERR_UNSUPPORTED as rt_init.
+ * Nothing is lost on cancel. */
+RT_API RT_MUST_CHECK rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg);
+
+/* Puts a mark of the program's own into the trace: what is marked becomes part of the hash.
+ * Callable from an actor; elsewhere it does nothing.
+ * Never suspends.
+ * Owns nothing.
+ * Returns nothing; outside of the simulator it does nothing.
+ * Nothing is lost on cancel. */
+RT_API void rt_sim_mark(uint64_t value);
+
+/* Draws the next number of the run's own stream of randomness.
+ * Callable from an actor of any engine, and from main between rt_init and rt_run.
+ * Never suspends.
+ * Owns nothing.
+ * Returns 64 random bits: from the seed in the simulator, from the system elsewhere; 0 without a
+ * runtime.
+ * Nothing is lost on cancel. */
+RT_API uint64_t rt_random(void);
+
+/* Gives the runtime's clock.
+ * Callable from an actor of any engine, and from main between rt_init and rt_run.
+ * Never suspends.
+ * Owns nothing.
+ * Returns nanoseconds of a clock that never goes back: simulated in the simulator; 0 without a
+ * runtime.
+ * Nothing is lost on cancel. */
+RT_API rt_time rt_clock(void);
+
+RT_EXTERN_C_END
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The assembly of a runtime and its life on the fixed engine; the manual is <orrery/rt/runtime.h>.
+ */
+#define RTI_MODULE "runtime"
+#include "runtime/runtime.h"
+
+#include <orrery/rt/runtime.h>
+#include <orrery/rt/sim.h>
+
+/* Threads that wait for files. Started in rt_init: starting a thread allocates inside the C
+ * library. */
+#define FILE_THREADS 2
+
+struct rt_runtime rti_runtime;
+
+bool rti_runtime_claim(void)
+{
+    uint32_t none = RTI_RUNTIME_NONE;
+    /* Acquire pairs with the release in rti_runtime_release: what the last owner left is seen. */
+    return rti_u32_cas_acqrel(&rti_runtime.phase, &none, RTI_RUNTIME_STARTING);
+}
+
+void rti_runtime_release(void)
+{
+    /* Pairs with the acquire in rti_runtime_claim. */
+    rti_u32_store_release(&rti_runtime.phase, RTI_RUNTIME_NONE);
+}
+
+static void runtime_stop_called(struct rti_post *post)
+{
+    (void)post;
+    /* Release pairs with the exchange in rt_shutdown: from here on the post may be queued again. */
+    rti_u32_store_release(&rti_runtime.is_stop_posted, 0);
+    rti_runtime.is_stop_wanted = true;
+    rti_sched_stop(&rti_runtime.sched);
+}
+
+rt_status rti_runtime_start(struct rti_port *port)
+{
+    struct rt_runtime *runtime = &rti_runtime;
+    rti_wheel_init(&runtime->wheel, port->ops->clock_ns(port));
+    struct rti_timer_source timers = rti_wheel_source(&runtime->wheel);
+    rt_status status = rti_sched_init(&runtime->sched, port, &timers);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    status = rti_actors_init(&runtime->actors, &runtime->sched);
+    RT_ASSERT(!RT_FAILED(status));
+    runtime->is_stop_wanted = false;
+    runtime->stop.call = runtime_stop_called;
+    rti_u32_init(&runtime->is_stop_posted, 0);
+    /* Pairs with the acquire in rt_shutdown, which may come from any thread. */
+    rti_u32_store_release(&runtime->phase, RTI_RUNTIME_READY);
+    return RT_SUCCESS;
+}
+
+rt_status rti_runtime_turn(void)
+{
+    struct rt_runtime *runtime = &rti_runtime;
+    rt_status status = RT_SUCCESS;
+    rti_u32_store_release(&runtime->phase, RTI_RUNTIME_RUNNING); /* as in rti_runtime_start */
+    if (!runtime->is_stop_wanted) {
+        status = rti_sched_run(&runtime->sched);
+    }
+    runtime->is_stop_wanted = false;
+    rti_u32_store_release(&runtime->phase, RTI_RUNTIME_READY); /* as in rti_runtime_start */
+    return status;
+}
+
+void rti_runtime_stop(void)
+{
+    struct rt_runtime *runtime = &rti_runtime;
+    /* From here on rt_shutdown finds no runtime; pairs with its acquire. */
+    rti_u32_store_release(&runtime->phase, RTI_RUNTIME_STARTING);
+    rti_actors_kill_all(&runtime->actors);
+    runtime->sched.steps_max = 0;
+    while (runtime->sched.live > 0) {
+        /* A stop posted before may end a run early; what is doomed ends in the next one. */
+        rt_status status = rti_sched_run(&runtime->sched);
+        RT_ASSERT(!RT_FAILED(status));
+    }
+    rti_actors_deinit(&runtime->actors);
+    rti_sched_deinit(&runtime->sched);
+}
+
+/* May the caller run or clean up? Only the thread that started it, outside of actors. */
+static bool runtime_is_mine(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (worker == &rti_runtime.sched.worker && worker->fiber == NULL) {
+        return true;
+    }
+    if (worker != NULL) {
+        rti_port_log("rt_run and rt_cleanup are not for actors: ignored");
+    } else if (rti_u32_load_acquire(&rti_runtime.phase) == RTI_RUNTIME_NONE) {
+        /* The acquire pairs with the release in rti_runtime_release. */
+        rti_port_log("rt_run and rt_cleanup need rt_init first: ignored");
+    } else {
+        rti_port_log("rt_run and rt_cleanup belong to the thread that called rt_init: ignored");
+    }
+    return false;
+}
+
+rt_status rt_init(void)
+{
+    if (rti_worker_current() != NULL || !rti_runtime_claim()) {
+        return (rt_status){RT_ERR_STATE, "the runtime is there already: rt_cleanup ends it"};
+    }
+    struct rti_port_linux_config config = {.pool_threads = FILE_THREADS, .is_pool_eager = true};
+    rt_status status = rti_port_linux_init(&rti_runtime.linux_port, &config);
+    if (RT_FAILED(status)) {
+        rti_runtime_release();
+        return status;
+    }
+    status = rti_runtime_start(&rti_runtime.linux_port.port);
+    if (RT_FAILED(status)) {
+        rti_port_linux_deinit(&rti_runtime.linux_port);
+        rti_runtime_release();
+    }
+    return status;
+}
+
+void rt_run(void)
+{
+    if (!runtime_is_mine()) {
+        return;
+    }
+    rt_status status = rti_runtime_turn();
+    if (RT_FAILED(status)) {
+        rti_port_log(status.msg);
+    }
+}
+
+void rt_shutdown(void)
+{
+    /* Acquire pairs with the releases that move the phase: the scheduler is complete. */
+    uint32_t phase = rti_u32_load_acquire(&rti_runtime.phase);
+    if (phase != RTI_RUNTIME_READY && phase != RTI_RUNTIME_RUNNING) {
+        return;
+    }
+    /* One post, queued at most once. Acquire pairs with the release in runtime_stop_called. */
+    if (rti_u32_exchange_acqrel(&rti_runtime.is_stop_posted, 1) == 0) {
+        rti_sched_post(&rti_runtime.sched, &rti_runtime.stop);
+    }
+}
+
+void rt_cleanup(void)
+{
+    if (!runtime_is_mine()) {
+        return;
+    }
+    rti_runtime_stop();
+    rti_port_linux_deinit(&rti_runtime.linux_port);
+    rti_runtime_release();
+}
+
+uint64_t rt_random(void)
+{
+    struct rti_sched *sched = rti_sched_current();
+    return sched == NULL ? 0 : sched->port->ops->random(sched->port);
+}
+
+rt_time rt_clock(void)
+{
+    struct rti_sched *sched = rti_sched_current();
+    return sched == NULL ? 0 : rti_sched_clock(sched);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run in the simulator: the same modules over the simulated port, observed by journal and
+ * chooser. The manual is <orrery/rt/sim.h>. */
+#define RTI_MODULE "sim"
+#include <orrery/rt/sim.h>
+
+#include "runtime/runtime.h"
+
+/* Where simulated time begins: not at 0, so that a program that takes a time of 0 for none fails.
+ */
+#define SIM_START_NS (UINT64_C(1000) * RTI_NS_PER_S)
+
+/* The chooser draws from a stream of its own, away from what the program draws. */
+#define SIM_CHOOSER_SALT UINT64_C(0x63686f6f73657231)
+
+static void sim_observe(const rt_sim_config *config, uint64_t seed)
+{
+    struct rt_runtime *runtime = &rti_runtime;
+    rti_journal_init(&runtime->journal, NULL, 0);
+    rti_seeded_chooser_init(&runtime->chooser, seed ^ SIM_CHOOSER_SALT);
+    rti_sched_observe(&runtime->sched, &runtime->journal,
+                      config->fixed_order ? NULL : &runtime->chooser.chooser);
+    runtime->sched.steps_max = config->steps_max != 0 ? config->steps_max : RT_SIM_STEPS_MAX;
+}
+
+static void sim_report(rt_sim_report *report, uint64_t seed)
+{
+    const struct rt_runtime *runtime = &rti_runtime;
+    *report = (rt_sim_report){
+        .seed = seed,
+        .trace_hash = rti_journal_digest(&runtime->journal),
+        .steps = runtime->sched.worker.turns,
+        .time = runtime->sim_port.now_ns - SIM_START_NS,
+        .actors_left = rti_actors_count(&runtime->actors),
+    };
+}
+
+rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
+{
+    static const rt_sim_config defaults = {.seed = 0};
+    if (main_fn == NULL) {
+        return (rt_status){RT_ERR_INVALID, "the program is NULL"};
+    }
+    if (rti_worker_current() != NULL || !rti_runtime_claim()) {
+        return (rt_status){RT_ERR_STATE, "there is a runtime already: rt_cleanup ends it"};
+    }
+    if (config == NULL) {
+        config = &defaults;
+    }
+    uint64_t seed = config->seed;
+    (void)rti_port_environment_number("ORRERY_SEED", &seed);
+    rti_port_sim_init(&rti_runtime.sim_port, seed, SIM_START_NS, NULL);
+    rt_status status = rti_runtime_start(&rti_runtime.sim_port.port);
+    if (RT_FAILED(status)) {
+        rti_runtime_release();
+        return status;
+    }
+    rti_port_repeat_set("ORRERY_SEED", seed);
+    sim_observe(config, seed);
+    actor_id first = rt_spawn(main_fn, arg);
+    RT_ASSERT(first != ACTOR_ID_INVALID);
+    status = rti_runtime_turn();
+    if (config->report != NULL) {
+        sim_report(config->report, seed);
+    }
+    rti_sched_observe(&rti_runtime.sched, NULL, NULL);
+    rti_runtime_stop();
+    if (RT_FAILED(status)) {
+        rti_port_log(status.msg);
+        rti_port_repeat_log();
+    }
+    rti_port_repeat_clear();
+    rti_runtime_release();
+    return status;
+}
+
+void rt_sim_mark(uint64_t value)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (worker != NULL && worker->fiber != NULL) {
+        rti_sched_record(worker->sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_MARK,
+                                                                    .task = worker->fiber->run.id,
+                                                                    .value = value});
+    }
+}

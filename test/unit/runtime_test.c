@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <orrery/rt.h>
+
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support/test.h"
+
+static int ran;
+
+static void run_once(void *arg)
+{
+    (void)arg;
+    ran++;
+    rt_exit();
+}
+
+TEST(runtime_runs_until_every_actor_has_ended)
+{
+    ran = 0;
+    CHECK_OK(rt_init());
+    CHECK(rt_spawn(run_once, NULL) != ACTOR_ID_INVALID);
+    CHECK(rt_spawn(run_once, NULL) != ACTOR_ID_INVALID);
+    rt_run();
+    CHECK_EQ(ran, 2);
+    rt_cleanup();
+}
+
+static size_t count_entries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    CHECK(dir != NULL);
+    size_t count = 0;
+    while (readdir(dir) != NULL) {
+        count++;
+    }
+    closedir(dir);
+    return count;
+}
+
+TEST(runtime_can_be_started_again_and_leaves_no_thread_and_no_descriptor)
+{
+    ran = 0;
+    size_t fds = count_entries("/proc/self/fd");
+    for (int i = 1; i <= 20; i++) {
+        CHECK_OK(rt_init());
+        CHECK(rt_spawn(run_once, NULL) != ACTOR_ID_INVALID);
+        rt_run();
+        rt_cleanup();
+        CHECK_EQ(ran, i);
+    }
+    CHECK_EQ(count_entries("/proc/self/fd"), fds);
+    CHECK_EQ(count_entries("/proc/self/task"), 3);
+}
+
+TEST(init_twice_is_refused_and_the_first_stays)
+{
+    CHECK_OK(rt_init());
+    CHECK_STATUS(rt_init(), RT_ERR_STATE);
+    ran = 0;
+    CHECK(rt_spawn(run_once, NULL) != ACTOR_ID_INVALID);
+    rt_run();
+    CHECK_EQ(ran, 1);
+    rt_cleanup();
+    CHECK_OK(rt_init());
+    rt_cleanup();
+}
+
+static void *init_elsewhere(void *arg)
+{
+    *(rt_status *)arg = rt_init();
+    rt_run();
+    rt_cleanup();
+    return NULL;
+}
+
+TEST(init_run_and_cleanup_of_another_thread_are_refused)
+{
+    pthread_t thread;
+    rt_status status;
+    CHECK_OK(rt_init());
+    CHECK_EQ(pthread_create(&thread, NULL, init_elsewhere, &status), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_STATUS(status, RT_ERR_STATE);
+    ran = 0;
+    CHECK(rt_spawn(run_once, NULL) != ACTOR_ID_INVALID);
+    rt_run();
+    CHECK_EQ(ran, 1);
+    rt_cleanup();
+}
+
+TEST(calls_before_init_and_after_cleanup_do_nothing)
+{
+    rt_run();
+    rt_shutdown();
+    rt_cleanup();
+    CHECK_EQ(rt_clock(), 0);
+    CHECK_EQ(rt_random(), 0);
+    CHECK(rt_spawn(run_once, NULL) == ACTOR_ID_INVALID);
+    CHECK_OK(rt_init());
+    CHECK(rt_clock() > 0);
+    rt_cleanup();
+    rt_run();
+    rt_cleanup();
+    rt_shutdown();
+    CHECK(rt_spawn(run_once, NULL) == ACTOR_ID_INVALID);
+}
+
+static void misuse_inside(void *arg)
+{
+    (void)arg;
+    rt_run();
+    rt_cleanup();
+    CHECK_STATUS(rt_init(), RT_ERR_STATE);
+    CHECK_STATUS(rt_sim_run(NULL, run_once, NULL), RT_ERR_STATE);
+    ran++;
+    rt_exit();
+}
+
+TEST(run_cleanup_and_init_inside_an_actor_are_refused)
+{
+    ran = 0;
+    CHECK_OK(rt_init());
+    rt_spawn(misuse_inside, NULL);
+    rt_run();
+    CHECK_EQ(ran, 1);
+    rt_cleanup();
+}
+
+static void wait_for_ever(void *arg)
+{
+    rt_message message;
+    (void)arg;
+    (void)rt_ipc_recv(&message, -1);
+    ran = -1;
+    rt_exit();
+}
+
+static void shut_down(void *arg)
+{
+    (void)arg;
+    rt_shutdown();
+    rt_shutdown();
+    rt_yield();
+    ran++;
+    rt_exit();
+}
+
+TEST(shutdown_ends_the_run_and_cleanup_ends_the_actors)
+{
+    ran = 0;
+    CHECK_OK(rt_init());
+    actor_id waiting = rt_spawn(wait_for_ever, NULL);
+    actor_id stopping = rt_spawn(shut_down, NULL);
+    rt_run();
+    CHECK_EQ(ran, 0);
+    CHECK(rt_actor_alive(waiting));
+    CHECK(rt_actor_alive(stopping));
+    rt_cleanup();
+    CHECK_EQ(ran, 0);
+    CHECK_OK(rt_init());
+    CHECK(!rt_actor_alive(waiting));
+    rt_cleanup();
+}
+
+TEST(run_after_a_shutdown_goes_on)
+{
+    ran = 0;
+    CHECK_OK(rt_init());
+    rt_spawn(shut_down, NULL);
+    rt_run();
+    CHECK_EQ(ran, 0);
+    rt_run();
+    CHECK_EQ(ran, 1);
+    rt_cleanup();
+}
+
+static void *shut_down_elsewhere(void *arg)
+{
+    (void)arg;
+    rt_shutdown();
+    return NULL;
+}
+
+static void start_a_thread(void *arg)
+{
+    pthread_t *thread = arg;
+    CHECK_EQ(pthread_create(thread, NULL, shut_down_elsewhere, NULL), 0);
+    wait_for_ever(NULL);
+}
+
+TEST(shutdown_from_another_thread_wakes_an_idle_run)
+{
+    pthread_t thread;
+    CHECK_OK(rt_init());
+    rt_spawn(start_a_thread, &thread);
+    rt_run();
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    rt_cleanup();
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    rt_shutdown();
+}
+
+static void raise_and_wait(void *arg)
+{
+    raise(SIGUSR1);
+    wait_for_ever(arg);
+}
+
+TEST(shutdown_from_a_signal_handler_ends_the_run)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+    CHECK_OK(rt_init());
+    rt_spawn(raise_and_wait, NULL);
+    rt_run();
+    rt_cleanup();
+}
+
+TEST(cleanup_without_a_run_ends_what_was_spawned)
+{
+    ran = 0;
+    CHECK_OK(rt_init());
+    rt_spawn(run_once, NULL);
+    rt_cleanup();
+    CHECK_EQ(ran, 0);
+    CHECK_OK(rt_init());
+    rt_cleanup();
+}
