@@ -339,6 +339,68 @@ MODEL(spinning_for_nothing_is_found){
     .must_fail = {EXPLORE_DEADLOCK, EXPLORE_DEADLOCK},
 };
 
+static void spin_without_hint(void)
+{
+    while (rti_u32_load_acquire(&y) == 0) {
+    }
+}
+
+MODEL(loop_without_end_is_found){
+    .about = "an execution of too many steps is a livelock",
+    .setup = setup,
+    .threads = {spin0, spin_without_hint},
+    .must_fail = {EXPLORE_LIVELOCK, EXPLORE_LIVELOCK},
+};
+
+static void hang(void)
+{
+    rti_u32_store_release(&x, 1);
+    for (volatile bool is_over = false; !is_over;) {
+    }
+}
+
+MODEL(loop_without_steps_is_found){
+    .about = "code that takes no step any more is a livelock",
+    .setup = setup,
+    .threads = {hang, spin0},
+    .must_fail = {EXPLORE_LIVELOCK, EXPLORE_LIVELOCK},
+};
+
+static void use_bad_address(void)
+{
+    volatile uint32_t *volatile nowhere = NULL;
+    rti_u32_store_release(&x, 1);
+    *nowhere = 1;
+}
+
+MODEL(bad_address_is_found){
+    .about = "a crash is a failed execution with a schedule",
+    .setup = setup,
+    .threads = {use_bad_address, spin0},
+    .must_fail = {EXPLORE_CRASH, EXPLORE_CRASH},
+};
+
+/* A choice is tried both ways, whatever the schedule. */
+static void choose_and_store(void)
+{
+    rti_u32_store_release(&x, 1);
+    r[0] = 1 + explore_choose(2);
+    rti_u32_store_release(&y, r[0]);
+}
+
+static void read_choice(void)
+{
+    r[1] = rti_u32_load_acquire(&y);
+}
+
+MODEL(choices_are_all_tried){
+    .about = "each value of a choice, with each order of the accesses",
+    .setup = setup,
+    .threads = {choose_and_store, read_choice},
+    .check = note_two,
+    .outcomes = {{4, {0x10, 0x11, 0x20, 0x22}}, {4, {0x10, 0x11, 0x20, 0x22}}},
+};
+
 /* Futex: all waiters are woken, also with a wake-up without cause. */
 static void sleeper(void)
 {

@@ -18,14 +18,14 @@
 
 #include "port/explore/machine.h"
 
-enum { OUTCOMES_MAX = 1 << 16, SIGNAL_STACK_SIZE = 64 * 1024, HANG_SECONDS = 3 };
+enum { OUTCOMES_MAX = 1 << 16, SIGNAL_STACK_SIZE = 64 * 1024, HANG_TICKS = 3, TICK_USEC = 200000 };
 
 static sigjmp_buf failure_exit;
 static struct explore_result *result;
 static const struct explore_config *config;
 static uint64_t outcomes[OUTCOMES_MAX];
 static uint64_t steps_seen;
-static unsigned seconds_without_step;
+static unsigned ticks_without_step;
 
 _Noreturn void machine_fail(enum explore_failure failure, const char *format, ...)
 {
@@ -95,12 +95,12 @@ static void on_crash(int number)
     siglongjmp(failure_exit, 1);
 }
 
-static void on_second(int number)
+static void on_tick(int number)
 {
     (void)number;
-    seconds_without_step = steps_seen == machine.steps ? seconds_without_step + 1 : 0;
+    ticks_without_step = steps_seen == machine.steps ? ticks_without_step + 1 : 0;
     steps_seen = machine.steps;
-    if (seconds_without_step >= HANG_SECONDS) {
+    if (ticks_without_step >= HANG_TICKS) {
         snprintf(result->message, sizeof result->message, "thread %u takes no step any more",
                  machine.self);
         result->failure = EXPLORE_LIVELOCK;
@@ -118,12 +118,12 @@ static void run_guard(void)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         sigaction(signals[i], &crash, NULL);
     }
-    struct sigaction tick = {.sa_handler = on_second,
+    struct sigaction tick = {.sa_handler = on_tick,
                              .sa_flags = SA_ONSTACK | SA_NODEFER | SA_RESTART};
     sigaction(SIGVTALRM, &tick, NULL);
-    struct itimerval second = {{1, 0}, {1, 0}};
-    setitimer(ITIMER_VIRTUAL, &second, NULL);
-    seconds_without_step = 0;
+    struct itimerval period = {{0, TICK_USEC}, {0, TICK_USEC}};
+    setitimer(ITIMER_VIRTUAL, &period, NULL);
+    ticks_without_step = 0;
 }
 
 /* The process's own time, which a busy machine does not change. */
