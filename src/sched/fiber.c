@@ -37,7 +37,11 @@ static void fiber_entry(void *transfer)
     if (self->is_killed) {
         fiber_die(worker);
     }
+    struct rti_cx *cx = self->cx;
     self->main(self->arg);
+    /* A context that lay in a frame of main is garbage now: going on would corrupt what it was
+     * linked to. */
+    RT_ASSERT(self->cx == cx);
     fiber_finish(rti_worker_current(), RTI_FIBER_RETURNED);
 }
 
@@ -118,6 +122,8 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->main = options->main;
     fiber->arg = options->arg;
     fiber->on_done = options->on_done;
+    fiber->cx = NULL;
+    rti_list_init(&fiber->cleanups);
     rti_context_init(&fiber->context, rti_stack_usable(&fiber->stack),
                      rti_stack_usable_size(&fiber->stack), fiber_entry);
 }
@@ -221,6 +227,7 @@ void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
     }
     RT_ASSERT(sched->live > 0);
     sched->live--;
+    rti_cleanup_run_all(&fiber->cleanups);
     rti_context_deinit(&fiber->context);
     fiber->on_done(fiber);
 }

@@ -15,10 +15,13 @@
  * I1  `wait` is not NULL iff the fiber is parked or on its way from or to park.   (rti_fiber_park)
  * I2  `on_done` is called exactly once, on the worker's stack, when nothing of the fiber's stack is
  * in use or linked anywhere; the memory is its maker's from then on.             (rti_fiber_settle)
+ * I3  What the fiber's cleanup stack holds is run before on_done, once. (rti_fiber_settle) I4  A
+ * fiber's function returns in the context that it was entered with.         (fiber_entry)
  *
  * Costs: a yield to another fiber of the same level is one switch, one queue, one pick and the two
  * guard words: see bench/sched_bench. */
 
+#include "sched/cleanup.h"
 #include "sched/scheduler.h"
 #include "sched/stack.h"
 #include "sched/wait.h"
@@ -31,6 +34,8 @@ enum rti_fiber_end {
     RTI_FIBER_OVERFLOWED /* a guard word of its stack was overwritten */
 };
 
+struct rti_cx; /* sync/cx.h */
+
 struct rti_fiber {
     struct rti_runnable run;
     bool is_killed;             /* ends at its next dispatch */
@@ -41,6 +46,8 @@ struct rti_fiber {
     void (*main)(void *arg);
     void *arg;
     void (*on_done)(struct rti_fiber *fiber);
+    struct rti_cx *cx;        /* its cancellation and budget; NULL: it has neither */
+    struct rti_list cleanups; /* what it holds: the cleanup stack */
 };
 
 struct rti_fiber_options {
