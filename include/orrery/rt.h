@@ -17,6 +17,7 @@
 #include <orrery/rt/spsc.h>
 #include <orrery/rt/status.h>
 #include <orrery/rt/time.h>
+#include <orrery/rt/timer.h>
 #include <orrery/rt/types.h>
 #include <orrery/rt/waker.h>
 #include <orrery/rt/wheel.h>

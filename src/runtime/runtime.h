@@ -15,6 +15,7 @@
  * post is touched by others.                                              (rti_runtime_claim) I2
  * The modules are there iff the phase is READY or RUNNING.           (runtime_is_mine) */
 
+#include "actor/actor_timer.h"
 #include "actor/actors.h"
 #include "port/linux/port_linux.h"
 #include "port/sim/port_sim.h"
@@ -40,6 +41,7 @@ struct rt_runtime {
     struct rti_journal journal;
     struct rti_seeded_chooser chooser;
     struct rti_actors actors;
+    struct rti_actor_timers timers;
 };
 
 extern struct rt_runtime rti_runtime;

@@ -67,7 +67,8 @@ struct rti_worker {
 /* Each module of the runtime hangs its state here; the runtime assembles them. */
 enum rti_module {
     RTI_MODULE_ACTOR,
-    RTI_MODULE_SIM,
+    RTI_MODULE_ACTOR_TIMER,
+    RTI_MODULE_BUS,
     RTI_MODULE_COUNT,
 };
 

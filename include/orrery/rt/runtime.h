@@ -25,7 +25,7 @@ RT_EXTERN_C_BEGIN
  * RT_ERR_UNSUPPORTED if the processor's shadow stack is on; RT_ERR_NOMEM, RT_ERR_RESOURCE_EXHAUSTED
  * or RT_ERR_IO if the system refuses threads or descriptors. On failure nothing is left behind.
  * Nothing is lost on cancel. */
-RT_API RT_MUST_CHECK rt_status rt_init(void);
+RT_API rt_status rt_init(void);
 
 /* Runs actors until none lives or rt_shutdown was called. Called again after a shutdown it goes on
  * where it was.

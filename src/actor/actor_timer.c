@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "actor_timer"
+#include "actor/actor_timer.h"
+
+#include "time/deadline.h"
+
+static struct rti_actor_timers *timers_of(const struct rti_actor *actor)
+{
+    return actor->actors->sched->modules[RTI_MODULE_ACTOR_TIMER];
+}
+
+/* Gives the record back once it has ended and no tick of it is queued or held. */
+static void timer_free_if_idle(struct rti_actor_timer *record)
+{
+    if (!record->is_ended || record->is_notice_out[0] || record->is_notice_out[1]) {
+        return;
+    }
+    rti_list_remove(&record->at_owner);
+    rti_handle_free(&timers_of(record->owner)->ids, record->id);
+}
+
+static void timer_release_notice(struct rti_notice *notice, size_t which)
+{
+    struct rti_actor_timer *record =
+        RTI_CONTAINER_OF(notice, struct rti_actor_timer, notices[which]);
+    RT_ASSERT(record->is_notice_out[which]);
+    record->is_notice_out[which] = false;
+    timer_free_if_idle(record);
+}
+
+static void timer_release_first(struct rti_notice *notice)
+{
+    timer_release_notice(notice, 0);
+}
+
+static void timer_release_second(struct rti_notice *notice)
+{
+    timer_release_notice(notice, 1);
+}
+
+static bool timer_is_tick_queued(const struct rti_actor_timer *record)
+{
+    return rti_notice_is_queued(&record->notices[0]) || rti_notice_is_queued(&record->notices[1]);
+}
+
+static void timer_send_tick(struct rti_actor_timer *record)
+{
+    if (timer_is_tick_queued(record)) {
+        record->overruns++;
+        return;
+    }
+    size_t which = record->is_notice_out[0] ? 1 : 0;
+    RT_ASSERT(!record->is_notice_out[which]);
+    record->is_notice_out[which] = true;
+    rti_mailbox_push_notice(record->owner, &record->notices[which]);
+}
+
+/* The next due time on the timer's own grid that is still to come; those passed over are overruns.
+ */
+static uint64_t timer_next_deadline(struct rti_actor_timer *record, uint64_t now_ns)
+{
+    uint64_t next_ns = record->timer.deadline_ns + record->interval_ns;
+    if (next_ns <= now_ns) {
+        uint64_t missed = (now_ns - next_ns) / record->interval_ns + 1;
+        record->overruns += missed;
+        next_ns += missed * record->interval_ns;
+    }
+    return next_ns;
+}
+
+static void timer_fire(struct rti_timer *timer)
+{
+    struct rti_actor_timer *record = RTI_CONTAINER_OF(timer, struct rti_actor_timer, timer);
+    struct rti_actor_timers *timers = timers_of(record->owner);
+    struct rti_sched *sched = timers->actors->sched;
+    rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_TIMER,
+                                                        .task = record->owner->id,
+                                                        .timer = record->id});
+    if (record->interval_ns == 0) {
+        record->is_ended = true;
+    } else {
+        rti_wheel_arm(timers->wheel, timer, timer_next_deadline(record, sched->now_ns));
+    }
+    timer_send_tick(record);
+}
+
+static void timer_init(struct rti_actor_timer *record, struct rti_actor *owner, timer_id id,
+                       uint64_t interval_ns)
+{
+    rti_timer_init(&record->timer, timer_fire);
+    rti_link_init(&record->at_owner);
+    record->owner = owner;
+    record->id = id;
+    record->is_ended = false;
+    record->interval_ns = interval_ns;
+    record->overruns = 0;
+    for (size_t i = 0; i < RTI_ACTOR_TIMER_NOTICES; i++) {
+        rti_notice_init(&record->notices[i], RT_SENDER_TIMER, &record->id, sizeof(record->id));
+        record->is_notice_out[i] = false;
+    }
+    record->notices[0].release = timer_release_first;
+    record->notices[1].release = timer_release_second;
+    rti_list_push_tail(&owner->owned[RTI_OWNED_TIMERS], &record->at_owner);
+}
+
+static rt_status timer_start(uint64_t delay_ns, uint64_t interval_ns, timer_id *out)
+{
+    struct rti_actor *self = rti_actor_current();
+    if (self == NULL) {
+        return rti_actor_refusal(rti_worker_current());
+    }
+    if (out == NULL) {
+        return (rt_status){RT_ERR_INVALID, "there is nowhere to put the id"};
+    }
+    struct rti_actor_timers *timers = timers_of(self);
+    timer_id id = rti_handle_alloc(&timers->ids);
+    if (id == RTI_HANDLE_NONE) {
+        return (rt_status){RT_ERR_NOMEM, "no timer entry is left"};
+    }
+    struct rti_sched *sched = timers->actors->sched;
+    struct rti_actor_timer *record = &timers->table[rti_handle_index(&timers->ids, id)];
+    timer_init(record, self, id, interval_ns);
+    rti_wheel_arm(timers->wheel, &record->timer, rti_deadline_after(sched, delay_ns));
+    if (delay_ns == 0) {
+        rti_sched_attend(sched);
+    }
+    *out = id;
+    return RT_SUCCESS;
+}
+
+rt_status rt_timer_after(uint32_t delay_us, timer_id *out)
+{
+    return timer_start(delay_us * RTI_NS_PER_US, 0, out);
+}
+
+rt_status rt_timer_every(uint32_t interval_us, timer_id *out)
+{
+    if (interval_us == 0 && rti_actor_current() != NULL) {
+        return (rt_status){RT_ERR_INVALID, "an interval of 0 would never let time pass"};
+    }
+    return timer_start(interval_us * RTI_NS_PER_US, interval_us * RTI_NS_PER_US, out);
+}
+
+/* Ends a timer that runs: out of the wheel, its queued tick out of the mailbox. */
+static void timer_end(struct rti_actor_timers *timers, struct rti_actor_timer *record)
+{
+    RT_ASSERT(!record->is_ended);
+    bool was_armed = rti_wheel_disarm(timers->wheel, &record->timer);
+    RT_ASSERT(was_armed);
+    record->is_ended = true;
+    for (size_t i = 0; i < RTI_ACTOR_TIMER_NOTICES; i++) {
+        if (rti_notice_is_queued(&record->notices[i])) {
+            rti_mailbox_remove_notice(record->owner, &record->notices[i]);
+            record->is_notice_out[i] = false;
+        }
+    }
+    timer_free_if_idle(record);
+}
+
+/* The calling actor's timer that still runs; NULL for every other id. */
+static struct rti_actor_timer *timer_lookup(const struct rti_actor *self, timer_id id)
+{
+    struct rti_actor_timers *timers = timers_of(self);
+    int32_t index = rti_handle_lookup(&timers->ids, id);
+    if (index < 0) {
+        return NULL;
+    }
+    struct rti_actor_timer *record = &timers->table[index];
+    return record->owner == self && !record->is_ended ? record : NULL;
+}
+
+rt_status rt_timer_cancel(timer_id id)
+{
+    struct rti_actor *self = rti_actor_current();
+    if (self == NULL) {
+        return rti_actor_refusal(rti_worker_current());
+    }
+    struct rti_actor_timer *record = timer_lookup(self, id);
+    if (record == NULL) {
+        return (rt_status){RT_ERR_INVALID, "the caller has no such timer that still runs"};
+    }
+    timer_end(timers_of(self), record);
+    return RT_SUCCESS;
+}
+
+bool rt_timer_is_tick(const rt_message *msg)
+{
+    return msg != NULL && msg->sender == RT_SENDER_TIMER;
+}
+
+rt_status rt_timer_overruns(timer_id id, uint64_t *out)
+{
+    struct rti_actor *self = rti_actor_current();
+    if (self == NULL) {
+        return rti_actor_refusal(rti_worker_current());
+    }
+    struct rti_actor_timer *record = timer_lookup(self, id);
+    if (record == NULL || out == NULL) {
+        return (rt_status){RT_ERR_INVALID, "the caller has no such timer that still runs"};
+    }
+    *out = record->overruns;
+    return RT_SUCCESS;
+}
+
+/* Step five of a death. The mailbox is clear, so no tick of the dead one is queued or held. */
+static void timers_owner_died(struct rti_death_hook *hook, struct rti_actor *actor)
+{
+    struct rti_actor_timers *timers = RTI_CONTAINER_OF(hook, struct rti_actor_timers, on_death);
+    struct rti_link *at;
+    while ((at = rti_list_peek(&actor->owned[RTI_OWNED_TIMERS])) != NULL) {
+        timer_end(timers, RTI_CONTAINER_OF(at, struct rti_actor_timer, at_owner));
+    }
+}
+
+void rti_actor_timers_init(struct rti_actor_timers *timers, struct rti_actors *actors)
+{
+    RT_ASSERT(actors->sched->modules[RTI_MODULE_ACTOR_TIMER] == NULL);
+    timers->actors = actors;
+    timers->wheel = rti_sched_wheel(actors->sched);
+    timers->on_death.died = timers_owner_died;
+    rti_handle_init(&timers->ids, timers->id_slots, RT_TIMER_ENTRY_POOL_SIZE,
+                    RTI_INDEX_BITS(RT_TIMER_ENTRY_POOL_SIZE));
+    rti_death_hook_add(actors, RTI_DEATH_TIMERS, &timers->on_death);
+    actors->sched->modules[RTI_MODULE_ACTOR_TIMER] = timers;
+}
+
+void rti_actor_timers_deinit(struct rti_actor_timers *timers)
+{
+    RT_ASSERT(timers->ids.used_count == 0);
+    timers->actors->sched->modules[RTI_MODULE_ACTOR_TIMER] = NULL;
+}
+
+size_t rti_actor_timers_audit(const struct rti_actor_timers *timers)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < RT_TIMER_ENTRY_POOL_SIZE; i++) {
+        const struct rti_actor_timer *record = &timers->table[i];
+        if (timers->id_slots[i].next != RTI_HANDLE_IN_USE) {
+            continue;
+        }
+        used++;
+        RT_ASSERT(rti_timer_is_armed(&record->timer) == !record->is_ended);
+        RT_ASSERT(!rti_notice_is_queued(&record->notices[0]) ||
+                  !rti_notice_is_queued(&record->notices[1]));
+        RT_ASSERT(rti_link_is_linked(&record->at_owner));
+    }
+    RT_ASSERT(used == timers->ids.used_count);
+    return used;
+}

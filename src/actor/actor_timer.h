@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_ACTOR_TIMER_H
+#define RTI_ACTOR_TIMER_H
+
+/* The timers of actors: records in a fixed table, armed in the wheel, each with the memory of its
+ * ticks. The manual is <orrery/rt/timer.h>.
+ *
+ * A record has two notices because a tick may be held by the actor, that is received and still
+ * readable, while the next one is due: the one that is neither queued nor held carries it. A second
+ * queued tick would tell the actor nothing that the first does not; it is counted as an overrun.
+ *
+ *     ARMED --cancel, death--> ENDED     a one-shot that fires is ENDED too
+ *     ENDED, no notice in use: the record is free
+ *
+ * I1  A record's timer is armed iff it has not ended.                  (rti_actor_timers_audit)
+ * I2  At most one of its notices is queued.                            (rti_actor_timers_audit)
+ * I3  A record in use is in its owner's list.                          (rti_actor_timers_audit) */
+
+#include <orrery/rt/timer.h>
+#include <orrery/rt_static_config.h>
+
+#include "actor/actors.h"
+#include "time/wheel.h"
+
+#define RTI_ACTOR_TIMER_NOTICES 2
+
+struct rti_actor_timer {
+    struct rti_timer timer;
+    struct rti_link at_owner; /* in owner->owned[RTI_OWNED_TIMERS] */
+    struct rti_actor *owner;
+    timer_id id;          /* what a tick's data points to */
+    bool is_ended;        /* fires no more; the id names nothing */
+    uint64_t interval_ns; /* 0: one-shot */
+    uint64_t overruns;
+    struct rti_notice notices[RTI_ACTOR_TIMER_NOTICES];
+    bool is_notice_out[RTI_ACTOR_TIMER_NOTICES]; /* queued or held */
+};
+
+struct rti_actor_timers {
+    struct rti_actors *actors;
+    struct rti_wheel *wheel;
+    struct rti_death_hook on_death;
+    struct rti_handle_table ids;
+    struct rti_handle_slot id_slots[RT_TIMER_ENTRY_POOL_SIZE];
+    struct rti_actor_timer table[RT_TIMER_ENTRY_POOL_SIZE];
+};
+
+/* Hangs the module at the scheduler of `actors`, whose timers are a wheel. */
+void rti_actor_timers_init(struct rti_actor_timers *timers, struct rti_actors *actors);
+void rti_actor_timers_deinit(struct rti_actor_timers *timers);
+
+/* Checks I1 to I3 and returns how many records are in use. */
+size_t rti_actor_timers_audit(const struct rti_actor_timers *timers);
+
+#endif
