@@ -15,7 +15,6 @@ TESTED_BY = {
     "src/port/explore/seam.c": "test/model/litmus_model.c",
     "src/port/explore/search.c": "test/model/reduction_check.c",
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
-    "src/time/timer_heap.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it
     "src/time/timer_list.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it
     "src/time/wheel_api.c": "test/conform/wheel_conform_test.c",  # the specification's own cases
 }

@@ -30,7 +30,7 @@ RT_API rt_status rt_init(void);
 /* Runs actors until none lives or rt_shutdown was called. Called again after a shutdown it goes on
  * where it was.
  * Callable from the thread of rt_init, outside of actors.
- * Blocks the thread, sleeping while every actor waits.
+ * Never suspends: it blocks the thread, asleep while every actor waits.
  * Owns nothing.
  * Returns nothing. A call that is not allowed (no runtime, another thread, inside an actor) returns
  * at once with one line of diagnosis on standard error.
