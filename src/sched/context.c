@@ -4,8 +4,8 @@
  * The address sanitizer wants to know, before the switch, the bounds of the stack to come, and
  * after it, that the switch is done; it gives back the bounds of the stack that was left, which is
  * how an adopted context learns its own. The fake stack that it keeps per stack is parked in the
- * context. The thread sanitizer wants one call before the switch. Both switch in a function of
- * their own, which has no local variable that they could move or guard (I2 of the arch header). */
+ * context. The thread sanitizer wants one call before the switch. Both builds switch in a function
+ * of their own, which has no local variable that a sanitizer could move or guard. */
 #define RTI_MODULE "context"
 #include "sched/context.h"
 

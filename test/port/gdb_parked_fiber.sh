@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # A debugger sees the frames of a parked fiber, their arguments, and where its stack ends.
 #
-# gdb stops a program in which fibers are parked, takes the stack pointer, frame pointer and program
-# counter from a parked context and prints the backtrace: with and without optimization, with each
-# compiler that is installed.
+# gdb stops a program in which fibers are parked, takes the four saved registers from a parked
+# context and prints the backtrace: with and without optimization, with each compiler that is
+# installed.
 #
 # Environment: SOURCE_DIR (the tree), CC. Exit status: 0 passed, 1 failed, 77 skipped.
 set -eu
@@ -13,8 +13,8 @@ CC=${CC:-gcc}
 command -v gdb >/dev/null || { echo "skipped: no gdb here"; exit 77; }
 processor=$(uname -m)
 case $processor in
-x86_64) frame_pointer=rbp ;;
-aarch64) frame_pointer=x29 ;;
+x86_64) frame_pointer=rbp base=rbx ;;
+aarch64) frame_pointer=x29 base=x19 ;;
 *) echo "skipped: no switch for $processor"; exit 77 ;;
 esac
 
@@ -34,6 +34,7 @@ view() {
 echo == $1\n
 set \$sp = $1.saved.sp
 set \$$frame_pointer = $1.saved.fp
+set \$$base = $1.saved.base
 set \$pc = $1.saved.pc
 backtrace
 END

@@ -249,6 +249,48 @@ TEST(values_survive_a_switch_at_any_depth_of_calls)
     rti_context_deinit(&fibers[0]);
 }
 
+static RTI_NOINLINE void check_bytes(const volatile char *bytes, size_t count, char wanted)
+{
+    for (size_t i = 0; i < count; i++) {
+        CHECK_EQ(bytes[i], wanted);
+    }
+}
+
+/* The frame of this function has no constant size and no constant distance to its caller's. */
+static RTI_NOINLINE void straddle(size_t count)
+{
+    _Alignas(128) volatile char aligned[128];
+    volatile char variable[count];
+    memset((void *)(uintptr_t)aligned, 'a', sizeof(aligned));
+    memset((void *)(uintptr_t)variable, 'v', count);
+    rti_context_switch(&fibers[0], &home, NULL);
+    CHECK_EQ((uintptr_t)aligned % 128, 0);
+    check_bytes(aligned, sizeof(aligned), 'a');
+    check_bytes(variable, count, 'v');
+}
+
+static void straddle_entry(void *transfer)
+{
+    (void)transfer;
+    for (size_t count = 1; count < 100; count++) {
+        straddle(count);
+    }
+    rti_context_leave(&fibers[0], &home, word(1));
+}
+
+TEST(values_survive_beside_a_variable_array_and_an_aligned_local)
+{
+    rti_context_adopt(&home);
+    rti_context_init(&fibers[0], stacks[0], STACK_SIZE, straddle_entry);
+    int parks = 0;
+    while (rti_context_switch(&home, &fibers[0], NULL) == NULL) {
+        scramble();
+        parks++;
+    }
+    CHECK_EQ(parks, 99);
+    rti_context_deinit(&fibers[0]);
+}
+
 /* ---- stacks ---- */
 
 static void alignment_entry(void *transfer)

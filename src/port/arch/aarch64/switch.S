@@ -17,7 +17,7 @@ rti_arch_switch_called:
     sub sp, sp, #160
     .cfi_def_cfa_offset 160
     stp x29, x30, [sp]
-    stp x19, x20, [sp, #16]
+    str x20, [sp, #16]
     stp x21, x22, [sp, #32]
     stp x23, x24, [sp, #48]
     stp x25, x26, [sp, #64]
@@ -28,8 +28,7 @@ rti_arch_switch_called:
     stp d14, d15, [sp, #144]
     .cfi_offset x29, -160
     .cfi_offset x30, -152
-    .cfi_offset x19, -144
-    .cfi_offset x20, -136
+    .cfi_offset x20, -144
     .cfi_offset x21, -128
     .cfi_offset x22, -120
     .cfi_offset x23, -112
@@ -50,8 +49,8 @@ rti_arch_switch_called:
     adr x9, 1f
     mov x10, sp
     stp x10, x29, [x1]
-    str x9, [x1, #16]
-    ldr x16, [x2, #16]
+    stp x9, x19, [x1, #16]
+    ldp x16, x19, [x2, #16]
     str xzr, [x2, #16]
     ldp x10, x29, [x2]
     mov sp, x10
@@ -59,7 +58,7 @@ rti_arch_switch_called:
 1:
     hint #36                    /* bti j */
     ldp x29, x30, [sp]
-    ldp x19, x20, [sp, #16]
+    ldr x20, [sp, #16]
     ldp x21, x22, [sp, #32]
     ldp x23, x24, [sp, #48]
     ldp x25, x26, [sp, #64]
@@ -72,7 +71,6 @@ rti_arch_switch_called:
     .cfi_def_cfa_offset 0
     .cfi_restore x29
     .cfi_restore x30
-    .cfi_restore x19
     .cfi_restore x20
     .cfi_restore x21
     .cfi_restore x22

@@ -4,30 +4,31 @@
 
 /* The switch on 64-bit ARM, AAPCS64.
  *
- * As on x86-64, whose header tells the idea: three values out, three values in, one branch, and
- * every register a clobber but x29, which is the frame pointer. `transfer` travels in x0, which is
- * also the first argument of an entry function.
+ * As on x86-64, whose header tells the idea: four values out, four values in, one branch, and every
+ * register a clobber but x29, the frame pointer, and x19, which clang makes the base of a frame
+ * without constant size. `transfer` travels in x0, which is also the first argument of an entry
+ * function.
  *
  * FPCR belongs to a context; reading it is cheap, so the switch compares it each time and writes it
  * only if it differs. The sticky flags of FPSR stay with the thread.
  *
- * I1  At the resume label the stack pointer and the frame pointer are those stored at the switch.
- *     (context_test: values_survive_*)
- * I2  The function that contains a switch does not use x19 as a base pointer; see the x86-64
- *     header. */
+ * I1  At the resume label sp, x29 and x19 are those stored at the switch.
+ *     (context_test: values_survive_*) */
 
 #include "base/assert.h"
 
 struct rti_arch_context {
     void *sp;
     void *fp;
-    void *pc;
+    void *pc;   /* NULL while it runs */
+    void *base; /* x19 */
     uint64_t fpcr;
 };
 
 _Static_assert(offsetof(struct rti_arch_context, sp) == 0, "the assembly says 0");
 _Static_assert(offsetof(struct rti_arch_context, fp) == 8, "the assembly says 8");
 _Static_assert(offsetof(struct rti_arch_context, pc) == 16, "the assembly says 16");
+_Static_assert(offsetof(struct rti_arch_context, base) == 24, "the assembly says 24");
 
 /* Where a new context begins, entry.S. Not a function of C: it expects {entry, argument} on top of
  * the stack and `transfer` in x0. */
@@ -93,7 +94,8 @@ static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
     __asm__ volatile("adr x9, 1f\n\t"
                      "mov x10, sp\n\t"
                      "stp x10, x29, [x1]\n\t"
-                     "str x9, [x1, #16]\n\t"
+                     "stp x9, x19, [x1, #16]\n\t"
+                     "ldr x19, [x2, #24]\n\t"
                      "ldp x10, x29, [x2]\n\t"
                      "mov sp, x10\n\t"
                      "br x16\n"
@@ -101,10 +103,10 @@ static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
                      : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x16)
                      :
                      : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",
-                       "x15", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26",
-                       "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8",
-                       "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19",
-                       "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
+                       "x15", "x17", "x18", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27",
+                       "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9",
+                       "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20",
+                       "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
                        "v31" RTI_ARCH_CLOBBER_SVE, "cc", "memory");
     return x0;
 }
@@ -117,7 +119,8 @@ _Noreturn static RTI_ALWAYSINLINE void rti_arch_leave(struct rti_arch_context *t
     register void *x0 __asm__("x0") = transfer;
     register struct rti_arch_context *x2 __asm__("x2") = to;
     register void *x16 __asm__("x16") = pc;
-    __asm__ volatile("ldp x10, x29, [x2]\n\t"
+    __asm__ volatile("ldr x19, [x2, #24]\n\t"
+                     "ldp x10, x29, [x2]\n\t"
                      "mov sp, x10\n\t"
                      "br x16"
                      :
@@ -135,6 +138,7 @@ static inline void rti_arch_prepare(struct rti_arch_context *context, void *stac
     top[0] = (uintptr_t)entry;
     top[1] = (uintptr_t)argument;
     context->sp = top;
+    context->base = NULL;
     context->fp = NULL; /* ends the chain of frame records */
     context->pc = (void *)(uintptr_t)rti_arch_entry;
     rti_arch_fp_control_save(context);

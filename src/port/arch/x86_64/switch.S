@@ -19,9 +19,6 @@
 rti_arch_switch_called:
     .cfi_startproc
     endbr64
-    pushq %rbx
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset rbx, 0
     pushq %r12
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset r12, 0
@@ -39,9 +36,11 @@ rti_arch_switch_called:
     movq %rsp, 0(%rsi)
     movq %rbp, 8(%rsi)
     movq %rax, 16(%rsi)
+    movq %rbx, 24(%rsi)
     movq $0, 16(%rdx)
     movq 0(%rdx), %rsp
     movq 8(%rdx), %rbp
+    movq 24(%rdx), %rbx
     jmpq *%rcx
 1:
     endbr64
@@ -58,9 +57,6 @@ rti_arch_switch_called:
     popq %r12
     .cfi_adjust_cfa_offset -8
     .cfi_restore r12
-    popq %rbx
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore rbx
     popq %rcx
     .cfi_adjust_cfa_offset -8
     .cfi_register rip, rcx

@@ -4,16 +4,18 @@
 
 /* The switch on x86-64, System V.
  *
- * The switch is inline: it writes the stack pointer, the frame pointer and the address of its own
- * last label into one context, takes the same three from the other and jumps. Nothing is pushed,
- * no call and no ret is made. Every other register is a clobber, so the compiler saves what the
- * surrounding function needs, in its own prologue and with its own unwind tables. A debugger that
- * is given the three saved values therefore stands in an ordinary function.
+ * The switch is inline: it writes the stack pointer, the frame pointer, the base register and the
+ * address of its own last label into one context, takes the same four from the other and jumps.
+ * Nothing is pushed, no call and no ret is made. Every other register is a clobber, so the compiler
+ * saves what the surrounding function needs, in its own prologue and with its own unwind tables. A
+ * debugger that is given the four saved values therefore stands in an ordinary function.
  *
  * `transfer` travels in rdi: the label's side finds it there, and so does the entry function of a
  * new context, whose first argument rdi is.
  *
- * rbp is saved by hand because gcc refuses it as a clobber where it is the frame pointer.
+ * rbp is saved by hand because gcc refuses it as a clobber where it is the frame pointer; rbx,
+ * because clang accepts it as a clobber even where it is the base of a frame without constant size,
+ * and then goes on using it.
  *
  * The controls of the floating-point units, that is the x87 control word and all of MXCSR but its
  * sticky exception flags, belong to a context. (The flags stay with the thread, as no function call
@@ -25,13 +27,9 @@
  * build the switch reads MXCSR each time and panics if such code has not. docs/decisions has the
  * measurements.
  *
- * I1  At the resume label the stack pointer and the frame pointer are those stored at the switch.
+ * I1  At the resume label rsp, rbp and rbx are those stored at the switch.
  *     (context_test: values_survive_*)
- * I2  The function that contains a switch does not use rbx as a base pointer. clang does that where
- *     a function has both a variable-length array and an over-aligned local, and says so
- *     (-Winline-asm); address sanitizing makes such functions, so annotated builds switch in one
- *     function of their own (sched/context.c).
- * I3  A context's saved x87 word is the one it left with or carries ALWAYS_DIFFERS; its saved MXCSR
+ * I2  A context's saved x87 word is the one it left with or carries ALWAYS_DIFFERS; its saved MXCSR
  *     is the one it left with, unless that has changed without the x87 word.
  *                                                    (rti_arch_fp_control_exchange, checked) */
 
@@ -40,7 +38,8 @@
 struct rti_arch_context {
     void *sp;
     void *fp;
-    void *pc;
+    void *pc;   /* NULL while it runs */
+    void *base; /* rbx */
     uint32_t mxcsr;
     uint16_t x87_control;
     uint16_t x87_now; /* scratch of the switch away: the word as the processor has it */
@@ -49,6 +48,7 @@ struct rti_arch_context {
 _Static_assert(offsetof(struct rti_arch_context, sp) == 0, "the assembly says 0");
 _Static_assert(offsetof(struct rti_arch_context, fp) == 8, "the assembly says 8");
 _Static_assert(offsetof(struct rti_arch_context, pc) == 16, "the assembly says 16");
+_Static_assert(offsetof(struct rti_arch_context, base) == 24, "the assembly says 24");
 
 /* Where a new context begins, entry.S. Not a function of C: it expects {entry, argument} on top of
  * the stack and `transfer` in rdi. */
@@ -110,17 +110,19 @@ static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
                      "movq %%rsp, 0(%%rsi)\n\t"
                      "movq %%rbp, 8(%%rsi)\n\t"
                      "movq %%rax, 16(%%rsi)\n\t"
+                     "movq %%rbx, 24(%%rsi)\n\t"
                      "movq 0(%%rdx), %%rsp\n\t"
                      "movq 8(%%rdx), %%rbp\n\t"
+                     "movq 24(%%rdx), %%rbx\n\t"
                      "jmpq *%%rcx\n"
                      "1:\n\t" RTI_ARCH_LANDING
                      : "+D"(transfer), "+S"(from), "+d"(to), "+c"(pc)
                      :
-                     : "rax", "rbx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
-                       "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)",
-                       "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "mm0", "mm1", "mm2", "mm3",
-                       "mm4", "mm5", "mm6", "mm7" RTI_ARCH_CLOBBER_AVX512, "cc", "memory");
+                     : "rax", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
+                       "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)",
+                       "st(4)", "st(5)", "st(6)", "st(7)", "mm0", "mm1", "mm2", "mm3", "mm4", "mm5",
+                       "mm6", "mm7" RTI_ARCH_CLOBBER_AVX512, "cc", "memory");
     return transfer;
 }
 
@@ -131,6 +133,7 @@ _Noreturn static RTI_ALWAYSINLINE void rti_arch_leave(struct rti_arch_context *t
     to->pc = NULL;
     __asm__ volatile("movq 0(%%rdx), %%rsp\n\t"
                      "movq 8(%%rdx), %%rbp\n\t"
+                     "movq 24(%%rdx), %%rbx\n\t"
                      "jmpq *%%rcx"
                      :
                      : "D"(transfer), "d"(to), "c"(pc)
@@ -147,6 +150,7 @@ static inline void rti_arch_prepare(struct rti_arch_context *context, void *stac
     top[0] = (uintptr_t)entry;
     top[1] = (uintptr_t)argument;
     context->sp = top;
+    context->base = NULL;
     context->fp = NULL; /* ends the chain of frame pointers */
     context->pc = (void *)(uintptr_t)rti_arch_entry;
     rti_arch_fp_control_save(context);
