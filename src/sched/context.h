@@ -21,7 +21,7 @@
  *     floating-point controls if they were changed through <fenv.h> or the context keeps its own
  *     (rti_context_keep_fp_control); the sticky exception flags do not.          (context_test)
  *
- * Costs: run bench/switch_bench. The struct belongs into the runnable's first cache line or two. */
+ * Costs: run bench/switch_bench. A context is one cache line and belongs at the start of one. */
 
 #include <stdbool.h>
 
@@ -57,6 +57,10 @@ struct rti_context {
     bool tsan_fiber_is_ours; /* made by init, not by the thread */
 #endif
 };
+
+#if !RTI_CONTEXT_ANNOTATED
+_Static_assert(sizeof(struct rti_context) <= RTI_CACHE_LINE, "a context is one cache line");
+#endif
 
 /* Makes `context` start in entry(transfer) on the given stack at the first switch to it, with the
  * floating-point controls of the caller. The stack may have any alignment and at least
