@@ -92,11 +92,9 @@ void rti_actors_audit(const struct rti_actors *actors)
     RT_ASSERT(ledger.arena_stacks == rti_arena_audit(&actors->arena));
     RT_ASSERT(ledger.entries == rti_pool_in_use(&actors->ipc.entries));
     RT_ASSERT(ledger.entries <=
-              rti_pool_in_use(&actors->ipc.data) + rti_pool_in_use(&actors->ipc.sync));
+              rti_ipc_pools_data_in_use(&actors->ipc) + rti_pool_in_use(&actors->ipc.sync));
     RT_ASSERT(ledger.link_ends == rti_pool_in_use(&actors->links.pool));
     RT_ASSERT(ledger.monitors == rti_handle_audit(&actors->monitors.refs));
-    rti_pool_audit(&actors->ipc.entries);
-    rti_pool_audit(&actors->ipc.data);
-    rti_pool_audit(&actors->ipc.sync);
+    rti_ipc_pools_audit(&actors->ipc);
     rti_registry_audit(&actors->registry);
 }

@@ -81,7 +81,7 @@ static rt_status call_make(struct rti_worker *worker, struct rti_actor *self,
     rti_actor_drop_reply(self);
     request->kind = RTI_ENTRY_CALL;
     request->call_serial = ++self->call_serial;
-    rti_ipc_deliver(self, target, request);
+    rti_ipc_deliver(worker, target, request);
     rt_status_code code = call_await(worker, self, target, timeout_ms);
     switch (code) {
     case RT_OK:

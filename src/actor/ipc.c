@@ -16,6 +16,7 @@
 #include "actor/actor_cycle.h"
 #include "actor/actors.h"
 #include "actor/ipc.h"
+#include "sched/parking.h"
 #include "time/deadline.h"
 
 static inline void ipc_record(struct rti_sched *sched, enum rti_journal_kind kind, actor_id who,
@@ -27,53 +28,59 @@ static inline void ipc_record(struct rti_sched *sched, enum rti_journal_kind kin
     }
 }
 
-static RTI_COLD rt_status ipc_refuse_payload(const void *data, size_t len)
+/* Wakes an actor that waits for mail. When it is in a plain receive, which is the common case, the
+ * wait is the mailbox's own and what its wake does is known: the same claim and the same wake as
+ * everywhere, without the two indirections. */
+static inline void ipc_wake(struct rti_sched *sched, struct rti_actor *receiver)
 {
-    if (data == NULL && len > 0) {
-        return (rt_status){RT_ERR_INVALID, "the payload is NULL and its length is not 0"};
+    struct rti_mailbox *mailbox = &receiver->mailbox;
+    struct rti_wait *wait = &mailbox->wait;
+    if (RTI_UNLIKELY(mailbox->reader != &mailbox->waiter || wait->waiters != &mailbox->waiter)) {
+        rti_mailbox_wake_reader(mailbox);
+        return;
     }
-    return (rt_status){RT_ERR_INVALID, "the payload is longer than RT_MAX_MESSAGE_SIZE"};
+    mailbox->reader = NULL;
+    /* Its only waiter has left its source here, so there is nothing for the finish to unlink. */
+    wait->waiters = NULL;
+    if (rti_wait_claim(wait, RTI_EVENT_SOURCE)) {
+        rti_sched_wake(sched, &receiver->fiber.run);
+    }
 }
 
-static rt_status ipc_no_receiver(void)
+static inline void ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver,
+                               struct rti_entry *entry)
 {
-    return (rt_status){RT_ERR_INVALID, "no living actor has this id"};
-}
-
-void rti_ipc_deliver(struct rti_actor *sender, struct rti_actor *receiver, struct rti_entry *entry)
-{
-    entry->sender = ACTOR_ID_INVALID;
-    if (sender != NULL) {
-        entry->sender = sender->id;
+    struct rti_actor *sender = rti_actor_of(worker);
+    actor_id id = ACTOR_ID_INVALID;
+    if (RTI_LIKELY(sender != NULL)) {
+        id = sender->id;
         sender->messages_sent++;
     }
-    ipc_record(receiver->actors->sched, RTI_JOURNAL_SEND, entry->sender, receiver->id);
-    rti_mailbox_push(&receiver->mailbox, entry);
-}
-
-static rt_status ipc_send_async(struct rti_worker *worker, struct rti_actor *receiver,
-                                const void *data, size_t len)
-{
-    struct rti_entry *entry = rti_ipc_pools_make(&receiver->actors->ipc, data, len);
-    if (RTI_UNLIKELY(entry == NULL)) {
-        return (rt_status){RT_ERR_NOMEM, "no mailbox entry or message block is left"};
+    entry->sender = id;
+    ipc_record(worker->sched, RTI_JOURNAL_SEND, id, receiver->id);
+    rti_mailbox_append(&receiver->mailbox, entry);
+    if (receiver->mailbox.reader != NULL) {
+        ipc_wake(worker->sched, receiver);
     }
-    rti_ipc_deliver(rti_actor_of(worker), receiver, entry);
-    return RT_SUCCESS;
 }
 
-/* Parks the sender until its message is released or lost. */
-static rt_status ipc_await_release(struct rti_worker *worker, struct rti_actor *sender,
-                                   struct rti_actor *receiver, struct rti_entry *entry)
+void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, struct rti_entry *entry)
 {
+    ipc_deliver(worker, receiver, entry);
+}
+
+/* The part of a SYNC send that waits until the message, already delivered, is released or lost. */
+static rt_status ipc_await_release(void *on, void *to, uintptr_t message)
+{
+    struct rti_worker *worker = on;
+    struct rti_actor *sender = rti_actor_of(worker);
+    struct rti_entry *entry = (struct rti_entry *)message;
     struct rti_wait wait;
-    struct rti_sync_wait sync;
+    struct rti_sync_wait sync = {.entry = entry, .result = RT_OK};
     rti_fiber_wait_begin(worker, &wait);
     rti_wait_add(&wait, &sync.waiter, RTI_EVENT_SOURCE, rti_sync_wait_unlink);
-    sync.entry = entry;
-    sync.result = RT_OK;
     entry->waiting = &sync;
-    rti_actor_wait_for(sender, receiver);
+    rti_actor_wait_for(sender, to);
     (void)rti_fiber_park(worker, &wait);
     sender->waits_for = ACTOR_ID_INVALID;
     if (sync.result != RT_OK) {
@@ -96,8 +103,28 @@ static rt_status ipc_send_sync(struct rti_worker *worker, struct rti_actor *rece
     if (entry == NULL) {
         return (rt_status){RT_ERR_NOMEM, "no mailbox entry or sync buffer is left"};
     }
-    rti_ipc_deliver(sender, receiver, entry);
-    return ipc_await_release(worker, sender, receiver, entry);
+    ipc_deliver(worker, receiver, entry);
+    return rti_call_parking(worker, receiver, (uintptr_t)entry, ipc_await_release);
+}
+
+/* Everything but the plain ASYNC message of a sender who may send. */
+static RTI_NOINLINE rt_status ipc_send_other(struct rti_actor *receiver, const void *data,
+                                             size_t len, rt_ipc_mode mode)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (receiver == NULL) {
+        return (rt_status){RT_ERR_INVALID, "no living actor has this id"};
+    }
+    if (data == NULL && len > 0) {
+        return (rt_status){RT_ERR_INVALID, "the payload is NULL and its length is not 0"};
+    }
+    if (len > RT_MAX_MESSAGE_SIZE) {
+        return (rt_status){RT_ERR_INVALID, "the payload is longer than RT_MAX_MESSAGE_SIZE"};
+    }
+    if (mode != IPC_SYNC) {
+        return (rt_status){RT_ERR_INVALID, "the mode is neither IPC_ASYNC nor IPC_SYNC"};
+    }
+    return ipc_send_sync(worker, receiver, data, len);
 }
 
 rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mode)
@@ -107,20 +134,17 @@ rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mod
     if (RTI_UNLIKELY(actors == NULL)) {
         return rti_actor_refusal(worker);
     }
-    if (RTI_UNLIKELY(len > RT_MAX_MESSAGE_SIZE || (data == NULL && len > 0))) {
-        return ipc_refuse_payload(data, len);
-    }
     struct rti_actor *receiver = rti_actors_lookup(actors, to);
-    if (RTI_UNLIKELY(receiver == NULL)) {
-        return ipc_no_receiver();
+    if (RTI_UNLIKELY(receiver == NULL || mode != IPC_ASYNC || len > RT_MAX_MESSAGE_SIZE ||
+                     (data == NULL && len > 0))) {
+        return ipc_send_other(receiver, data, len, mode);
     }
-    if (RTI_LIKELY(mode == IPC_ASYNC)) {
-        return ipc_send_async(worker, receiver, data, len);
+    struct rti_entry *entry = rti_ipc_pools_make(&actors->ipc, data, len);
+    if (RTI_UNLIKELY(entry == NULL)) {
+        return (rt_status){RT_ERR_NOMEM, "no mailbox entry or message block is left"};
     }
-    if (mode == IPC_SYNC) {
-        return ipc_send_sync(worker, receiver, data, len);
-    }
-    return (rt_status){RT_ERR_INVALID, "the mode is neither IPC_ASYNC nor IPC_SYNC"};
+    ipc_deliver(worker, receiver, entry);
+    return RT_SUCCESS;
 }
 
 /* Takes an entry out of the queue and shows it to its receiver. */
@@ -155,20 +179,29 @@ static inline void ipc_begin_receive(struct rti_actor *self)
     }
 }
 
+/* Makes the mailbox's kept wait the actor's present one. */
+static inline struct rti_wait *ipc_begin_wait(struct rti_worker *worker, struct rti_actor *self)
+{
+    struct rti_mailbox *mailbox = &self->mailbox;
+    if (RTI_LIKELY(mailbox->is_wait_ready)) {
+        rti_wait_rearm(&mailbox->wait, &mailbox->waiter);
+    } else {
+        rti_fiber_wait_begin(worker, &mailbox->wait);
+        rti_wait_add(&mailbox->wait, &mailbox->waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
+        mailbox->is_wait_ready = true;
+    }
+    rti_mailbox_watch(mailbox, &mailbox->waiter);
+    return &mailbox->wait;
+}
+
 /* Parks the actor until mail comes or the deadline passes. */
 static uint32_t ipc_await_mail(struct rti_worker *worker, struct rti_actor *self,
                                uint64_t deadline_ns)
 {
-    struct rti_wait wait;
-    struct rti_waiter waiter;
     struct rti_deadline deadline;
-    rti_fiber_wait_begin(worker, &wait);
-    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
-    rti_mailbox_watch(&self->mailbox, &waiter);
-    if (deadline_ns != RTI_TIME_NEVER) {
-        rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);
-    }
-    return rti_fiber_park(worker, &wait);
+    struct rti_wait *wait = ipc_begin_wait(worker, self);
+    rti_deadline_add(&deadline, worker->sched, wait, deadline_ns);
+    return rti_fiber_park(worker, wait);
 }
 
 static uint64_t ipc_deadline(struct rti_worker *worker, int32_t timeout_ms)
@@ -189,6 +222,32 @@ static rt_status ipc_timed_out(void)
     return (rt_status){RT_ERR_TIMEOUT, "no such message came in time"};
 }
 
+/* The part of a receive that waits for ever. */
+static rt_status ipc_receive_later(void *actor, void *msg, uintptr_t on)
+{
+    struct rti_worker *worker = (struct rti_worker *)on;
+    struct rti_actor *self = actor;
+    (void)rti_fiber_park(worker, ipc_begin_wait(worker, self));
+    struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
+    RT_ASSERT(entry != NULL);
+    ipc_take(self, entry, msg);
+    return RT_SUCCESS;
+}
+
+/* The part of a receive that waits with a timeout. */
+static rt_status ipc_receive_timed(void *actor, void *msg, uintptr_t timeout)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actor *self = actor;
+    (void)ipc_await_mail(worker, self, ipc_deadline(worker, (int32_t)timeout));
+    struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
+    if (entry == NULL) {
+        return ipc_timed_out();
+    }
+    ipc_take(self, entry, msg);
+    return RT_SUCCESS;
+}
+
 rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
 {
     struct rti_worker *worker = rti_worker_current();
@@ -201,18 +260,17 @@ rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
     }
     ipc_begin_receive(self);
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
-    if (entry == NULL) {
-        if (timeout_ms == 0) {
-            return ipc_would_block();
-        }
-        (void)ipc_await_mail(worker, self, ipc_deadline(worker, timeout_ms));
-        entry = rti_mailbox_peek(&self->mailbox);
-        if (RTI_UNLIKELY(entry == NULL)) {
-            return ipc_timed_out();
-        }
+    if (entry != NULL) {
+        ipc_take(self, entry, msg);
+        return RT_SUCCESS;
     }
-    ipc_take(self, entry, msg);
-    return RT_SUCCESS;
+    if (timeout_ms == 0) {
+        return ipc_would_block();
+    }
+    if (timeout_ms > 0) {
+        return rti_call_parking(self, msg, (uintptr_t)timeout_ms, ipc_receive_timed);
+    }
+    return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_later);
 }
 
 static bool ipc_passes(struct rti_actor *self, const rt_ipc_filter *filter,

@@ -6,9 +6,10 @@
 
 #include "actor/actor.h"
 
-/* Puts a message made by rti_ipc_pools into the receiver's mailbox, counted and recorded. A NULL
- * sender is main. */
-void rti_ipc_deliver(struct rti_actor *sender, struct rti_actor *receiver, struct rti_entry *entry);
+/* Puts a message made by rti_ipc_pools into the receiver's mailbox, counted and recorded, from the
+ * actor that runs on `worker` or from main. */
+void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver,
+                     struct rti_entry *entry);
 
 /* The entry of the message that the actor received last, if `msg` is that message; else NULL. */
 struct rti_entry *rti_ipc_held(struct rti_actor *self, const rt_message *msg);

@@ -7,20 +7,31 @@ _Static_assert(RT_MAX_MESSAGE_SIZE > 0 && RT_MAX_MESSAGE_SIZE <= UINT32_MAX / 2,
 
 void rti_ipc_pools_init(struct rti_ipc_pools *pools)
 {
-    rti_pool_init(&pools->entries, pools->entry_memory, sizeof(struct rti_entry),
+    rti_pool_init(&pools->entries, pools->entry_memory, sizeof(struct rti_pooled_entry),
                   RT_MAILBOX_ENTRY_POOL_SIZE);
     rti_pool_init(&pools->data, pools->data_memory, sizeof(struct rti_message_block),
                   RT_MESSAGE_DATA_POOL_SIZE);
     rti_pool_init(&pools->sync, pools->sync_memory, sizeof(struct rti_sync_buffer),
                   RT_SYNC_BUFFER_POOL_SIZE);
+    pools->small_count = 0;
     memset(pools->sync_turns, 0, sizeof(pools->sync_turns));
 }
 
 void rti_ipc_pools_deinit(struct rti_ipc_pools *pools)
 {
+    RT_ASSERT(pools->small_count == 0);
     rti_pool_deinit(&pools->entries);
     rti_pool_deinit(&pools->data);
     rti_pool_deinit(&pools->sync);
+}
+
+void rti_ipc_pools_attach(struct rti_ipc_pools *pools, struct rti_entry *entry, const void *data,
+                          size_t len)
+{
+    void *block = rti_pool_alloc(&pools->data);
+    RT_ASSERT(block != NULL);
+    memcpy(block, data, len);
+    entry->data = block;
 }
 
 struct rti_entry *rti_ipc_pools_make_sync(struct rti_ipc_pools *pools, const void *data, size_t len)
@@ -30,11 +41,12 @@ struct rti_entry *rti_ipc_pools_make_sync(struct rti_ipc_pools *pools, const voi
     if (buffer == NULL) {
         return NULL;
     }
-    struct rti_entry *entry = rti_pool_alloc(&pools->entries);
-    if (entry == NULL) {
+    struct rti_pooled_entry *pooled = rti_pool_alloc(&pools->entries);
+    if (pooled == NULL) {
         rti_pool_free(&pools->sync, buffer);
         return NULL;
     }
+    struct rti_entry *entry = &pooled->entry;
     uint8_t *turn = &pools->sync_turns[rti_pool_index(&pools->sync, buffer)];
     unsigned char *start = buffer->bytes + *turn * RTI_MESSAGE_ALIGNMENT;
     *turn = (uint8_t)((*turn + 1) % RTI_SYNC_TURNS);
@@ -68,4 +80,12 @@ void rti_ipc_pools_end(struct rti_ipc_pools *pools, struct rti_entry *entry, rt_
     } else {
         rti_ipc_pools_free(pools, entry);
     }
+}
+
+void rti_ipc_pools_audit(const struct rti_ipc_pools *pools)
+{
+    RT_ASSERT(rti_ipc_pools_data_in_use(pools) <= RT_MESSAGE_DATA_POOL_SIZE);
+    rti_pool_audit(&pools->entries);
+    rti_pool_audit(&pools->data);
+    rti_pool_audit(&pools->sync);
 }

@@ -8,16 +8,22 @@
  *     data      RT_MESSAGE_DATA_POOL_SIZE    payloads of ASYNC messages and of bus entries
  *     sync      RT_SYNC_BUFFER_POOL_SIZE     payloads of SYNC messages
  *
- * A message is made whole or not at all: rti_ipc_pools_make takes both blocks or none. A message of
- * length 0 takes a payload block too, as the specification has it.
+ * A message is made whole or not at all: both blocks or none. A message of length 0 takes a payload
+ * block too, as the specification has it.
+ *
+ * A payload of up to RTI_SMALL_MAX bytes lies in the entry itself and costs no second block. It
+ * counts as one all the same: the data pool is used up when blocks and small payloads together
+ * reach its size, so what a program can send does not depend on the lengths it sends. Everyone who
+ * takes data blocks asks rti_ipc_pools_data_alloc.
  *
  * Where a SYNC payload starts in its buffer moves with each use of the buffer, in SYNC_TURNS steps.
  * A SYNC message is released by identity, and its data pointer is that identity. With a fixed start
  * a release that comes late, for a message already released by the next receive, would name the
  * next message if that one got the same buffer, and end it under its reader's eyes.
  *
- * I1  An ASYNC or CALL entry owns one data block, a SYNC entry one sync buffer.   (the ledger of
- *     rti_actors_audit)
+ * I1  An ASYNC or CALL entry owns one data block or is counted in `small_count`, a SYNC entry owns
+ *     one sync buffer.                                                     (rti_actors_audit)
+ * I2  data in use + small_count <= RT_MESSAGE_DATA_POOL_SIZE.              (rti_ipc_pools_audit)
  *
  * Costs: two pool operations each way; the copy. */
 
@@ -30,6 +36,13 @@
 
 #define RTI_MESSAGE_ALIGNMENT _Alignof(max_align_t)
 #define RTI_SYNC_TURNS        4
+#define RTI_SMALL_MAX         16
+
+/* An entry as it lies in the pool. */
+struct rti_pooled_entry {
+    struct rti_entry entry;
+    _Alignas(max_align_t) unsigned char small[RTI_SMALL_MAX];
+};
 
 struct rti_message_block {
     _Alignas(max_align_t) unsigned char bytes[RT_MAX_MESSAGE_SIZE];
@@ -44,8 +57,9 @@ struct rti_ipc_pools {
     struct rti_pool entries;
     struct rti_pool data;
     struct rti_pool sync;
+    uint32_t small_count;                         /* payloads that lie in their entries */
     uint8_t sync_turns[RT_SYNC_BUFFER_POOL_SIZE]; /* where the buffer's next payload starts */
-    RTI_POOL_STORAGE(entry_memory, struct rti_entry, RT_MAILBOX_ENTRY_POOL_SIZE);
+    RTI_POOL_STORAGE(entry_memory, struct rti_pooled_entry, RT_MAILBOX_ENTRY_POOL_SIZE);
     RTI_POOL_STORAGE(data_memory, struct rti_message_block, RT_MESSAGE_DATA_POOL_SIZE);
     RTI_POOL_STORAGE(sync_memory, struct rti_sync_buffer, RT_SYNC_BUFFER_POOL_SIZE);
 };
@@ -55,29 +69,63 @@ void rti_ipc_pools_init(struct rti_ipc_pools *pools);
 /* All blocks are free. */
 void rti_ipc_pools_deinit(struct rti_ipc_pools *pools);
 
+/* Payloads of ASYNC messages and bus entries that are there now. */
+static inline size_t rti_ipc_pools_data_in_use(const struct rti_ipc_pools *pools)
+{
+    return rti_pool_in_use(&pools->data) + pools->small_count;
+}
+
+/* A block for a payload of any length; NULL when the data pool is used up. rti_pool_free gives it
+ * back. */
+static inline void *rti_ipc_pools_data_alloc(struct rti_ipc_pools *pools)
+{
+    bool is_left = rti_ipc_pools_data_in_use(pools) < RT_MESSAGE_DATA_POOL_SIZE;
+    return is_left ? rti_pool_alloc(&pools->data) : NULL;
+}
+
+/* Copies up to RTI_SMALL_MAX bytes in at most two moves; a call to memcpy takes longer. */
+static inline void rti_ipc_copy_small(unsigned char *to, const unsigned char *from, size_t len)
+{
+    if (len >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + len - 8, from + len - 8, 8);
+    } else if (len >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + len - 4, from + len - 4, 4);
+    } else {
+        for (size_t i = 0; i < len; i++) {
+            to[i] = from[i];
+        }
+    }
+}
+
+/* Gives an entry a data block, which is there, with a long payload. */
+void rti_ipc_pools_attach(struct rti_ipc_pools *pools, struct rti_entry *entry, const void *data,
+                          size_t len);
+
 /* Makes an unlinked ASYNC entry with a copy of the payload; NULL, with nothing taken, if a pool is
  * used up. The caller has checked `len` and gives the entry its sender. */
 static inline struct rti_entry *rti_ipc_pools_make(struct rti_ipc_pools *pools, const void *data,
                                                    size_t len)
 {
     RT_DCHECK(len <= RT_MAX_MESSAGE_SIZE);
-    void *block = rti_pool_alloc(&pools->data);
-    if (RTI_UNLIKELY(block == NULL)) {
+    if (RTI_UNLIKELY(rti_ipc_pools_data_in_use(pools) >= RT_MESSAGE_DATA_POOL_SIZE)) {
         return NULL;
     }
-    struct rti_entry *entry = rti_pool_alloc(&pools->entries);
-    if (RTI_UNLIKELY(entry == NULL)) {
-        rti_pool_free(&pools->data, block);
+    struct rti_pooled_entry *pooled = rti_pool_alloc(&pools->entries);
+    if (RTI_UNLIKELY(pooled == NULL)) {
         return NULL;
     }
-    if (len > 0) {
-        memcpy(block, data, len);
+    struct rti_entry *entry = &pooled->entry;
+    if (len <= RTI_SMALL_MAX) {
+        rti_ipc_copy_small(pooled->small, data, len);
+        entry->data = pooled->small;
+        pools->small_count++;
+    } else {
+        rti_ipc_pools_attach(pools, entry, data, len);
     }
     rti_link_init(&entry->link);
-    entry->data = block;
-    entry->waiting = NULL;
     entry->len = (uint32_t)len;
-    entry->call_serial = 0;
     entry->kind = RTI_ENTRY_ASYNC;
     return entry;
 }
@@ -95,8 +143,16 @@ void rti_ipc_pools_end(struct rti_ipc_pools *pools, struct rti_entry *entry, rt_
 static inline void rti_ipc_pools_free(struct rti_ipc_pools *pools, struct rti_entry *entry)
 {
     RT_DCHECK(entry->kind == RTI_ENTRY_ASYNC || entry->kind == RTI_ENTRY_CALL);
-    rti_pool_free(&pools->data, (void *)(uintptr_t)entry->data);
-    rti_pool_free(&pools->entries, entry);
+    struct rti_pooled_entry *pooled = RTI_CONTAINER_OF(entry, struct rti_pooled_entry, entry);
+    if (entry->data == pooled->small) {
+        pools->small_count--;
+    } else {
+        rti_pool_free(&pools->data, (void *)(uintptr_t)entry->data);
+    }
+    rti_pool_free(&pools->entries, pooled);
 }
+
+/* Checks I2 and the pools. */
+void rti_ipc_pools_audit(const struct rti_ipc_pools *pools);
 
 #endif

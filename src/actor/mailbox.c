@@ -9,6 +9,7 @@ void rti_mailbox_init(struct rti_mailbox *mailbox)
     mailbox->count = 0;
     mailbox->count_max = 0;
     mailbox->is_shown = false;
+    mailbox->is_wait_ready = false;
 }
 
 void rti_notice_init(struct rti_notice *notice, actor_id sender, const void *data, size_t len)
@@ -32,6 +33,16 @@ struct rti_entry *rti_mailbox_next(const struct rti_mailbox *mailbox, const stru
     RT_DCHECK(rti_link_is_linked(&entry->link));
     struct rti_link *link = rti_list_next(&mailbox->queue, &entry->link);
     return link == NULL ? NULL : RTI_CONTAINER_OF(link, struct rti_entry, link);
+}
+
+void rti_mailbox_wake_reader(struct rti_mailbox *mailbox)
+{
+    struct rti_waiter *reader = mailbox->reader;
+    RT_ASSERT(reader != NULL);
+    mailbox->reader = NULL;
+    if (rti_wait_claim(reader->wait, reader->event)) {
+        rti_waiter_wake(reader);
+    }
 }
 
 void rti_mailbox_unwatch(struct rti_waiter *waiter)
@@ -74,8 +85,7 @@ size_t rti_mailbox_audit(const struct rti_mailbox *mailbox)
     for (struct rti_entry *at = rti_mailbox_peek(mailbox); at != NULL;
          at = rti_mailbox_next(mailbox, at)) {
         RT_ASSERT(at->kind <= RTI_ENTRY_NOTICE);
-        RT_ASSERT(at->waiting == NULL || at->kind == RTI_ENTRY_SYNC);
-        RT_ASSERT(at->waiting == NULL || at->waiting->entry == at);
+        RT_ASSERT(at->kind != RTI_ENTRY_SYNC || at->waiting == NULL || at->waiting->entry == at);
         pooled += at->kind != RTI_ENTRY_NOTICE;
     }
     return pooled;

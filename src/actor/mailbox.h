@@ -48,10 +48,10 @@ struct rti_sync_wait;
 struct rti_entry {
     struct rti_link link;          /* the mailbox's queue */
     const void *data;              /* what the receiver sees */
-    struct rti_sync_wait *waiting; /* SYNC: its sender, NULL if that is gone */
+    struct rti_sync_wait *waiting; /* SYNC only: its sender, NULL if that is gone */
     actor_id sender;
     uint32_t len;         /* bytes at `data` */
-    uint32_t call_serial; /* CALL: which call of the sender */
+    uint32_t call_serial; /* CALL only: which call of the sender */
     uint8_t kind;         /* enum rti_entry_kind */
 };
 
@@ -74,7 +74,10 @@ struct rti_mailbox {
     struct rti_waiter *reader;
     uint32_t count;
     uint32_t count_max;
-    bool is_shown; /* a filter looks at the queue now */
+    bool is_shown;            /* a filter looks at the queue now */
+    bool is_wait_ready;       /* `wait` was begun once and can be begun again */
+    struct rti_wait wait;     /* the owner's, in a receive: kept, because it is always the same */
+    struct rti_waiter waiter; /* the mail's part in `wait` */
 };
 
 void rti_mailbox_init(struct rti_mailbox *mailbox);
@@ -99,24 +102,23 @@ static inline bool rti_mailbox_is_empty(const struct rti_mailbox *mailbox)
     return mailbox->count == 0;
 }
 
-/* Wakes the reader, which is claimed from here on. */
-static inline void rti_mailbox_wake_reader(struct rti_mailbox *mailbox)
+/* Appends an entry and tells nobody. */
+static inline void rti_mailbox_append(struct rti_mailbox *mailbox, struct rti_entry *entry)
 {
-    struct rti_waiter *reader = mailbox->reader;
-    mailbox->reader = NULL;
-    if (rti_wait_claim(reader->wait, reader->event)) {
-        rti_waiter_wake(reader);
+    rti_list_push_tail(&mailbox->queue, &entry->link);
+    uint32_t count = ++mailbox->count;
+    if (count > mailbox->count_max) {
+        mailbox->count_max = count;
     }
 }
+
+/* Wakes the reader, if there is one; it is claimed from here on. */
+void rti_mailbox_wake_reader(struct rti_mailbox *mailbox);
 
 /* Appends an entry and wakes the reader if there is one. */
 static inline void rti_mailbox_push(struct rti_mailbox *mailbox, struct rti_entry *entry)
 {
-    rti_list_push_tail(&mailbox->queue, &entry->link);
-    mailbox->count++;
-    if (mailbox->count > mailbox->count_max) {
-        mailbox->count_max = mailbox->count;
-    }
+    rti_mailbox_append(mailbox, entry);
     if (mailbox->reader != NULL) {
         rti_mailbox_wake_reader(mailbox);
     }

@@ -108,16 +108,6 @@ void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable)
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_END, .task = runnable->id});
 }
 
-void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
-{
-    RT_DCHECK(rti_worker_current() == &sched->worker);
-    rti_sched_record(sched,
-                     &(struct rti_journal_event){.kind = RTI_JOURNAL_WAKE, .task = runnable->id});
-    if (rti_runnable_to_woken(runnable)) {
-        rti_processor_queue(&sched->processor, runnable);
-    }
-}
-
 void rti_sched_post(struct rti_sched *sched, struct rti_post *post)
 {
     rti_mpsc_push(&sched->posts, &post->node);

@@ -122,9 +122,6 @@ void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable);
 /* Says that a runnable other than a fiber has come to its end; called from its own step. */
 void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable);
 
-/* Queues a runnable whose park was ended; called by wakes. */
-void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable);
-
 /* Has `post->call` called on the worker's stack, soon. Any thread; lock-free; order per thread. */
 void rti_sched_post(struct rti_sched *sched, struct rti_post *post);
 
@@ -141,6 +138,19 @@ static inline uint64_t rti_sched_clock(struct rti_sched *sched)
 }
 
 void rti_sched_record(struct rti_sched *sched, const struct rti_journal_event *event);
+
+/* Queues a runnable whose park was ended; called by wakes. */
+static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
+{
+    RT_DCHECK(rti_worker_current() == &sched->worker);
+    if (RTI_UNLIKELY(sched->journal != NULL)) {
+        rti_sched_record(
+            sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_WAKE, .task = runnable->id});
+    }
+    if (rti_runnable_to_woken(runnable)) {
+        rti_processor_queue(&sched->processor, runnable);
+    }
+}
 
 /* Walks everything and checks I1 and the processor's invariants. */
 void rti_sched_audit(const struct rti_sched *sched);

@@ -51,7 +51,7 @@ void actors_check_ledger(struct actors_world *world)
     const struct rti_actors *actors = &world->actors;
     CHECK_EQ(rti_actors_count(actors), 0);
     CHECK_EQ(rti_pool_in_use(&actors->ipc.entries), 0);
-    CHECK_EQ(rti_pool_in_use(&actors->ipc.data), 0);
+    CHECK_EQ(rti_ipc_pools_data_in_use(&actors->ipc), 0);
     CHECK_EQ(rti_pool_in_use(&actors->ipc.sync), 0);
     CHECK_EQ(rti_pool_in_use(&actors->links.pool), 0);
     CHECK_EQ(actors->monitors.refs.used_count, 0);

@@ -28,7 +28,7 @@ TEST(ipc_pools_take_a_block_for_an_empty_payload_too)
     struct rti_entry *sync = rti_ipc_pools_make_sync(&pools, NULL, 0);
     CHECK(async->data != NULL && sync->data != NULL);
     CHECK_EQ(async->len, 0);
-    CHECK_EQ(rti_pool_in_use(&pools.data), 1);
+    CHECK_EQ(rti_ipc_pools_data_in_use(&pools), 1);
     CHECK_EQ(rti_pool_in_use(&pools.sync), 1);
     rti_ipc_pools_end(&pools, async, RT_OK);
     rti_ipc_pools_end(&pools, sync, RT_OK);
@@ -44,10 +44,10 @@ static void exhaust(struct rti_entry *(*make)(struct rti_ipc_pools *, const void
     }
     CHECK(count > 0);
     size_t entries = rti_pool_in_use(&pools.entries);
-    size_t blocks = rti_pool_in_use(&pools.data) + rti_pool_in_use(&pools.sync);
+    size_t blocks = rti_ipc_pools_data_in_use(&pools) + rti_pool_in_use(&pools.sync);
     CHECK(make(&pools, "m", 1) == NULL);
     CHECK_EQ(rti_pool_in_use(&pools.entries), entries);
-    CHECK_EQ(rti_pool_in_use(&pools.data) + rti_pool_in_use(&pools.sync), blocks);
+    CHECK_EQ(rti_ipc_pools_data_in_use(&pools) + rti_pool_in_use(&pools.sync), blocks);
     for (size_t i = 0; i < count; i++) {
         rti_ipc_pools_end(&pools, made[i], RT_OK);
     }
@@ -78,7 +78,7 @@ TEST(ipc_pools_make_nothing_half_when_either_pool_is_used_up)
     }
     CHECK(rti_ipc_pools_make(&pools, "m", 1) == NULL);
     CHECK(rti_ipc_pools_make_sync(&pools, "m", 1) == NULL);
-    CHECK_EQ(rti_pool_in_use(&pools.data), 0);
+    CHECK_EQ(rti_ipc_pools_data_in_use(&pools), 0);
     CHECK_EQ(rti_pool_in_use(&pools.sync), 0);
 }
 

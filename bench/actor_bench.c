@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Question: what do messages, SYNC messages, calls and the life of an actor cost on top of a yield?
+ *
+ * Method: two actors of one priority on the fixed engine, without a journal, each case many times
+ * in rounds; the median round is reported, in nanoseconds.
+ *
+ *     yield          one yield of an actor to its equal
+ *     round_trip     8 bytes there and 8 bytes back, ASYNC, both actors receiving in between
+ *     one_way        one ASYNC message of a batch of 100 that the receiver then empties
+ *     sync           one SYNC send: the message, the receive, the release and the way back
+ *     call           one rt_call with its rt_reply
+ *     spawn_exit     spawn, first turn, rt_exit and the death's six steps
+ *
+ * The numbers that count are the ratios to the yield of the same run. For instructions instead of
+ * time run one case under callgrind: `actor_bench 100000 round_trip`.
+ *
+ * Non-goals: caches emptied by other work; the system's clock, which the simulated port replaces.
+ *
+ * Usage: actor_bench [COUNT PER ROUND [CASE]] */
+#define _GNU_SOURCE
+#define RTI_MODULE "actor_bench"
+#include <orrery/rt/call.h>
+#include <orrery/rt/ipc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "actor/actors.h"
+#include "port/sim/port_sim.h"
+#include "time/deadline.h"
+
+#define ROUNDS 9
+#define BATCH  100
+
+static struct rti_port_sim port;
+static struct rti_wheel wheel;
+static struct rti_sched sched;
+static struct rti_actors actors;
+static actor_id peer;
+static long count;
+
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void must(rt_status status)
+{
+    if (RT_FAILED(status)) {
+        fprintf(stderr, "actor_bench: %s\n", status.msg);
+        exit(1);
+    }
+}
+
+static void yield_many(void *arg)
+{
+    (void)arg;
+    for (long i = 0; i < count / 2; i++) {
+        rt_yield();
+    }
+    rt_exit();
+}
+
+static void echo(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    for (long i = 0; i < count; i++) {
+        must(rt_ipc_recv(&msg, -1));
+        must(rt_ipc_send(msg.sender, msg.data, msg.len, IPC_ASYNC));
+    }
+    rt_exit();
+}
+
+static void ask_echo(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    for (long i = 0; i < count; i++) {
+        must(rt_ipc_send(peer, &i, sizeof(i), IPC_ASYNC));
+        must(rt_ipc_recv(&msg, -1));
+    }
+    rt_exit();
+}
+
+static void drain(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    for (long i = 0; i < count; i++) {
+        must(rt_ipc_recv(&msg, -1));
+    }
+    rt_exit();
+}
+
+static void flood(void *arg)
+{
+    (void)arg;
+    for (long i = 0; i < count; i++) {
+        must(rt_ipc_send(peer, &i, sizeof(i), IPC_ASYNC));
+        if (i % BATCH == BATCH - 1) {
+            rt_yield();
+        }
+    }
+    rt_exit();
+}
+
+static void release_all(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    for (long i = 0; i < count; i++) {
+        must(rt_ipc_recv(&msg, -1));
+        rt_ipc_release(&msg);
+    }
+    rt_exit();
+}
+
+static void send_sync(void *arg)
+{
+    (void)arg;
+    for (long i = 0; i < count; i++) {
+        must(rt_ipc_send(peer, &i, sizeof(i), IPC_SYNC));
+    }
+    rt_exit();
+}
+
+static void answer_all(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    for (long i = 0; i < count; i++) {
+        must(rt_ipc_recv(&msg, -1));
+        must(rt_reply(&msg, &i, sizeof(i)));
+    }
+    rt_exit();
+}
+
+static void call_all(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    for (long i = 0; i < count; i++) {
+        must(rt_call(peer, &i, sizeof(i), &msg, -1));
+    }
+    rt_exit();
+}
+
+static void end_at_once(void *arg)
+{
+    (void)arg;
+    rt_exit();
+}
+
+static void spawn_many(void *arg)
+{
+    (void)arg;
+    actor_config config = {.stack_size = 16384, .priority = RT_PRIO_NORMAL};
+    for (long i = 0; i < count; i++) {
+        if (rt_spawn_ex(end_at_once, NULL, &config) == ACTOR_ID_INVALID) {
+            must((rt_status){RT_ERR_NOMEM, "spawn failed"});
+        }
+        rt_yield();
+    }
+    rt_exit();
+}
+
+struct bench {
+    const char *name;
+    actor_fn passive; /* started first */
+    actor_fn active;
+};
+
+static const struct bench benches[] = {
+    {"yield", yield_many, yield_many}, {"round_trip", echo, ask_echo},
+    {"one_way", drain, flood},         {"sync", release_all, send_sync},
+    {"call", answer_all, call_all},    {"spawn_exit", end_at_once, spawn_many},
+};
+
+static double run_round(const struct bench *bench)
+{
+    rti_port_sim_init(&port, 1, 0, NULL);
+    rti_wheel_init(&wheel, 0);
+    struct rti_timer_source timers = rti_wheel_source(&wheel);
+    must(rti_sched_init(&sched, &port.port, &timers));
+    must(rti_actors_init(&actors, &sched));
+    peer = rt_spawn(bench->passive, NULL);
+    rt_spawn(bench->active, NULL);
+    double start = now_ns();
+    must(rti_sched_run(&sched));
+    double elapsed = now_ns() - start;
+    rti_actors_deinit(&actors);
+    rti_sched_deinit(&sched);
+    return elapsed / (double)count;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+    count = argc > 1 ? atol(argv[1]) : 300000;
+    if (count < 2) {
+        fprintf(stderr, "usage: actor_bench [COUNT PER ROUND [CASE]]\n");
+        return 2;
+    }
+    count -= count % 2;
+    static double rounds[RTI_COUNT_OF(benches)][ROUNDS];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < RTI_COUNT_OF(benches); i++) {
+            if (argc < 3 || strcmp(argv[2], benches[i].name) == 0) {
+                rounds[i][round] = run_round(&benches[i]);
+            }
+        }
+    }
+    for (size_t i = 0; i < RTI_COUNT_OF(benches); i++) {
+        qsort(rounds[i], ROUNDS, sizeof(double), compare);
+        if (argc < 3 || strcmp(argv[2], benches[i].name) == 0) {
+            printf("%s\t%.2f\n", benches[i].name, rounds[i][ROUNDS / 2]);
+        }
+    }
+    return 0;
+}
