@@ -5,8 +5,9 @@
     what is lost on cancel
 
 The manual pages are made from it, so each part must be found: the second starts with "Callable",
-the third has "suspend", the fifth starts with "Returns" and the last has "lost" and "cancel". What
-stands between the third and the fifth is the fourth. include/orrery/rt/status.h is the model.
+the third has "suspend" or starts with "Blocks", the fifth starts with "Returns" and the last has
+"lost" and "cancel". What stands between the third and the fifth is the fourth.
+include/orrery/rt/status.h is the model.
 """
 
 import re
@@ -22,7 +23,7 @@ _COMMENT_ABOVE = re.compile(
 # The parts that have a word to know them by: name, the part's first words or its words.
 _MARKED = (
     ("who may call it, \"Callable ...\"", re.compile(r"^Callable\b")),
-    ("whether it may suspend, \"Never suspends.\"", re.compile(r"\b[Ss]uspend")),
+    ("whether it may suspend, \"Never suspends.\"", re.compile(r"\b[Ss]uspend|^Blocks\b")),
     ("what it returns, \"Returns ...\"", re.compile(r"^Returns\b")),
     ("what is lost on cancel", re.compile(r"\b[Ll]os(t|es?)\b.*\bcancel|\bcancel.*\blos(t|es?)\b")),
 )
@@ -109,6 +110,10 @@ RULES = (
                     " * caller's. Returns nothing. Nothing is lost on cancel. */\n",
                     _FUNCTION,
                 ),
+            ),
+            Fixture(
+                "a thread that blocks",
+                _header(_GOOD.replace("Never suspends", "Blocks the thread"), _FUNCTION),
             ),
             Fixture("a macro", _header("#define RT_API\n")),
             Fixture("no comment", _header(_FUNCTION), _AT_1),
