@@ -5,7 +5,8 @@
  * reduction and under each memory, and demands the same set of outcomes from all. An outcome is
  * every value read, by thread, and the final memory; a deadlock is an outcome too. Besides, each
  * program is explored with its races reported, and the reductions must agree whether there is one.
- * Sleep sets alone end one execution of each class of schedules, so source sets must end as many.
+ * Last, each execution is known by its class, and the reduced searches must visit all classes that
+ * the whole search finds, source sets each of them once.
  *
  *     reduction_check [PROGRAMS [SEED]]
  */
@@ -181,44 +182,58 @@ static void print_program(unsigned threads)
     }
 }
 
-/* Explores with all reductions; returns whether they agree, or the program is too large. */
-static bool agree(const struct explore_model *model, enum explore_memory memory, uint64_t *counts)
+/* Explores with all reductions and says what is wrong with them, or NULL. */
+static const char *disagreement(const struct explore_model *model, struct explore_config config,
+                                uint64_t *counts)
 {
     static struct explore_result results[3];
-    for (int reduction = EXPLORE_REDUCE_NONE; reduction >= EXPLORE_REDUCE_DPOR; reduction--) {
-        struct explore_config config = {.memory = memory,
-                                        .reduction = (enum explore_reduction)reduction,
-                                        .executions_max = EXECUTIONS_MAX,
-                                        .is_deadlock_outcome = true,
-                                        .is_silent = true};
-        explore_run(model, &config, &results[reduction]);
-        if (results[EXPLORE_REDUCE_NONE].is_capped) {
-            return true;
-        }
-    }
     const struct explore_result *all = &results[EXPLORE_REDUCE_NONE];
-    for (int i = EXPLORE_REDUCE_DPOR; i < EXPLORE_REDUCE_NONE; i++) {
-        if (results[i].failure != all->failure ||
-            (all->failure == EXPLORE_PASSES &&
-             (results[i].outcome_count != all->outcome_count ||
-              results[i].outcome_digest != all->outcome_digest))) {
-            printf("reduction %d: %u outcomes, %s; without: %u outcomes, %s\n", i,
-                   results[i].outcome_count, explore_failure_name(results[i].failure),
-                   all->outcome_count, explore_failure_name(all->failure));
-            return false;
+    for (int i = EXPLORE_REDUCE_NONE; i >= EXPLORE_REDUCE_DPOR; i--) {
+        config.reduction = (enum explore_reduction)i;
+        explore_run(model, &config, &results[i]);
+        if (all->is_capped) {
+            return NULL; /* too large to explore without reduction */
         }
+        if (results[i].failure != all->failure) {
+            return explore_failure_name(results[i].failure);
+        }
+        if (all->failure != EXPLORE_PASSES) {
+            continue;
+        }
+        if (results[i].outcome_count != all->outcome_count ||
+            results[i].outcome_digest != all->outcome_digest) {
+            return config.is_class_outcome ? "a class is lost" : "an outcome is lost";
+        }
+        if (i == EXPLORE_REDUCE_DPOR && config.is_class_outcome &&
+            results[i].executions != all->outcome_count) {
+            return "a class is visited twice";
+        }
+        counts[i] += config.is_class_outcome ? results[i].executions : 0;
     }
-    if (all->failure == EXPLORE_PASSES) {
-        if (results[EXPLORE_REDUCE_DPOR].executions != results[EXPLORE_REDUCE_SLEEP].executions) {
-            printf(
-                "source sets do not visit each class once: %" PRIu64 ", sleep sets %" PRIu64 "\n",
-                results[EXPLORE_REDUCE_DPOR].executions, results[EXPLORE_REDUCE_SLEEP].executions);
-            return false;
+    counts[3] +=
+        all->failure == EXPLORE_PASSES && !config.is_class_outcome ? all->outcome_count : 0;
+    return NULL;
+}
+
+enum mode { OUTCOMES, RACES, CLASSES, MODES };
+
+/* Tries the current program in every way. */
+static bool agree(const struct explore_model *model, uint64_t *counts)
+{
+    for (int mode = 0; mode < MODES; mode++) {
+        for (int memory = 0; memory < EXPLORE_MEMORIES; memory++) {
+            struct explore_config config = {.memory = (enum explore_memory)memory,
+                                            .executions_max = EXECUTIONS_MAX,
+                                            .is_deadlock_outcome = true,
+                                            .is_class_outcome = mode == CLASSES,
+                                            .is_silent = true};
+            has_plain = mode == RACES;
+            const char *reason = disagreement(model, config, counts);
+            if (reason != NULL) {
+                printf("memory %d, mode %d: %s\n", memory, mode, reason);
+                return false;
+            }
         }
-        for (int i = 0; i < 3; i++) {
-            counts[i] += results[i].executions;
-        }
-        counts[3] += all->outcome_count;
     }
     return true;
 }
@@ -230,20 +245,16 @@ int main(int argc, char **argv)
     uint64_t counts[4] = {0};
     for (uint64_t i = 0; i < program_count; i++) {
         random_state = (seed + i) * 0x9E3779B97F4A7C15u;
-        struct explore_model model = {.setup = setup, .check = check, .timeouts_max = i % 2};
+        struct explore_model model = {
+            .setup = setup, .check = check, .timeouts_max = (seed + i) % 2};
         unsigned threads = make_program();
         for (unsigned k = 0; k < threads; k++) {
             model.threads[k] = thread;
         }
-        for (int memory = 0; memory < EXPLORE_MEMORIES; memory++) {
-            for (int plain_too = 0; plain_too < 2; plain_too++) {
-                has_plain = plain_too != 0;
-                if (!agree(&model, (enum explore_memory)memory, counts)) {
-                    print_program(threads);
-                    printf("repeat it: %s 1 %" PRIu64 " (memory %d)\n", argv[0], seed + i, memory);
-                    return 1;
-                }
-            }
+        if (!agree(&model, counts)) {
+            print_program(threads);
+            printf("repeat it: %s 1 %" PRIu64 "\n", argv[0], seed + i);
+            return 1;
         }
     }
     printf("reduction_check: %" PRIu64 " random programs, %" PRIu64

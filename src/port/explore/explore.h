@@ -145,6 +145,7 @@ struct explore_config {
     uint64_t executions_max;
     const char *replay;       /* a schedule to follow, or NULL */
     bool is_deadlock_outcome; /* counts a deadlock as an outcome instead of a failure */
+    bool is_class_outcome;    /* the outcome is the class of the schedule, not what check says */
     bool is_silent;           /* prints nothing, keeps no trace */
 };
 

@@ -46,7 +46,8 @@ void machine_trace(unsigned process, const char *site, const char *format, ...)
 static bool machine_has_news(const struct machine_thread *thread)
 {
     for (unsigned i = 0; i < thread->read_count; i++) {
-        if (thread->reads[i].version != thread->reads[i].word->version) {
+        const struct machine_read *read = &thread->reads[i];
+        if (!read->is_own && read->version != read->word->version) {
             return true;
         }
     }
@@ -94,11 +95,11 @@ bool machine_conflicts(unsigned process, const struct machine_word *word, bool i
         const struct machine_thread *thread = &machine.threads[process - EXPLORE_THREADS_MAX];
         return thread->stores[thread->store_first].word == word;
     }
-    const struct machine_thread *thread = &machine.threads[process];
+    struct machine_thread *thread = &machine.threads[process];
     bool is_foreign_write = is_write && by != machine_buffer_of(process);
     switch (thread->op.kind) {
     case MACHINE_LOAD:
-        return is_foreign_write && thread->op.word == word && !memory_is_buffered(thread, word);
+        return is_foreign_write && thread->op.word == word && memory_buffered(thread, word) == NULL;
     case MACHINE_STORE:
     case MACHINE_INIT:
         return machine.memory == EXPLORE_SC && thread->op.word == word;
@@ -112,7 +113,7 @@ bool machine_conflicts(unsigned process, const struct machine_word *word, bool i
         return thread->op.queue == word;
     case MACHINE_SPIN:
         for (unsigned i = 0; i < thread->read_count; i++) {
-            if (is_foreign_write && thread->reads[i].word == word) {
+            if (is_foreign_write && thread->reads[i].word == word && !thread->reads[i].is_own) {
                 return true;
             }
         }
@@ -124,14 +125,22 @@ bool machine_conflicts(unsigned process, const struct machine_word *word, bool i
     return true;
 }
 
+/* Another look at all that the round read, as loads would. */
 static void machine_spin(unsigned self)
 {
     struct machine_thread *thread = &machine.threads[self];
     search_event_begin(self);
     for (unsigned i = 0; i < thread->read_count; i++) {
-        search_event_read(thread->reads[i].word);
+        if (!thread->reads[i].is_own) {
+            search_event_read(thread->reads[i].word);
+        }
     }
-    search_event_end();
+    unsigned event = search_event_end();
+    for (unsigned i = 0; i < thread->read_count; i++) {
+        if (thread->reads[i].is_own) {
+            memory_buffered(thread, thread->reads[i].word)->read = event;
+        }
+    }
     thread->read_count = 0;
     machine_trace(self, thread->op.site, "spins on");
 }
@@ -269,12 +278,8 @@ static void machine_stuck(void)
             length += written > 0 && (size_t)written < sizeof who - length ? (size_t)written : 0;
         }
     }
-    if (length == 0) {
-        machine.is_pruned = false;
-    } else if (machine.is_deadlock_outcome) {
-        machine.is_pruned = false;
-        explore_outcome(UINT64_MAX);
-    } else {
+    machine.is_stuck = length > 0;
+    if (machine.is_stuck && !machine.is_deadlock_outcome) {
         machine_fail(EXPLORE_DEADLOCK, "nobody can run%s", who);
     }
 }
@@ -350,6 +355,8 @@ void machine_execute(void)
 {
     memory_execution_begin();
     search_execution_begin();
+    machine.is_pruned = false;
+    machine.is_stuck = false;
     machine.is_running = false;
     machine.self = SEARCH_NOBODY;
     machine.current = SEARCH_NOBODY;

@@ -59,10 +59,12 @@ struct machine_store {
     const char *site;
 };
 
-/* What a thread read in this round of a spin loop. */
+/* What a thread read in this round of a spin loop. Its own store, while that is in the buffer, can
+ * bring it no news. */
 struct machine_read {
     struct machine_word *word;
     uint32_t version;
+    bool is_own;
 };
 
 enum machine_status { MACHINE_READY, MACHINE_WAITING, MACHINE_FINISHED };
@@ -89,6 +91,7 @@ struct machine {
     bool is_running; /* threads run: not in setup nor check */
     bool is_tracing;
     bool is_pruned;           /* the last execution repeated an earlier one */
+    bool is_stuck;            /* it ended in a deadlock */
     bool is_deadlock_outcome; /* a deadlock is no failure */
     uint32_t execution;
     unsigned thread_count;
@@ -140,7 +143,9 @@ uint64_t memory_get(const void *address, unsigned size);
 void memory_put(const void *address, unsigned size, uint64_t value);
 /* How the trace calls a word; valid until the next call but three. */
 const char *memory_name(const struct machine_word *word);
-bool memory_is_buffered(const struct machine_thread *thread, const struct machine_word *word);
+/* The youngest store to the word in the thread's buffer, or NULL. */
+struct machine_store *memory_buffered(struct machine_thread *thread,
+                                      const struct machine_word *word);
 uint64_t memory_rmw_value(enum explore_rmw kind, uint64_t old, uint64_t operand);
 
 /* Each takes one step of a thread or, the last, of a store buffer. */

@@ -145,8 +145,8 @@ uint64_t memory_rmw_value(enum explore_rmw kind, uint64_t old, uint64_t operand)
     return old;
 }
 
-static struct machine_store *memory_buffered(struct machine_thread *thread,
-                                             const struct machine_word *word)
+struct machine_store *memory_buffered(struct machine_thread *thread,
+                                      const struct machine_word *word)
 {
     for (unsigned i = thread->store_count; i-- > 0;) {
         struct machine_store *store =
@@ -156,16 +156,6 @@ static struct machine_store *memory_buffered(struct machine_thread *thread,
         }
     }
     return NULL;
-}
-
-bool memory_is_buffered(const struct machine_thread *thread, const struct machine_word *word)
-{
-    for (unsigned i = 0; i < thread->store_count; i++) {
-        if (thread->stores[(thread->store_first + i) % MACHINE_STORES_MAX].word == word) {
-            return true;
-        }
-    }
-    return false;
 }
 
 _Noreturn static void memory_race(const struct order_race *race, const char *name)
@@ -185,7 +175,7 @@ static void memory_use(unsigned self, struct machine_word *word, const char *sit
 }
 
 /* Remembers what a round of a spin loop depends on; the oldest read goes first. */
-static void memory_note_read(struct machine_thread *thread, struct machine_word *word)
+static void memory_note_read(struct machine_thread *thread, struct machine_word *word, bool is_own)
 {
     unsigned i = 0;
     while (i < thread->read_count && thread->reads[i].word != word) {
@@ -198,21 +188,23 @@ static void memory_note_read(struct machine_thread *thread, struct machine_word 
     } else if (i == thread->read_count) {
         thread->read_count++;
     }
-    thread->reads[i] = (struct machine_read){word, word->version};
+    thread->reads[i] = (struct machine_read){word, word->version, is_own};
 }
 
 /* Writes memory for thread `self`, to which its own write is no news. */
 static void memory_commit(unsigned self, struct machine_word *word, uint64_t value)
 {
     struct machine_thread *thread = &machine.threads[self];
-    if (memory_value(word) == value) {
-        return;
+    uint32_t before = word->version;
+    if (memory_value(word) != value) {
+        memory_put(word->address, word->size, value);
+        word->version++;
     }
-    memory_put(word->address, word->size, value);
-    word->version++;
     for (unsigned i = 0; i < thread->read_count; i++) {
-        if (thread->reads[i].word == word && thread->reads[i].version + 1 == word->version) {
-            thread->reads[i].version = word->version;
+        struct machine_read *read = &thread->reads[i];
+        if (read->word == word && (read->is_own || read->version == before)) {
+            read->version = word->version;
+            read->is_own = read->is_own && memory_buffered(thread, word) != NULL;
         }
     }
 }
@@ -240,7 +232,7 @@ void memory_load(unsigned self)
         thread->result = memory_value(op->word);
         order_load(&thread->order, &op->word->order, op->order);
     }
-    memory_note_read(thread, op->word);
+    memory_note_read(thread, op->word, own != NULL);
     if (machine.is_tracing) {
         machine_trace(self, op->site, "load %s %s = %" PRIu64 "%s", order_names[op->order],
                       memory_name(op->word), thread->result, own != NULL ? " (own buffer)" : "");
@@ -254,6 +246,10 @@ static void memory_push(unsigned self, const struct order_clock *published)
     const struct machine_op *op = &thread->op;
     if (thread->store_count == MACHINE_STORES_MAX) {
         machine_fail(EXPLORE_MISUSE, "more than %u stores are buffered", MACHINE_STORES_MAX);
+    }
+    /* What the thread read of this word before, it now sees through its own store. */
+    for (unsigned i = 0; i < thread->read_count; i++) {
+        thread->reads[i].is_own |= thread->reads[i].word == op->word;
     }
     search_event_begin(self);
     unsigned slot = (thread->store_first + thread->store_count) % MACHINE_STORES_MAX;
@@ -310,9 +306,9 @@ void memory_flush(unsigned self)
     /* Whoever overwrites the store in memory comes after the reads of it from the buffer. */
     store->word->search.reads[self] = store->read;
     store->word->order.published = store->published;
-    memory_commit(self, store->word, store->value);
     thread->store_first = (thread->store_first + 1) % MACHINE_STORES_MAX;
     thread->store_count--;
+    memory_commit(self, store->word, store->value);
 }
 
 void memory_rmw(unsigned self)
@@ -331,7 +327,7 @@ void memory_rmw(unsigned self)
     memory_use(self, op->word, op->site);
     order_rmw(&thread->order, self, &op->word->order, op->order);
     memory_commit(self, op->word, op->word->size == 4 ? (uint32_t)value : value);
-    memory_note_read(thread, op->word);
+    memory_note_read(thread, op->word, false);
 }
 
 void memory_cas(unsigned self)
@@ -359,7 +355,7 @@ void memory_cas(unsigned self)
     } else {
         order_load(&thread->order, &op->word->order, op->order);
     }
-    memory_note_read(thread, op->word);
+    memory_note_read(thread, op->word, false);
 }
 
 void memory_fence(unsigned self)

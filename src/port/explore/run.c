@@ -82,6 +82,13 @@ static void run_execution(void)
         return;
     }
     result->executions++;
+    if (config->is_class_outcome) {
+        explore_outcome(search_class());
+        return;
+    }
+    if (machine.is_stuck) {
+        explore_outcome(UINT64_MAX);
+    }
     if (machine.model->check != NULL) {
         machine.model->check();
     }

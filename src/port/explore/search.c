@@ -398,6 +398,32 @@ bool search_next(void)
     return false;
 }
 
+uint64_t search_class(void)
+{
+    static unsigned ordinals[EXPLORE_STEPS_MAX + 1]; /* of an event among those of its process */
+    unsigned counts[SEARCH_PROCESSES_MAX] = {0};
+    uint64_t sum = 0;
+    unsigned owner = 0;
+    for (unsigned event = 1; event <= search.depth; event++) {
+        const struct search_node *node = &search.nodes[event - 1];
+        uint64_t digest = node->picked + 1u;
+        if (node->is_choice) {
+            /* A choice belongs to the step before it. */
+            digest = (digest * 1000003 + owner) * 1000003 + counts[owner];
+        } else {
+            owner = node->picked;
+            ordinals[event] = ++counts[owner];
+            for (unsigned i = 0; i < SEARCH_PROCESSES_MAX; i++) {
+                digest = (digest * 1000003 + ordinals[node->clock[i]]) ^ digest >> 29;
+            }
+        }
+        digest = (digest ^ digest >> 32) * 0x9E3779B97F4A7C15u;
+        digest = (digest ^ digest >> 29) * 0xBF58476D1CE4E5B9u;
+        sum += digest ^ digest >> 32; /* in whatever order they ran */
+    }
+    return sum;
+}
+
 void search_schedule(char *text)
 {
     for (unsigned i = 0; i < search.depth; i++) {

@@ -50,6 +50,10 @@ unsigned search_last(unsigned process);
 /* Moves on to a schedule not yet tried; false when there is none. */
 bool search_next(void);
 
+/* A digest of the class of the current execution: the same for all schedules that agree in the
+ * order of dependent steps and in their choices, different for others. */
+uint64_t search_class(void);
+
 /* Writes the schedule of the current execution as a string: a digit is a step of that thread, a
  * small letter a step of that thread's store buffer (a is thread 0), a capital a choice. */
 void search_schedule(char *text);
