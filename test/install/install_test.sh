@@ -72,6 +72,30 @@ check_symbols() {
     [ -z "$others" ] || fail "global in liborrery.a, and neither rt_ nor rti_: $others"
 }
 
+# Prints the names of the functions that the headers given declare.
+declared_in() {
+    cat "$@" | tr '\n' ' ' | tr ';' '\n' |
+        sed -n 's/.*RT_API [^(]*\b\(rt_[a-z0-9_]*\)(.*/\1/p' | sort
+}
+
+# What <orrery/rt.h> promises is there, and what is there is promised by some header.
+check_declarations() {
+    nm -D --defined-only "$prefix/lib/liborrery.so" | awk '{ print $3 }' | sort >"$work/exported"
+    (
+        cd "$prefix/include"
+        # The names of the headers are words on purpose.
+        # shellcheck disable=SC2046
+        declared_in $(sed -n 's/^#include <\(orrery.*\)>/\1/p' orrery/rt.h) >"$work/promised"
+        # shellcheck disable=SC2046
+        declared_in $(find orrery -name '*.h') >"$work/declared"
+    )
+    [ -s "$work/promised" ] || fail "no declaration is found in what orrery/rt.h includes"
+    others=$(comm -13 "$work/exported" "$work/promised")
+    [ -z "$others" ] || fail "declared by <orrery/rt.h>, and not exported: $others"
+    others=$(comm -23 "$work/exported" "$work/declared")
+    [ -z "$others" ] || fail "exported, and declared in no public header: $others"
+}
+
 # Assembly that forgets a note makes every stack of the process executable, without a word.
 check_stack_is_data() {
     readelf -lW "$prefix/lib/liborrery.so" | grep -q 'GNU_STACK.* RW ' ||
@@ -147,6 +171,7 @@ consume_from_source() {
 install_and_move
 check_files
 check_symbols
+check_declarations
 check_stack_is_data
 consume_by_pkg_config
 consume_by_find_package

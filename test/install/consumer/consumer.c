@@ -6,11 +6,27 @@
 
 #include "all_headers.h"
 
+static void say(void *arg)
+{
+    const char *word = arg;
+    rt_yield();
+    printf("consumer: %s\n", word);
+    rt_exit();
+}
+
 int main(void)
 {
     if (strcmp(rt_status_name(RT_ERR_NOMEM), "RT_ERR_NOMEM") != 0) {
         return 1;
     }
-    printf("consumer: %s\n", rt_status_text(RT_OK));
+    if (RT_FAILED(rt_init())) {
+        return 2;
+    }
+    static char word[] = "success";
+    if (rt_spawn(say, word) == ACTOR_ID_INVALID) {
+        return 3;
+    }
+    rt_run();
+    rt_cleanup();
     return 0;
 }
