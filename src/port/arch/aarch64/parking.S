@@ -2,11 +2,11 @@
 /* rt_status rti_arch_call_parking(a, b, c, body): calls body(a, b, c) and branches back.
  *
  * A body that parks returns long after other fibers have made calls of their own, and a ret is
- * predicted to go where the latest call came from. Inside the library that guess is right, because
- * all fibers park in the same few places; the last ret, to the user's own code, is the one that goes
- * wrong. Here it is an indirect branch, which has a memory of its own. (Where branch targets must be
- * marked a ret it is, for return addresses carry no mark.) Both registers of the result pass
- * through. */
+ * predicted to go where the latest call came from. Inside the library that guess is right,
+ * because all fibers park in the same few places; the last ret, to the user's own code, is the
+ * one that goes wrong. Here it is an indirect branch, which has a memory of its own. (Where
+ * branch targets must be marked a ret it is, for return addresses carry no mark.) Both registers
+ * of the result pass through. */
 
     .text
     .globl rti_arch_call_parking
