@@ -7,6 +7,7 @@
 #include <orrery/rt/actor.h>
 #include <orrery/rt/api.h>
 #include <orrery/rt/budget.h>
+#include <orrery/rt/bus.h>
 #include <orrery/rt/call.h>
 #include <orrery/rt/ipc.h>
 #include <orrery/rt/link.h>

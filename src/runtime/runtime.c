@@ -47,6 +47,7 @@ rt_status rti_runtime_start(struct rti_port *port)
     status = rti_actors_init(&runtime->actors, &runtime->sched);
     RT_ASSERT(!RT_FAILED(status));
     rti_actor_timers_init(&runtime->timers, &runtime->actors);
+    rti_buses_init(&runtime->buses, &runtime->actors);
     runtime->is_stop_wanted = false;
     runtime->stop.call = runtime_stop_called;
     rti_u32_init(&runtime->is_stop_posted, 0);
@@ -80,6 +81,7 @@ void rti_runtime_stop(void)
         rt_status status = rti_sched_run(&runtime->sched);
         RT_ASSERT(!RT_FAILED(status));
     }
+    rti_buses_deinit(&runtime->buses);
     rti_actor_timers_deinit(&runtime->timers);
     rti_actors_deinit(&runtime->actors);
     rti_sched_deinit(&runtime->sched);

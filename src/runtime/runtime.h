@@ -17,6 +17,7 @@
 
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
+#include "actor/bus.h"
 #include "port/linux/port_linux.h"
 #include "port/sim/port_sim.h"
 #include "sched/chooser.h"
@@ -42,6 +43,7 @@ struct rt_runtime {
     struct rti_seeded_chooser chooser;
     struct rti_actors actors;
     struct rti_actor_timers timers;
+    struct rti_buses buses;
 };
 
 extern struct rt_runtime rti_runtime;
