@@ -134,8 +134,7 @@ static RTI_ALWAYSINLINE void *rti_context_switch_tail(struct rti_context *from,
 #if RTI_CONTEXT_ANNOTATED
     return rti_context_switch_annotated(from, to, transfer);
 #else
-    rti_arch_fp_control_switch(&from->saved, &to->saved);
-    return rti_arch_switch_called(transfer, &from->saved, &to->saved);
+    return rti_arch_switch_tail(&from->saved, &to->saved, transfer);
 #endif
 }
 

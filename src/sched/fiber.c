@@ -45,26 +45,44 @@ static void fiber_entry(void *transfer)
     fiber_finish(rti_worker_current(), RTI_FIBER_RETURNED);
 }
 
-/* Must the worker's own stack have a word before the next fiber runs? */
-static inline bool fiber_is_scheduler_due(struct rti_worker *worker, struct rti_fiber *self)
+/* The answer to the question below, once it was a maybe. */
+static RTI_NOINLINE bool fiber_is_scheduler_needed(struct rti_worker *worker,
+                                                   struct rti_fiber *self)
 {
     bool is_intact = rti_stack_is_intact(&self->stack);
-    if (RTI_LIKELY(is_intact && rti_u32_load_relaxed(&worker->attention) == 0 &&
-                   --worker->turns_until_look > 0)) {
-        return false;
-    }
     worker->departed = is_intact ? NULL : self;
-    return true;
+    return !is_intact || rti_u32_load_relaxed(&worker->attention) != 0 ||
+           rti_sched_glance(worker->sched);
 }
 
-/* What a fiber finds when it is dispatched again, on whatever worker that is. */
-static inline void fiber_resumed(struct rti_worker *worker, struct rti_fiber *self, int saved_errno)
+/* Might the worker's own stack need a word before the next fiber runs? */
+static inline bool fiber_is_scheduler_due(struct rti_worker *worker, struct rti_fiber *self)
 {
-    RT_DCHECK(worker->fiber == self);
-    *worker->errno_address = saved_errno;
-    if (RTI_UNLIKELY(self->is_killed)) {
-        fiber_die(worker);
-    }
+    return RTI_UNLIKELY(!rti_stack_is_intact(&self->stack) ||
+                        rti_u32_load_relaxed(&worker->attention) != 0 ||
+                        --worker->turns_until_look <= 0);
+}
+
+/* Puts `fiber` in the place of whatever ran on this worker. What is left is the switch itself. */
+static inline struct rti_context *fiber_enter(struct rti_worker *worker, struct rti_fiber *fiber)
+{
+    int *errno_address = worker->errno_address;
+    worker->fiber = fiber;
+    *errno_address = fiber->saved_errno;
+    return &fiber->context;
+}
+
+/* The same from fiber to fiber. */
+static inline struct rti_context *fiber_replace(struct rti_worker *worker, struct rti_fiber *self,
+                                                struct rti_runnable *next)
+{
+    int *errno_address = worker->errno_address;
+    struct rti_fiber *fiber = rti_fiber_of(next);
+    rti_runnable_to_running(next);
+    worker->fiber = fiber;
+    self->saved_errno = *errno_address;
+    *errno_address = fiber->saved_errno;
+    return &fiber->context;
 }
 
 /* Leaves the processor to the worker's stack, which looks, then steps `handoff` or picks anew. */
@@ -72,40 +90,23 @@ static RTI_NOINLINE void fiber_suspend_to_scheduler(struct rti_worker *worker,
                                                     struct rti_fiber *self,
                                                     struct rti_runnable *handoff)
 {
-    int saved_errno = *worker->errno_address;
+    self->saved_errno = *worker->errno_address;
     worker->handoff = handoff;
     worker->fiber = NULL;
-    worker = rti_context_switch(&self->context, &worker->context, worker);
-    fiber_resumed(worker, self, saved_errno);
-}
-
-/* Leaves the processor to `next`. The fiber's own state already says why it leaves: READY and
- * queued, or PARKED. The common case is another fiber, and it gets the straight path. */
-static inline void fiber_suspend(struct rti_worker *worker, struct rti_fiber *self,
-                                 struct rti_runnable *next)
-{
-    if (RTI_UNLIKELY(next == NULL || !next->is_fiber)) {
-        fiber_suspend_to_scheduler(worker, self, next);
-        return;
-    }
-    rti_runnable_to_running(next);
-    if (RTI_UNLIKELY(next == &self->run)) {
-        if (self->is_killed) {
-            fiber_die(worker);
-        }
-        return;
-    }
-    int saved_errno = *worker->errno_address;
-    worker->fiber = rti_fiber_of(next);
-    worker = rti_context_switch(&self->context, &worker->fiber->context, worker);
-    fiber_resumed(worker, self, saved_errno);
+    rti_context_switch(&self->context, &worker->context, worker);
 }
 
 static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
 {
     struct rti_fiber *fiber = rti_fiber_of(runnable);
-    worker->fiber = fiber;
-    struct rti_worker *same = rti_context_switch(&worker->context, &fiber->context, worker);
+    if (RTI_UNLIKELY(fiber->is_killed && fiber->wait == NULL)) {
+        fiber->end = RTI_FIBER_KILLED;
+        rti_runnable_to_done(runnable);
+        worker->departed = fiber;
+        return;
+    }
+    struct rti_context *to = fiber_enter(worker, fiber);
+    struct rti_worker *same = rti_context_switch(&worker->context, to, worker);
     RT_ASSERT(same == worker && worker->fiber == NULL);
 }
 
@@ -115,8 +116,10 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     RT_ASSERT(rti_stack_is_intact(&options->stack));
     rti_runnable_init(&fiber->run, options->id, options->priority, fiber_step);
     fiber->run.is_fiber = true;
+    fiber->run.is_direct = true;
     fiber->is_killed = false;
     fiber->end = RTI_FIBER_RETURNED;
+    fiber->saved_errno = 0;
     fiber->wait = NULL;
     fiber->stack = options->stack;
     fiber->main = options->main;
@@ -139,16 +142,41 @@ struct rti_fiber *rti_fiber_current(void)
     return worker == NULL ? NULL : worker->fiber;
 }
 
-void rti_fiber_yield(struct rti_worker *worker)
+static inline void fiber_yield_to_next(struct rti_worker *worker, struct rti_fiber *self)
 {
-    struct rti_fiber *self = worker->fiber;
-    RT_ASSERT(self != NULL);
-    rti_runnable_to(&self->run, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_READY);
-    if (RTI_UNLIKELY(fiber_is_scheduler_due(worker, self))) {
+    struct rti_runnable *next = rti_processor_rotate(worker->processor, &self->run);
+    if (RTI_UNLIKELY(next == &self->run)) {
+        rti_runnable_to_running(next);
+        return;
+    }
+    if (RTI_UNLIKELY(!next->is_direct)) {
+        fiber_suspend_to_scheduler(worker, self, next);
+        return;
+    }
+    struct rti_context *to = fiber_replace(worker, self, next);
+    rti_context_switch_tail(&self->context, to, worker);
+}
+
+/* Apart, so that the common yield keeps nothing across a call and needs no frame. */
+static RTI_NOINLINE void fiber_yield_slowly(struct rti_worker *worker, struct rti_fiber *self)
+{
+    if (fiber_is_scheduler_needed(worker, self)) {
         rti_processor_queue(worker->processor, &self->run);
         fiber_suspend_to_scheduler(worker, self, NULL);
     } else {
-        fiber_suspend(worker, self, rti_processor_rotate(worker->processor, &self->run));
+        fiber_yield_to_next(worker, self);
+    }
+}
+
+void rti_fiber_yield(struct rti_worker *worker)
+{
+    struct rti_fiber *self = worker->fiber;
+    RT_DCHECK(self != NULL);
+    rti_runnable_to(&self->run, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_READY);
+    if (fiber_is_scheduler_due(worker, self)) {
+        fiber_yield_slowly(worker, self);
+    } else {
+        fiber_yield_to_next(worker, self);
     }
 }
 
@@ -165,6 +193,27 @@ void rti_fiber_wait_begin(struct rti_worker *worker, struct rti_wait *wait)
     rti_wait_begin(wait, fiber_wake, worker->fiber, worker->sched->is_local);
 }
 
+/* The way of a parked fiber, to whoever is next, and back. */
+static inline void fiber_suspend_parked(struct rti_worker *worker, struct rti_fiber *self)
+{
+    if (fiber_is_scheduler_due(worker, self) && fiber_is_scheduler_needed(worker, self)) {
+        fiber_suspend_to_scheduler(worker, self, NULL);
+        return;
+    }
+    struct rti_runnable *next = rti_processor_pick(worker->processor);
+    if (RTI_UNLIKELY(next == &self->run)) {
+        /* Woken on its way to park, and nobody else is ready. */
+        rti_runnable_to_running(next);
+        return;
+    }
+    if (RTI_UNLIKELY(next == NULL || !next->is_direct)) {
+        fiber_suspend_to_scheduler(worker, self, next);
+        return;
+    }
+    struct rti_context *to = fiber_replace(worker, self, next);
+    rti_context_switch(&self->context, to, worker);
+}
+
 uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait)
 {
     struct rti_fiber *self = worker->fiber;
@@ -173,10 +222,9 @@ uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait)
     if (!rti_runnable_to_parked(&self->run)) {
         rti_processor_queue(worker->processor, &self->run);
     }
-    if (RTI_UNLIKELY(fiber_is_scheduler_due(worker, self))) {
-        fiber_suspend_to_scheduler(worker, self, NULL);
-    } else {
-        fiber_suspend(worker, self, rti_processor_pick(worker->processor));
+    fiber_suspend_parked(worker, self);
+    if (RTI_UNLIKELY(self->is_killed)) {
+        fiber_die(rti_worker_current());
     }
     self->wait = NULL;
     uint32_t event = rti_wait_event(wait);
@@ -196,6 +244,7 @@ bool rti_fiber_kill(struct rti_sched *sched, struct rti_fiber *fiber)
         return false;
     }
     fiber->is_killed = true;
+    fiber->run.is_direct = false;
     if (fiber == sched->worker.fiber) {
         fiber_die(&sched->worker);
     }

@@ -5,12 +5,17 @@
 /* A fiber is a runnable with a stack of its own, and this is the one place that suspends.
  *
  * A fiber leaves the processor in three ways: it yields (stays ready), parks (until its wait is
- * claimed) or ends. All three go through fiber_suspend in fiber.c. errno belongs to the fiber: it
+ * claimed) or ends. errno belongs to the fiber: it
  * is kept across every suspension, whatever thread the fiber continues on.
  *
- * Killing. A kill claims the fiber's wait and marks the fiber; when it is next dispatched it
- * unlinks its waiters, from the one place that suspends, and ends without returning to its caller.
- * A fiber that has not run yet never enters its function. A fiber that runs is never interrupted.
+ * Everything that has to happen on both sides of a switch happens before it, on the side that
+ * leaves: the errno of the next fiber is put in place, and whether it may run at all is known. So
+ * the code behind a yield's switch is the caller's own, and the switch can return to it by a jump.
+ *
+ * Killing. A kill marks the fiber and claims its wait if it has one. A fiber that is parked in a
+ * wait has waiters on its stack: it is dispatched once more, unlinks them where it parked, and ends
+ * without returning to its caller. One that yielded, or has not begun, holds nothing and does not
+ * run again. A fiber that runs is never interrupted.
  *
  * I1  `wait` is not NULL iff the fiber is parked or on its way from or to park.   (rti_fiber_park)
  * I2  `on_done` is called exactly once, on the worker's stack, when nothing of the fiber's stack is
@@ -40,6 +45,7 @@ struct rti_fiber {
     struct rti_runnable run;
     bool is_killed;             /* ends at its next dispatch */
     uint8_t end;                /* enum rti_fiber_end, valid in on_done */
+    int saved_errno;            /* while it does not run */
     struct rti_wait *wait;      /* what it is parked on */
     struct rti_context context; /* where it continues */
     struct rti_stack stack;

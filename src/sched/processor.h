@@ -85,9 +85,9 @@ static inline struct rti_runnable *rti_processor_pick(struct rti_processor *proc
 static inline struct rti_runnable *rti_processor_rotate(struct rti_processor *processor,
                                                         struct rti_runnable *runnable)
 {
-    uint32_t ready = processor->levels_ready;
-    uint32_t most_urgent = ready & (0U - ready);
-    if (RTI_UNLIKELY(most_urgent != 1U << runnable->priority)) {
+    /* The top bit stands for "nothing ready" and is no level. */
+    unsigned most_urgent = (unsigned)__builtin_ctz(processor->levels_ready | 0x80000000U);
+    if (RTI_UNLIKELY(most_urgent != runnable->priority)) {
         rti_processor_queue(processor, runnable);
         return rti_processor_pick(processor);
     }

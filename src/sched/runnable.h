@@ -45,7 +45,8 @@ struct rti_runnable {
     rti_atomic_u32 state;      /* enum rti_runnable_state */
     uint32_t id;               /* who it is in traces; given by its maker, never an address */
     uint8_t priority;          /* 0 is the most urgent; fixed while READY */
-    bool is_fiber;             /* it is a struct rti_fiber: workers may switch to it directly */
+    bool is_fiber;             /* it is a struct rti_fiber */
+    bool is_direct; /* a suspending fiber may switch to it without the scheduler's help */
     void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
 };
 
@@ -63,6 +64,7 @@ static inline void rti_runnable_init(struct rti_runnable *runnable, uint32_t id,
     runnable->id = id;
     runnable->priority = priority;
     runnable->is_fiber = false;
+    runnable->is_direct = false;
     runnable->step = step;
 }
 

@@ -135,6 +135,42 @@ static void sched_drain_posts(struct rti_sched *sched)
     }
 }
 
+/* Decides when the next look is due, after the clock was read again. */
+static void sched_space_looks(struct rti_sched *sched, uint64_t before_ns)
+{
+    bool is_near = sched->now_ns - before_ns < LOOK_NEAR_NS;
+    sched->look_interval = is_near ? sched->look_interval * 2 : 1;
+    if (sched->look_interval > sched->look_interval_max) {
+        sched->look_interval = sched->look_interval_max;
+    }
+    sched->worker.turns_until_look = sched->look_interval;
+}
+
+static bool sched_is_port_due(const struct rti_sched *sched)
+{
+    return sched->now_ns - sched->port_looked_ns >= PORT_LOOK_NS;
+}
+
+static bool sched_is_timer_due(struct rti_sched *sched)
+{
+    return sched->timers.next_deadline(sched->timers.context) <= sched->now_ns;
+}
+
+bool rti_sched_glance(struct rti_sched *sched)
+{
+    if (sched->is_look_wanted || sched->look_interval_max == 1) {
+        return true;
+    }
+    uint64_t before_ns = sched->now_ns;
+    sched->now_ns = rti_sched_clock(sched);
+    sched_space_looks(sched, before_ns);
+    if (sched_is_port_due(sched) || sched_is_timer_due(sched)) {
+        rti_sched_attend(sched);
+        return true;
+    }
+    return false;
+}
+
 /* Takes in what has happened outside: completions, posts, timers, in this order. */
 static void sched_look(struct rti_sched *sched)
 {
@@ -143,12 +179,8 @@ static void sched_look(struct rti_sched *sched)
     bool is_attended = false;
     sched->now_ns = rti_sched_clock(sched);
     /* Set before anything is drained: what is drained may ask for an earlier look. */
-    bool is_near = sched->now_ns - before_ns < LOOK_NEAR_NS;
-    sched->look_interval = is_near ? sched->look_interval * 2 : 1;
-    if (sched->look_interval > sched->look_interval_max) {
-        sched->look_interval = sched->look_interval_max;
-    }
-    worker->turns_until_look = sched->look_interval;
+    sched_space_looks(sched, before_ns);
+    sched->is_look_wanted = false;
     if (rti_u32_load_relaxed(&worker->attention) != 0) {
         /* Cleared before the queues are drained, so that what is queued from here on raises it
          * anew. Acquire-release: pairs with the raiser's, whose push is then visible to the drain.
@@ -156,12 +188,12 @@ static void sched_look(struct rti_sched *sched)
         rti_u32_exchange_acqrel(&worker->attention, 0);
         is_attended = true;
     }
-    if (is_attended || sched->now_ns - sched->port_looked_ns >= PORT_LOOK_NS) {
+    if (is_attended || sched_is_port_due(sched)) {
         sched->port->ops->wait(sched->port, 0);
         sched->port_looked_ns = sched->now_ns;
         sched_drain_posts(sched);
     }
-    if (sched->timers.next_deadline(sched->timers.context) <= sched->now_ns) {
+    if (sched_is_timer_due(sched)) {
         sched->timers.expire(sched->timers.context, sched->now_ns);
     }
 }

@@ -19,8 +19,8 @@
  * timers, ops and endings runs on this stack alone and a fiber's stack need hold only its own
  * frames.
  *
- * When a look is due. Reading the clock costs five switches, so it is not read in every turn. The
- * distance doubles from one turn up to `look_interval_max` as long as looks follow each other
+ * When a look is due. Reading the clock costs several switches, so it is not read in every turn.
+ * The distance doubles from one turn up to `look_interval_max` as long as looks follow each other
  * within LOOK_NEAR_NS, and falls back to every turn as soon as turns are long. An event that is
  * known to wait (a post, a completion, a timer of zero) raises `attention` and is seen in the very
  * next turn. With a chooser or a journal the interval is one: every decision passes through here
@@ -87,7 +87,8 @@ struct rti_sched {
     uint32_t live;
     bool is_local; /* one worker: waits are claimed without locked instructions */
     bool is_stopping;
-    uint64_t steps_max; /* observed turns after which a run gives up; 0: never */
+    bool is_look_wanted; /* something is known to be due */
+    uint64_t steps_max;  /* observed turns after which a run gives up; 0: never */
     void *modules[RTI_MODULE_COUNT];
 };
 
@@ -125,9 +126,14 @@ void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable);
 /* Has `post->call` called on the worker's stack, soon. Any thread; lock-free; order per thread. */
 void rti_sched_post(struct rti_sched *sched, struct rti_post *post);
 
+/* What a suspending fiber does when a look is due: reads the clock on its own stack. False, and the
+ * next look is put off, if neither the port nor a timer needs the worker's stack. */
+bool rti_sched_glance(struct rti_sched *sched);
+
 /* Says that an event is already due: the next turn looks. Worker's thread. */
 static inline void rti_sched_attend(struct rti_sched *sched)
 {
+    sched->is_look_wanted = true;
     sched->worker.turns_until_look = 0;
 }
 

@@ -81,6 +81,14 @@ static RTI_ALWAYSINLINE void rti_arch_fp_control_switch(struct rti_arch_context 
     }
 }
 
+/* The switch as the last act of a function, controls included. */
+static RTI_ALWAYSINLINE void *rti_arch_switch_tail(struct rti_arch_context *from,
+                                                   struct rti_arch_context *to, void *transfer)
+{
+    rti_arch_fp_control_switch(from, to);
+    return rti_arch_switch_called(transfer, from, to);
+}
+
 /* Saves here, continues there. The pc of the context that continues is NULL while it runs. */
 static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
                                               struct rti_arch_context *to, void *transfer)

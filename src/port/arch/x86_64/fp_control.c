@@ -35,3 +35,10 @@ void rti_arch_fp_control_exchange(struct rti_arch_context *from, struct rti_arch
         __asm__ volatile("fldcw %0" : : "m"(x87_control));
     }
 }
+
+void *rti_arch_switch_exchanging(void *transfer, struct rti_arch_context *from,
+                                 struct rti_arch_context *to)
+{
+    rti_arch_fp_control_exchange(from, to);
+    return rti_arch_switch_called(transfer, from, to);
+}

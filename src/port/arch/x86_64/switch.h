@@ -100,6 +100,24 @@ static RTI_ALWAYSINLINE void rti_arch_fp_control_switch(struct rti_arch_context 
     }
 }
 
+/* The switch as a function, after an exchange of the controls: out of the way of the common path,
+ * which then needs no register of its own. */
+void *rti_arch_switch_exchanging(void *transfer, struct rti_arch_context *from,
+                                 struct rti_arch_context *to);
+
+/* The switch as the last act of a function, controls included. */
+static RTI_ALWAYSINLINE void *rti_arch_switch_tail(struct rti_arch_context *from,
+                                                   struct rti_arch_context *to, void *transfer)
+{
+    __asm__ volatile("fnstcw %0" : "=m"(from->x87_now));
+    uint16_t now = from->x87_now;
+    int differs = (now ^ from->x87_control) | (now ^ to->x87_control);
+    if (RT_CHECKS || RTI_UNLIKELY(differs != 0)) {
+        return rti_arch_switch_exchanging(transfer, from, to);
+    }
+    return rti_arch_switch_called(transfer, from, to);
+}
+
 /* Saves here, continues there. The pc of the context that continues is NULL while it runs. */
 static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
                                               struct rti_arch_context *to, void *transfer)
