@@ -13,10 +13,11 @@
 #define RTI_MODULE "sched_bench"
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "port/sim/port_sim.h"
 #include "sched/fiber.h"
+#include "support/bench.h"
+#include "support/minimal_switch.h"
 #include "time/deadline.h"
 
 #define ROUNDS      9
@@ -26,16 +27,9 @@ static struct rti_port_sim port;
 static struct rti_wheel wheel;
 static struct rti_sched sched;
 static struct rti_fiber fibers[2];
-static char stacks[2][STACK_BYTES] RTI_ALIGNED(16);
+static char stacks[3][STACK_BYTES] RTI_ALIGNED(16);
 static struct rti_waitlist lines[2];
 static long count;
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static void nothing(struct rti_fiber *fiber)
 {
@@ -99,28 +93,15 @@ static double run_round(void (*main_fn)(void *))
         rti_waitlist_init(&lines[i]);
         rti_fiber_start(&sched, &fibers[i]);
     }
-    double start = now_ns();
+    double start = bench_now_ns();
     rt_status status = rti_sched_run(&sched);
-    double elapsed = now_ns() - start;
+    double elapsed = bench_now_ns() - start;
     rti_sched_deinit(&sched);
     if (RT_FAILED(status)) {
         fprintf(stderr, "sched_bench: %s\n", status.msg);
         exit(1);
     }
     return elapsed / (double)(2 * count);
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void report(const char *name, double *rounds)
-{
-    qsort(rounds, ROUNDS, sizeof(double), compare);
-    printf("%s\t%.2f\n", name, rounds[ROUNDS / 2]);
 }
 
 int main(int argc, char **argv)
@@ -130,13 +111,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: sched_bench [YIELDS PER ROUND]\n");
         return 2;
     }
+    double minimal[ROUNDS];
     double yields[ROUNDS];
     double hops[ROUNDS];
+    double ratios[ROUNDS];
+    minimal_prepare(stacks[2], STACK_BYTES);
     for (int i = 0; i < ROUNDS; i++) {
+        minimal[i] = minimal_round(2 * count);
         yields[i] = run_round(yield_many);
         hops[i] = run_round(hop_many);
+        ratios[i] = yields[i] / minimal[i];
     }
-    report("yield", yields);
-    report("park_wake", hops);
+    printf("switch_minimal\t%.2f\n", bench_median(minimal, ROUNDS));
+    printf("yield\t%.2f\n", bench_median(yields, ROUNDS));
+    printf("park_wake\t%.2f\n", bench_median(hops, ROUNDS));
+    printf("yield_ratio\t%.2f\n", bench_median(ratios, ROUNDS));
     return 0;
 }

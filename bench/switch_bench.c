@@ -20,77 +20,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "support/bench.h"
+#include "support/minimal_switch.h"
 
 #define ROUNDS     15
 #define STACK_SIZE 65536
-
-/* minimal_switch(&save_sp, load_sp): the rest of the frame is on the stack. */
-void minimal_switch(void **save, void *load);
-#if defined(__x86_64__)
-__asm__(".pushsection .text\n"
-        ".globl minimal_switch\n"
-        ".type minimal_switch, @function\n"
-        ".p2align 6\n"
-        "minimal_switch:\n\t"
-        "endbr64\n\t"
-        "pushq %rbp\n\t"
-        "pushq %rbx\n\t"
-        "pushq %r12\n\t"
-        "pushq %r13\n\t"
-        "pushq %r14\n\t"
-        "pushq %r15\n\t"
-        "movq %rsp, (%rdi)\n\t"
-        "movq %rsi, %rsp\n\t"
-        "popq %r15\n\t"
-        "popq %r14\n\t"
-        "popq %r13\n\t"
-        "popq %r12\n\t"
-        "popq %rbx\n\t"
-        "popq %rbp\n\t"
-        "popq %rcx\n\t"
-        "jmpq *%rcx\n\t"
-        ".size minimal_switch, . - minimal_switch\n"
-        ".popsection");
-#define MINIMAL_FRAME_WORDS 8 /* six registers, the address to go to, one to align */
-#define MINIMAL_FRAME_PC    6
-#elif defined(__aarch64__)
-__asm__(".pushsection .text\n"
-        ".globl minimal_switch\n"
-        ".type minimal_switch, %function\n"
-        ".p2align 6\n"
-        "minimal_switch:\n\t"
-        "sub sp, sp, #160\n\t"
-        "stp x19, x20, [sp]\n\t"
-        "stp x21, x22, [sp, #16]\n\t"
-        "stp x23, x24, [sp, #32]\n\t"
-        "stp x25, x26, [sp, #48]\n\t"
-        "stp x27, x28, [sp, #64]\n\t"
-        "stp x29, x30, [sp, #80]\n\t"
-        "stp d8, d9, [sp, #96]\n\t"
-        "stp d10, d11, [sp, #112]\n\t"
-        "stp d12, d13, [sp, #128]\n\t"
-        "stp d14, d15, [sp, #144]\n\t"
-        "mov x9, sp\n\t"
-        "str x9, [x0]\n\t"
-        "mov sp, x1\n\t"
-        "ldp x19, x20, [sp]\n\t"
-        "ldp x21, x22, [sp, #16]\n\t"
-        "ldp x23, x24, [sp, #32]\n\t"
-        "ldp x25, x26, [sp, #48]\n\t"
-        "ldp x27, x28, [sp, #64]\n\t"
-        "ldp x29, x30, [sp, #80]\n\t"
-        "ldp d8, d9, [sp, #96]\n\t"
-        "ldp d10, d11, [sp, #112]\n\t"
-        "ldp d12, d13, [sp, #128]\n\t"
-        "ldp d14, d15, [sp, #144]\n\t"
-        "add sp, sp, #160\n\t"
-        "br x30\n\t"
-        ".size minimal_switch, . - minimal_switch\n"
-        ".popsection");
-#define MINIMAL_FRAME_WORDS 20
-#define MINIMAL_FRAME_PC    11
-#endif
 
 /* What fesetround(FE_UPWARD) does, without the library of mathematics. */
 static void round_upward(void)
@@ -109,21 +44,12 @@ static void round_upward(void)
 #endif
 }
 
-static void *minimal_home;
-static void *minimal_fiber;
 static struct rti_context home;
 static struct rti_context fiber;
 static struct rti_context rounding_fiber;
 static struct rti_context calling_fiber;
 static struct rti_context tail_fiber;
 static _Alignas(64) char stacks[5][STACK_SIZE];
-
-static void minimal_entry(void)
-{
-    for (;;) {
-        minimal_switch(&minimal_fiber, minimal_home);
-    }
-}
 
 static void raw_entry(void *transfer)
 {
@@ -176,60 +102,31 @@ static void tail_entry(void *transfer)
     }
 }
 
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static RTI_NOINLINE double minimal_round(long switches)
-{
-    double start = now_ns();
-    for (long i = 0; i < switches; i += 2) {
-        minimal_switch(&minimal_home, minimal_fiber);
-    }
-    return (now_ns() - start) / (double)switches;
-}
-
 static RTI_NOINLINE double raw_round(long switches, struct rti_context *to)
 {
-    double start = now_ns();
+    double start = bench_now_ns();
     for (long i = 0; i < switches; i += 2) {
         rti_context_switch(&home, to, NULL);
     }
-    return (now_ns() - start) / (double)switches;
+    return (bench_now_ns() - start) / (double)switches;
 }
 
 static RTI_NOINLINE double called_round(long switches)
 {
-    double start = now_ns();
+    double start = bench_now_ns();
     for (long i = 0; i < switches; i += 2) {
         call_there();
     }
-    return (now_ns() - start) / (double)switches;
+    return (bench_now_ns() - start) / (double)switches;
 }
 
 static RTI_NOINLINE double tail_round(long switches)
 {
-    double start = now_ns();
+    double start = bench_now_ns();
     for (long i = 0; i < switches; i += 2) {
         tail_there();
     }
-    return (now_ns() - start) / (double)switches;
-}
-
-static int double_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof(values[0]), double_compare);
-    return values[ROUNDS / 2];
+    return (bench_now_ns() - start) / (double)switches;
 }
 
 int main(int argc, char **argv)
@@ -239,9 +136,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s [switches per round, 2 to 1000000000]\n", argv[0]);
         return 2;
     }
-    void **frame = (void **)(void *)(stacks[0] + STACK_SIZE) - MINIMAL_FRAME_WORDS;
-    frame[MINIMAL_FRAME_PC] = (void *)(uintptr_t)minimal_entry;
-    minimal_fiber = frame;
+    minimal_prepare(stacks[0], STACK_SIZE);
     rti_context_adopt(&home);
     rti_context_init(&fiber, stacks[1], STACK_SIZE, raw_entry);
     rti_context_init(&rounding_fiber, stacks[2], STACK_SIZE, rounding_entry);
@@ -262,12 +157,12 @@ int main(int argc, char **argv)
         tail_ns[i] = tail_round(switches);
         ratio[i] = raw_ns[i] / minimal_ns[i];
     }
-    printf("switch_minimal\t%.2f\n", median(minimal_ns));
-    printf("switch_raw\t%.2f\n", median(raw_ns));
-    printf("switch_fp_differs\t%.2f\n", median(rounding_ns));
-    printf("switch_called\t%.2f\n", median(called_ns));
-    printf("switch_tail\t%.2f\n", median(tail_ns));
-    printf("switch_raw_ratio\t%.2f\n", median(ratio));
+    printf("switch_minimal\t%.2f\n", bench_median(minimal_ns, ROUNDS));
+    printf("switch_raw\t%.2f\n", bench_median(raw_ns, ROUNDS));
+    printf("switch_fp_differs\t%.2f\n", bench_median(rounding_ns, ROUNDS));
+    printf("switch_called\t%.2f\n", bench_median(called_ns, ROUNDS));
+    printf("switch_tail\t%.2f\n", bench_median(tail_ns, ROUNDS));
+    printf("switch_raw_ratio\t%.2f\n", bench_median(ratio, ROUNDS));
     rti_context_deinit(&tail_fiber);
     rti_context_deinit(&calling_fiber);
     rti_context_deinit(&rounding_fiber);
