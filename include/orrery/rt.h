@@ -9,8 +9,10 @@
 #include <orrery/rt/budget.h>
 #include <orrery/rt/bus.h>
 #include <orrery/rt/call.h>
+#include <orrery/rt/file.h>
 #include <orrery/rt/ipc.h>
 #include <orrery/rt/link.h>
+#include <orrery/rt/net.h>
 #include <orrery/rt/outcome.h>
 #include <orrery/rt/registry.h>
 #include <orrery/rt/runtime.h>

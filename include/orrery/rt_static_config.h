@@ -58,6 +58,10 @@
 #define RT_COMPLETION_QUEUE_SIZE 64 /* I/O requests in flight, per subsystem */
 #endif
 
+#ifndef RT_FILE_CHUNK_SIZE
+#define RT_FILE_CHUNK_SIZE 4096 /* bytes a file request moves at once; each request has so many */
+#endif
+
 #ifndef RT_DEFAULT_STACK_SIZE
 #define RT_DEFAULT_STACK_SIZE 65536 /* stack of an actor that names no size, bytes */
 #endif

@@ -24,6 +24,8 @@
 
 struct rti_op;
 struct rti_port;
+struct rti_port_file; /* port/file.h */
+struct rti_port_net;  /* port/net.h */
 
 /* Why `wait` came back. */
 enum rti_wait_end {
@@ -104,6 +106,8 @@ struct rti_port_ops {
 
 struct rti_port {
     const struct rti_port_ops *ops;
+    const struct rti_port_net *net;   /* NULL: no network here */
+    const struct rti_port_file *file; /* NULL: no files here */
     /* The scheduler's flag that something waits to be collected by `wait`; NULL while the port has
      * no scheduler. `wake`, and the port itself when a completion arrives on another thread, store
      * nonzero before they make `wait` return; the scheduler looks at it in every turn. */
@@ -121,6 +125,9 @@ _Noreturn void rti_port_abort(void);
 
 /* Writes one line of diagnosis, without a payload. Async-signal-safe. */
 void rti_port_log(const char *line);
+
+/* A sentence for an error number of the system, always a literal; NULL for 0. Any thread. */
+const char *rti_port_error_text(int error);
 
 /* Memory of the heap, aligned for any object, and its return; NULL if there is none. Only for the
  * stacks of actors that ask for it. */

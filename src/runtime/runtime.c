@@ -48,6 +48,8 @@ rt_status rti_runtime_start(struct rti_port *port)
     RT_ASSERT(!RT_FAILED(status));
     rti_actor_timers_init(&runtime->timers, &runtime->actors);
     rti_buses_init(&runtime->buses, &runtime->actors);
+    status = rti_io_init(&runtime->io, &runtime->sched);
+    RT_ASSERT(!RT_FAILED(status));
     runtime->is_stop_wanted = false;
     runtime->stop.call = runtime_stop_called;
     rti_u32_init(&runtime->is_stop_posted, 0);
@@ -83,6 +85,7 @@ void rti_runtime_stop(void)
     }
     rti_buses_deinit(&runtime->buses);
     rti_actor_timers_deinit(&runtime->timers);
+    rti_io_deinit(&runtime->io);
     rti_actors_deinit(&runtime->actors);
     rti_sched_deinit(&runtime->sched);
 }

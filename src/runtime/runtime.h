@@ -18,6 +18,7 @@
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
 #include "actor/bus.h"
+#include "io/io.h"
 #include "port/linux/port_linux.h"
 #include "port/sim/port_sim.h"
 #include "sched/chooser.h"
@@ -44,6 +45,7 @@ struct rt_runtime {
     struct rti_actors actors;
     struct rti_actor_timers timers;
     struct rti_buses buses;
+    struct rti_io io;
 };
 
 extern struct rt_runtime rti_runtime;

@@ -50,6 +50,7 @@ rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
     uint64_t seed = config->seed;
     (void)rti_port_environment_number("ORRERY_SEED", &seed);
     rti_port_sim_init(&rti_runtime.sim_port, seed, SIM_START_NS, NULL);
+    rti_runtime.sim_port.port.file = &rti_linux_file; /* files are the machine's own */
     rt_status status = rti_runtime_start(&rti_runtime.sim_port.port);
     if (RT_FAILED(status)) {
         rti_runtime_release();

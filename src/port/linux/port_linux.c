@@ -257,6 +257,8 @@ rt_status rti_port_linux_init(struct rti_port_linux *self,
     }
     memset(self, 0, sizeof(*self));
     self->port.ops = &port_linux_ops;
+    self->port.net = &rti_linux_net;
+    self->port.file = &rti_linux_file;
     rti_list_init(&self->answered);
     self->stack_size = config->stack_size != 0 ? config->stack_size : RTI_PORT_STACK_SIZE;
     self->page_size = (size_t)sysconf(_SC_PAGESIZE);

@@ -5,8 +5,10 @@
 /* The Linux body of the seam (port/port.h). Everything lives in one struct that the caller owns;
  * nothing is allocated. The essay is in port_linux.c. */
 
+#include "port/file.h"
 #include "port/linux/blocking_pool.h"
 #include "port/linux/poller.h"
+#include "port/net.h"
 #include "port/op.h"
 
 /* Bytes of stack of every thread that thread_start makes. */
@@ -64,6 +66,10 @@ rt_status rti_linux_memory_guard(struct rti_port *port, void *memory, size_t siz
 
 /* Does MADV_GUARD_INSTALL make a page fault here? Emulators say yes and do nothing. */
 bool rti_linux_memory_guard_install_works(size_t page_size);
+
+/* The tables of files and sockets: file_work.c, socket.c. */
+extern const struct rti_port_file rti_linux_file;
+extern const struct rti_port_net rti_linux_net;
 
 /* The clock of all of them: CLOCK_MONOTONIC. */
 uint64_t rti_linux_clock_now(void);

@@ -197,6 +197,7 @@ void rti_port_sim_init(struct rti_port_sim *sim, uint64_t seed, uint64_t start_n
 {
     *sim = (struct rti_port_sim){.now_ns = start_ns, .host = host};
     sim->port.ops = &sim_ops;
+    sim->port.file = host == NULL ? NULL : host->file;
     rti_rng_init(&sim->rng, seed);
     rti_list_init(&sim->answered);
 }

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module, and what its calls share; the essay is in io.h. */
+#define RTI_MODULE "io"
+#include "io/io.h"
+
+#include <string.h>
+
+#include "io/file_line.h"
+
+#include "time/deadline.h"
+
+rt_status rti_io_init(struct rti_io *io, struct rti_sched *sched)
+{
+    if (sched->modules[RTI_MODULE_IO] != NULL) {
+        return (rt_status){RT_ERR_STATE, "this runtime has its network and files already"};
+    }
+    io->sched = sched;
+    rti_pool_init(&io->net, io->net_memory, sizeof(struct rti_net_request),
+                  RT_COMPLETION_QUEUE_SIZE);
+    rti_pool_init(&io->names, io->names_memory, sizeof(struct rti_name_request),
+                  RT_COMPLETION_QUEUE_SIZE);
+    rti_pool_init(&io->files, io->files_memory, sizeof(struct rti_file_request),
+                  RT_COMPLETION_QUEUE_SIZE);
+    rti_list_init(&io->line);
+    rti_bitmap_clear_all(io->unsafe, RTI_IO_UNSAFE_FDS);
+    io->is_unsafe_beyond = false;
+    sched->modules[RTI_MODULE_IO] = io;
+    return RT_SUCCESS;
+}
+
+size_t rti_io_in_use(const struct rti_io *io)
+{
+    return rti_pool_in_use(&io->net) + rti_pool_in_use(&io->names) + rti_pool_in_use(&io->files);
+}
+
+void rti_io_deinit(struct rti_io *io)
+{
+    struct rti_port *port = io->sched->port;
+    RT_ASSERT(io->sched->modules[RTI_MODULE_IO] == io && io->sched->worker.fiber == NULL);
+    rti_io_audit(io);
+    while (rti_io_in_use(io) > 0) {
+        port->ops->wait(port, RTI_TIME_NEVER);
+    }
+    rti_pool_deinit(&io->net);
+    rti_pool_deinit(&io->names);
+    rti_pool_deinit(&io->files);
+    io->sched->modules[RTI_MODULE_IO] = NULL;
+}
+
+/* Checks the records of a pool; every kind of record begins with its request. */
+static void io_audit_pool(const struct rti_pool *pool)
+{
+    size_t free_count = rti_pool_audit(pool);
+    RT_ASSERT(free_count + rti_pool_in_use(pool) == pool->count);
+    for (size_t i = 0; i < pool->fresh; i++) {
+        const struct rti_request *request = rti_pool_block(pool, i);
+        if (!rti_pool_is_in_use(pool, request)) {
+            continue;
+        }
+        RT_ASSERT(request->is_detached == (request->waiter == NULL));
+        RT_ASSERT(request->waiter == NULL || request->waiter->slot == request);
+        RT_ASSERT(request->state != RTI_REQUEST_ANSWERED || request->waiter != NULL);
+    }
+}
+
+void rti_io_audit(const struct rti_io *io)
+{
+    io_audit_pool(&io->net);
+    io_audit_pool(&io->names);
+    io_audit_pool(&io->files);
+    RT_ASSERT(rti_file_line_audit(io) == rti_pool_in_use(&io->files));
+}
+
+rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_io *io = worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_IO];
+    if (RTI_UNLIKELY(io == NULL)) {
+        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+    }
+    if (RTI_UNLIKELY(timeout_ms != 0 && worker->fiber == NULL)) {
+        return (rt_status){RT_ERR_THREAD, "only an actor can wait"};
+    }
+    *call = (struct rti_io_call){
+        .worker = worker, .io = io, .port = worker->sched->port, .timeout_ms = timeout_ms};
+    return RT_SUCCESS;
+}
+
+uint64_t rti_io_deadline(struct rti_io_call *call)
+{
+    RT_ASSERT(call->timeout_ms != 0);
+    if (call->deadline_ns == RTI_IO_DEADLINE_LATER) {
+        call->deadline_ns = call->timeout_ms < 0
+                                ? RTI_TIME_NEVER
+                                : rti_deadline_after(call->worker->sched,
+                                                     (uint64_t)call->timeout_ms * RTI_NS_PER_MS);
+    }
+    return call->deadline_ns;
+}
+
+size_t rti_io_text_length(const char *text, size_t max)
+{
+    const char *end = memchr(text, '\0', max);
+    return end == NULL ? max : (size_t)(end - text);
+}
+
+rt_status rti_io_failure(const struct rti_op *op)
+{
+    RT_ASSERT(op->status != RT_OK);
+    if (op->status == RT_ERR_CLOSED) {
+        return op->error == 0 ? (rt_status){RT_ERR_CLOSED, "it was closed here meanwhile"}
+                              : (rt_status){RT_ERR_CLOSED, rti_port_error_text(op->error)};
+    }
+    if (op->status == RT_ERR_UNSUPPORTED && op->error != 0) {
+        return (rt_status){RT_ERR_INVALID, "the descriptor is no socket and no stream"};
+    }
+    if (op->status == RT_ERR_RESOURCE_EXHAUSTED && op->error == 0) {
+        return (rt_status){op->status, "the descriptor is above what the runtime was made for"};
+    }
+    const char *text = rti_port_error_text(op->error);
+    return (rt_status){op->status, text != NULL ? text : rt_status_text(op->status)};
+}
+
+static void net_release(struct rti_request *request)
+{
+    struct rti_net_request *record = RTI_CONTAINER_OF(request, struct rti_net_request, request);
+    struct rti_op *op = &request->op;
+    if (!request->is_taken) {
+        /* A connection nobody took, or a socket whose connect nobody waited for. */
+        if (op->code == RTI_OP_ACCEPT && request->state == RTI_REQUEST_ANSWERED &&
+            op->status == RT_OK) {
+            (void)request->port->ops->close_fd(request->port, (int)op->result);
+        } else if (op->code == RTI_OP_CONNECT && op->fd >= 0) {
+            (void)request->port->ops->close_fd(request->port, op->fd);
+        }
+    }
+    rti_pool_free(&record->io->net, record);
+}
+
+struct rti_request *rti_net_request_new(struct rti_io *io, enum rti_op_code code, int fd)
+{
+    struct rti_net_request *record = rti_pool_alloc(&io->net);
+    if (record == NULL) {
+        return NULL;
+    }
+    rti_request_init(&record->request, io->sched->port, code, net_release);
+    record->request.op.fd = fd;
+    record->io = io;
+    return &record->request;
+}
+
+rt_status rti_net_request_do(struct rti_request *request, struct rti_io_call *call)
+{
+    if (rti_request_attempt(request)) {
+        return RT_SUCCESS;
+    }
+    if (call->timeout_ms == 0) {
+        rti_request_end(request, false);
+        return RTI_IO_WOULDBLOCK;
+    }
+    uint64_t deadline_ns = rti_io_deadline(call);
+    rti_request_begin(request);
+    return rti_request_await(request, call->worker, deadline_ns) ? RT_SUCCESS : RTI_IO_TIMEOUT;
+}

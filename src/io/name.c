@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of hosts: a look-up is work on the lane of names, which files never hold up and which never
+ * holds up files. Question and answer lie in the record, so a look-up that takes longer than its
+ * caller waits ends in peace. */
+#define RTI_MODULE "name"
+#include <string.h>
+
+#include "io/io.h"
+
+static void name_release(struct rti_request *request)
+{
+    struct rti_name_request *record = RTI_CONTAINER_OF(request, struct rti_name_request, request);
+    rti_pool_free(&record->io->names, record);
+}
+
+static struct rti_name_request *name_new(struct rti_io *io, const char *name)
+{
+    struct rti_name_request *record = rti_pool_alloc(&io->names);
+    if (record == NULL) {
+        return NULL;
+    }
+    size_t length = strlen(name);
+    RT_ASSERT(length <= RT_NET_HOST_MAX);
+    rti_request_init(&record->request, io->sched->port, RTI_OP_WORK_DNS, name_release);
+    record->io = io;
+    memcpy(record->resolution.name, name, length + 1);
+    record->resolution.count = 0;
+    record->request.op.work = io->sched->port->net->resolve;
+    record->request.op.buffer = &record->resolution;
+    record->request.op.length = sizeof(record->resolution);
+    return record;
+}
+
+rt_status rti_name_resolve(struct rti_io_call *call, const char *name,
+                           rt_net_address found[RTI_RESOLVED_MAX], uint32_t *count)
+{
+    if (call->timeout_ms == 0) {
+        return RTI_IO_WOULDBLOCK;
+    }
+    struct rti_name_request *record = name_new(call->io, name);
+    if (record == NULL) {
+        return RTI_IO_FULL;
+    }
+    uint64_t deadline_ns = rti_io_deadline(call);
+    rti_request_begin(&record->request);
+    if (!rti_request_await(&record->request, call->worker, deadline_ns)) {
+        return RTI_IO_TIMEOUT;
+    }
+    rt_status status = RT_SUCCESS;
+    if (record->request.op.status == RT_OK) {
+        RT_ASSERT(record->resolution.count >= 1 && record->resolution.count <= RTI_RESOLVED_MAX);
+        *count = record->resolution.count;
+        memcpy(found, record->resolution.found, sizeof(record->resolution.found[0]) * *count);
+    } else if (record->request.op.status == RT_ERR_NOT_FOUND) {
+        status = (rt_status){RT_ERR_NOT_FOUND, "the name of the host is not known"};
+    } else {
+        status = rti_io_failure(&record->request.op);
+    }
+    rti_request_end(&record->request, false);
+    return status;
+}

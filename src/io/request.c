@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a request; the essay is in request.h. */
+#define RTI_MODULE "request"
+#include "io/request.h"
+
+#include "base/marks.h"
+#include "time/deadline.h"
+
+/* Gives the record back; what it brought and nobody took goes with it. */
+static void request_release(struct rti_request *request)
+{
+    RT_ASSERT(request->state != RTI_REQUEST_IN_FLIGHT && request->waiter == NULL);
+    RT_DCHECK(rti_op_is_idle(&request->op));
+    request->release(request);
+}
+
+static void request_done(struct rti_op *op)
+{
+    struct rti_request *request = RTI_CONTAINER_OF(op, struct rti_request, op);
+    struct rti_waiter *waiter = request->waiter;
+    RT_ASSERT(request->state == RTI_REQUEST_IN_FLIGHT);
+    request->state = RTI_REQUEST_ANSWERED;
+    if (request->is_detached) {
+        request_release(request);
+        return;
+    }
+    RT_ASSERT(waiter != NULL);
+    /* If the limit or a kill came first, the fiber finds the state when it runs. */
+    bool is_won = rti_wait_claim(waiter->wait, waiter->event);
+    RT_SOMETIMES(!is_won, "request: answer after the limit and before the fiber ran");
+    if (is_won) {
+        rti_waiter_wake(waiter);
+    }
+}
+
+/* The fiber lets go. */
+static void request_detach(struct rti_request *request)
+{
+    RT_ASSERT(!request->is_detached && request->waiter == NULL);
+    request->is_detached = true;
+    if (request->is_kept && request->state != RTI_REQUEST_ANSWERED) {
+        return;
+    }
+    if (request->state == RTI_REQUEST_IN_FLIGHT) {
+        request->port->ops->cancel(request->port, &request->op);
+    } else {
+        request_release(request);
+    }
+}
+
+/* Does this wait end because its fiber does? A kill marks the fiber, whatever event had claimed the
+ * wait before; an overflow claims it. */
+static bool wait_is_of_dying(const struct rti_wait *wait)
+{
+    const struct rti_fiber *fiber = wait->target;
+    return fiber->is_killed || rti_wait_event(wait) == RTI_EVENT_KILL;
+}
+
+static void request_unlink(struct rti_waiter *waiter)
+{
+    struct rti_request *request = waiter->slot;
+    RT_ASSERT(request->waiter == waiter);
+    request->waiter = NULL;
+    if (wait_is_of_dying(waiter->wait)) {
+        RT_SOMETIMES(request->state == RTI_REQUEST_ANSWERED, "request: killed with its answer");
+        request_detach(request);
+    }
+}
+
+/* One park; true if the answer is there at its end. */
+static bool request_park(struct rti_request *request, struct rti_worker *worker,
+                         uint64_t deadline_ns)
+{
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    struct rti_deadline deadline;
+    RT_ASSERT(request->waiter == NULL && !request->is_detached);
+    rti_fiber_wait_begin(worker, &wait);
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, request_unlink);
+    waiter.slot = request;
+    request->waiter = &waiter;
+    rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);
+    rti_fiber_park(worker, &wait);
+    return request->state == RTI_REQUEST_ANSWERED;
+}
+
+void rti_request_init(struct rti_request *request, struct rti_port *port, enum rti_op_code code,
+                      void (*release)(struct rti_request *))
+{
+    RT_ASSERT(release != NULL);
+    rti_op_init(&request->op, code, request_done);
+    request->port = port;
+    request->waiter = NULL;
+    request->state = RTI_REQUEST_NEW;
+    request->is_detached = false;
+    request->is_kept = false;
+    request->is_taken = false;
+    request->release = release;
+}
+
+bool rti_request_attempt(struct rti_request *request)
+{
+    RT_ASSERT(request->state == RTI_REQUEST_NEW);
+    if (!request->port->ops->attempt(request->port, &request->op)) {
+        return false;
+    }
+    request->state = RTI_REQUEST_ANSWERED;
+    return true;
+}
+
+void rti_request_begin(struct rti_request *request)
+{
+    RT_ASSERT(request->state == RTI_REQUEST_NEW);
+    request->state = RTI_REQUEST_IN_FLIGHT;
+    request->port->ops->submit(request->port, &request->op);
+}
+
+bool rti_request_await(struct rti_request *request, struct rti_worker *worker, uint64_t deadline_ns)
+{
+    RT_ASSERT(request->state != RTI_REQUEST_ANSWERED);
+    if (request_park(request, worker, deadline_ns)) {
+        return true;
+    }
+    if (rti_op_is_work(&request->op)) {
+        request_detach(request);
+        return false;
+    }
+    /* The port decides now and says so at its next wait; a kill may still come in between. */
+    request->port->ops->cancel(request->port, &request->op);
+    bool is_answered = request_park(request, rti_worker_current(), RTI_TIME_NEVER);
+    RT_ASSERT(is_answered);
+    if (request->op.status != RT_ERR_CANCELLED) {
+        RT_SOMETIMES(true, "request: completion won against the limit");
+        return true;
+    }
+    request_release(request);
+    return false;
+}
+
+void rti_request_end(struct rti_request *request, bool is_taken)
+{
+    RT_ASSERT(!request->is_detached);
+    RT_ASSERT(request->state == RTI_REQUEST_ANSWERED || !is_taken);
+    request->is_taken = is_taken;
+    request_release(request);
+}
