@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Go's side of the comparison: goroutines and unbuffered channels, as a Go programmer writes them.
+// Prints one line per case: name, tab, nanoseconds per operation.
+//
+// Usage: peer COUNT
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const batch = 1000
+
+func report(name string, start time.Time, operations int) {
+	fmt.Printf("%s\t%.2f\n", name, float64(time.Since(start).Nanoseconds())/float64(operations))
+}
+
+func yields(count int) {
+	var both sync.WaitGroup
+	both.Add(2)
+	start := time.Now()
+	for i := 0; i < 2; i++ {
+		go func() {
+			for j := 0; j < count; j++ {
+				runtime.Gosched()
+			}
+			both.Done()
+		}()
+	}
+	both.Wait()
+	report("switch", start, 2*count)
+}
+
+func pingPong(count int) {
+	ping := make(chan int)
+	pong := make(chan int)
+	go func() {
+		for number := range ping {
+			pong <- number
+		}
+		close(pong)
+	}()
+	start := time.Now()
+	for i := 0; i < count; i++ {
+		ping <- i
+		<-pong
+	}
+	report("actor_pingpong", start, count)
+	close(ping)
+}
+
+func spawnJoin(count int) {
+	start := time.Now()
+	for i := 0; i < count; i += batch {
+		var all sync.WaitGroup
+		all.Add(batch)
+		for j := 0; j < batch; j++ {
+			go all.Done()
+		}
+		all.Wait()
+	}
+	report("spawn_join", start, (count+batch-1)/batch*batch)
+}
+
+func main() {
+	count := 1000000
+	if len(os.Args) > 1 {
+		number, err := strconv.Atoi(os.Args[1])
+		if err != nil || number < 1 {
+			fmt.Fprintln(os.Stderr, "usage: peer COUNT")
+			os.Exit(2)
+		}
+		count = number
+	}
+	yields(count)
+	pingPong(count)
+	spawnJoin(count)
+}
