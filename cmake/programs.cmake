@@ -33,7 +33,8 @@ endif()
 
 if(ORRERY_EXAMPLES)
   add_custom_target(examples)
-  file(GLOB ORRERY_EXAMPLE_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
+  file(GLOB ORRERY_EXAMPLE_SOURCES CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/examples/*.c ${PROJECT_SOURCE_DIR}/docs/tutorial/*.c)
   foreach(source ${ORRERY_EXAMPLE_SOURCES})
     orrery_add_program(${source} examples)
     add_dependencies(examples ${ORRERY_PROGRAM})

@@ -73,16 +73,30 @@ def benches(lane, settings):
 
 
 def examples(lane, settings):
-    """Each example whose source has a line ` * Tested: ...` must end well by itself."""
+    """Each example and each step of the tutorial that says how it is tested must end well.
+
+    It says so in its head comment, with the command that runs it: ` * Tested: ping_pong 10000`.
+    """
     jobs = []
-    for source in sorted((ROOT / "examples").glob("*.c")):
-        if re.search(r"^ \* Tested:", source.read_text(), re.MULTILINE):
-            binary = BUILD_ROOT / lane.presets[0] / "examples" / source.stem
-            name = f"example_{source.stem}_runs_to_its_end"
-            jobs.append(
-                _job(lane, settings, name, (str(binary),), EXAMPLE_TIMEOUT_SECONDS, source.name)
-            )
+    folder = BUILD_ROOT / lane.presets[0] / "examples"
+    for source in _example_sources():
+        match = re.search(r"^ \* Tested: (\S+)(.*?)(?: \*/)?$", source.read_text(), re.MULTILINE)
+        if match is None:
+            continue
+        if match[1] != source.stem:
+            raise binaries.ListError(f"{source} is tested by the command {match[1]!r}")
+        name = f"example_{source.stem}_runs_to_its_end"
+        argv = (str(folder / source.stem), *match[2].split())
+        jobs.append(_job(lane, settings, name, argv, EXAMPLE_TIMEOUT_SECONDS, source.name))
     return jobs
+
+
+def _example_sources():
+    """The sources with a program's name: single files, and in a folder the one named after it."""
+    sources = list((ROOT / "examples").glob("*.c"))
+    sources += [p for p in (ROOT / "examples").glob("*/*.c") if p.stem == p.parent.name]
+    sources += (ROOT / "docs" / "tutorial").glob("*.c")
+    return sorted(sources)
 
 
 def models(lane, settings):
