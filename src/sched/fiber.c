@@ -117,6 +117,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     rti_runnable_init(&fiber->run, options->id, options->priority, fiber_step);
     fiber->run.is_fiber = true;
     fiber->run.is_direct = true;
+    fiber->sched = NULL;
     fiber->is_killed = false;
     fiber->end = RTI_FIBER_RETURNED;
     fiber->saved_errno = 0;
@@ -133,6 +134,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
 
 void rti_fiber_start(struct rti_sched *sched, struct rti_fiber *fiber)
 {
+    fiber->sched = sched;
     rti_sched_start(sched, &fiber->run);
 }
 
@@ -184,7 +186,7 @@ static void fiber_wake(struct rti_wait *wait)
 {
     struct rti_fiber *fiber = wait->target;
     /* The wait's memory may be gone as soon as the fiber is queued. */
-    rti_sched_wake(rti_worker_current()->sched, &fiber->run);
+    rti_sched_wake(fiber->sched, &fiber->run);
 }
 
 void rti_fiber_wait_begin(struct rti_worker *worker, struct rti_wait *wait)

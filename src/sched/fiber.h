@@ -54,6 +54,7 @@ struct rti_fiber {
     void (*on_done)(struct rti_fiber *fiber);
     struct rti_cx *cx;        /* its cancellation and budget; NULL: it has neither */
     struct rti_list cleanups; /* what it holds: the cleanup stack */
+    struct rti_sched *sched;  /* where it was started */
 };
 
 struct rti_fiber_options {

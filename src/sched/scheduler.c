@@ -81,13 +81,6 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
     sched->worker.turns_until_look = 0;
 }
 
-void rti_sched_record(struct rti_sched *sched, const struct rti_journal_event *event)
-{
-    if (sched->journal != NULL) {
-        rti_journal_write(sched->journal, sched->now_ns, event);
-    }
-}
-
 void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
 {
     RT_ASSERT(rti_worker_current() == &sched->worker);

@@ -144,7 +144,14 @@ static inline uint64_t rti_sched_clock(struct rti_sched *sched)
     return sched->port->ops->clock_ns(sched->port);
 }
 
-void rti_sched_record(struct rti_sched *sched, const struct rti_journal_event *event);
+/* Writes an event into the journal, if there is one; inline, so that without one an event is not
+ * even put together. */
+static inline void rti_sched_record(struct rti_sched *sched, const struct rti_journal_event *event)
+{
+    if (RTI_UNLIKELY(sched->journal != NULL)) {
+        rti_journal_write(sched->journal, sched->now_ns, event);
+    }
+}
 
 /* Queues a runnable whose park was ended; called by wakes. */
 static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
