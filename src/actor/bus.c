@@ -108,7 +108,7 @@ rt_status rt_bus_create(const rt_bus_config *cfg, bus_id *out)
     }
     struct rti_bus *bus = &buses->table[rti_handle_index(&buses->ids, id)];
     bus->id = id;
-    rti_bus_entries_init(&bus->entries, cfg, &buses->actors->ipc.data);
+    rti_bus_entries_init(&bus->entries, cfg, &buses->actors->ipc);
     rti_waitlist_init(&bus->waiting);
     *out = id;
     return RT_SUCCESS;

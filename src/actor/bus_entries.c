@@ -38,12 +38,11 @@ bool rti_bus_config_is_valid(const rt_bus_config *config)
 }
 
 void rti_bus_entries_init(struct rti_bus_entries *entries, const rt_bus_config *config,
-                          struct rti_pool *blocks)
+                          struct rti_ipc_pools *pools)
 {
     RT_ASSERT(rti_bus_config_is_valid(config));
-    RT_ASSERT(blocks->block_size >= config->max_entry_size);
     entries->config = *config;
-    entries->blocks = blocks;
+    entries->pools = pools;
     rti_list_init(&entries->live);
     rti_list_init(&entries->free);
     for (size_t i = 0; i < config->max_entries; i++) {
@@ -71,7 +70,7 @@ static void entries_remove(struct rti_bus_entries *entries, struct rti_bus_entry
     }
     rti_list_remove(&entry->link);
     rti_list_push_head(&entries->free, &entry->link);
-    rti_pool_free(entries->blocks, entry->block);
+    rti_pool_free(&entries->pools->data, entry->block);
     entries->count--;
 }
 
@@ -115,7 +114,7 @@ rt_status rti_bus_entries_publish(struct rti_bus_entries *entries, const void *d
     if (entries->count >= entries->config.max_entries) {
         entries_remove(entries, entries_oldest(entries), true);
     }
-    void *block = rti_pool_alloc(entries->blocks);
+    void *block = rti_ipc_pools_data_alloc(entries->pools);
     if (RTI_UNLIKELY(block == NULL)) {
         return (rt_status){RT_ERR_NOMEM, "no message block is left"};
     }
@@ -189,7 +188,7 @@ void rti_bus_entries_audit(const struct rti_bus_entries *entries)
                   (before->seq < at->seq && before->published_ms <= at->published_ms));
         RT_ASSERT(config->max_readers == 0 ||
                   __builtin_popcount(at->readers_mask) < config->max_readers);
-        RT_ASSERT(rti_pool_is_in_use(entries->blocks, at->block));
+        RT_ASSERT(rti_pool_is_in_use(&entries->pools->data, at->block));
         before = at;
     }
     for (uint32_t left = entries->cursors_mask; left != 0; left &= left - 1) {

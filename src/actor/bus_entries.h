@@ -33,8 +33,8 @@
 #include <orrery/rt/bus.h>
 #include <orrery/rt_static_config.h>
 
+#include "actor/ipc_pools.h"
 #include "base/list.h"
-#include "base/pool.h"
 
 struct rti_bus_entry {
     struct rti_link link;  /* `live` or `free` */
@@ -52,8 +52,8 @@ struct rti_bus_cursor {
 
 struct rti_bus_entries {
     rt_bus_config config;
-    struct rti_pool *blocks; /* the message pool, shared with IPC */
-    struct rti_list live;    /* oldest first */
+    struct rti_ipc_pools *pools; /* whose data blocks IPC uses too */
+    struct rti_list live;        /* oldest first */
     struct rti_list free;
     size_t count;          /* of `live` */
     uint64_t published;    /* so far; the seq of the next one */
@@ -67,7 +67,7 @@ bool rti_bus_config_is_valid(const rt_bus_config *config);
 
 /* Makes it empty; the configuration is valid. */
 void rti_bus_entries_init(struct rti_bus_entries *entries, const rt_bus_config *config,
-                          struct rti_pool *blocks);
+                          struct rti_ipc_pools *pools);
 
 /* Gives all blocks back. */
 void rti_bus_entries_deinit(struct rti_bus_entries *entries);

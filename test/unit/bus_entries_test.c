@@ -7,16 +7,13 @@
 #include "base/rng.h"
 #include "support/test.h"
 
-#define BLOCKS 16
-
-static RTI_POOL_STORAGE(memory, uint64_t, BLOCKS);
-static struct rti_pool pool;
+static struct rti_ipc_pools pools;
 static struct rti_bus_entries entries;
 
 static void start(const rt_bus_config *config)
 {
-    rti_pool_init(&pool, memory, sizeof(uint64_t), BLOCKS);
-    rti_bus_entries_init(&entries, config, &pool);
+    rti_ipc_pools_init(&pools);
+    rti_bus_entries_init(&entries, config, &pools);
 }
 
 static void finish(void)
@@ -28,8 +25,8 @@ static void finish(void)
     }
     rti_bus_entries_audit(&entries);
     rti_bus_entries_deinit(&entries);
-    CHECK_EQ(rti_pool_in_use(&pool), 0);
-    rti_pool_deinit(&pool);
+    CHECK_EQ(rti_ipc_pools_data_in_use(&pools), 0);
+    rti_ipc_pools_deinit(&pools);
 }
 
 static rt_bus_config config_of(size_t max_entries, uint8_t max_readers, uint32_t max_age_ms)
@@ -145,23 +142,23 @@ TEST(bus_entries_publish_without_a_block_changes_nothing_unless_full)
     start(&config);
     unsigned reader = (unsigned)rti_bus_cursor_open(&entries);
     publish(1, 0);
-    void *taken[BLOCKS];
+    static void *taken[RT_MESSAGE_DATA_POOL_SIZE];
     size_t count = 0;
-    while ((taken[count] = rti_pool_alloc(&pool)) != NULL) {
+    while ((taken[count] = rti_ipc_pools_data_alloc(&pools)) != NULL) {
         count++;
     }
-    CHECK_EQ(count, BLOCKS - 1);
+    CHECK_EQ(count, RT_MESSAGE_DATA_POOL_SIZE - 1);
     CHECK_STATUS(rti_bus_entries_publish(&entries, NULL, 0, 0), RT_ERR_NOMEM);
     rti_bus_entries_audit(&entries);
     CHECK_EQ(entries.count, 1);
     CHECK_EQ(entries.published, 1);
-    rti_pool_free(&pool, taken[--count]);
+    rti_pool_free(&pools.data, taken[--count]);
     publish(2, 0);
     publish(3, 0); /* full: the block of 1 carries it */
     CHECK_EQ(take(reader), 2);
     CHECK_EQ(take(reader), 3);
     while (count > 0) {
-        rti_pool_free(&pool, taken[--count]);
+        rti_pool_free(&pools.data, taken[--count]);
     }
     finish();
 }

@@ -31,7 +31,7 @@ static void start(const rt_bus_config *config)
 static void finish(void)
 {
     CHECK_OK(actors_run(world));
-    CHECK_EQ(rti_buses_audit(&buses), rti_pool_in_use(&world->actors.ipc.data));
+    CHECK_EQ(rti_buses_audit(&buses), rti_ipc_pools_data_in_use(&world->actors.ipc));
     rti_buses_deinit(&buses);
     actors_finish(world);
 }
@@ -500,7 +500,7 @@ TEST(bus_can_be_made_filled_and_destroyed_from_main_but_not_read)
     CHECK_STATUS(rt_bus_read(bus, &c, 1, &len), RT_ERR_THREAD);
     CHECK_STATUS(rt_bus_read_wait(bus, &c, 1, &len, 0), RT_ERR_THREAD);
     CHECK_OK(rt_bus_destroy(bus));
-    CHECK_EQ(rti_pool_in_use(&world->actors.ipc.data), 0);
+    CHECK_EQ(rti_ipc_pools_data_in_use(&world->actors.ipc), 0);
     finish();
 }
 
