@@ -4,6 +4,7 @@
 #define RTI_MODULE "sim"
 #include <orrery/rt/sim.h>
 
+#include "base/marks.h"
 #include "runtime/runtime.h"
 
 /* Where simulated time begins: not at 0, so that a program that takes a time of 0 for none fails.
@@ -57,6 +58,7 @@ rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
         return status;
     }
     rti_port_repeat_set("ORRERY_SEED", seed);
+    rti_buggify_enable(seed);
     sim_observe(config, seed);
     actor_id first = rt_spawn(main_fn, arg);
     RT_ASSERT(first != ACTOR_ID_INVALID);
@@ -64,6 +66,7 @@ rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
     if (config->report != NULL) {
         sim_report(config->report, seed);
     }
+    rti_buggify_disable();
     rti_sched_observe(&rti_runtime.sched, NULL, NULL);
     rti_runtime_stop();
     if (RT_FAILED(status)) {

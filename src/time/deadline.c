@@ -2,6 +2,8 @@
 #define RTI_MODULE "deadline"
 #include "time/deadline.h"
 
+#include "base/marks.h"
+
 /* Timers fired in one look. The rest stay due and the next turn looks again, so that a burst of
  * expiries cannot keep what they made ready from running. */
 #define EXPIRE_BATCH_MAX 256
@@ -13,8 +15,9 @@ static uint64_t wheel_source_next(void *context)
 
 static size_t wheel_source_expire(void *context, uint64_t now_ns)
 {
-    size_t fired = rti_wheel_expire_max(context, now_ns, EXPIRE_BATCH_MAX);
-    if (fired == EXPIRE_BATCH_MAX) {
+    size_t fired_max = RT_BUGGIFY("timers_expire_one_by_one") ? 1 : EXPIRE_BATCH_MAX;
+    size_t fired = rti_wheel_expire_max(context, now_ns, fired_max);
+    if (fired == fired_max) {
         rti_sched_attend(rti_sched_current());
     }
     return fired;

@@ -3,6 +3,7 @@
 #include "port/sim/port_sim.h"
 
 #include "base/assert.h"
+#include "base/marks.h"
 #include "port/op.h"
 
 static struct rti_port_sim *sim_of(struct rti_port *port)
@@ -48,6 +49,9 @@ static enum rti_wait_end sim_wait(struct rti_port *port, uint64_t deadline_ns)
     bool is_woken = sim->is_woken;
     sim->is_woken = false;
     if (sim_deliver(sim) || is_woken) {
+        return RTI_WAIT_WOKEN;
+    }
+    if (deadline_ns > sim->now_ns && RT_BUGGIFY("sim_wait_returns_for_nothing")) {
         return RTI_WAIT_WOKEN;
     }
     if (deadline_ns == RTI_TIME_NEVER) {
