@@ -14,7 +14,9 @@
 static struct actors_world *world;
 static size_t heap_calls;
 
-#if defined(__GLIBC__) && !RTI_ASAN && !RTI_TSAN
+/* Where programs are linked statically, as for the emulated machine, libc's own cannot be replaced.
+ */
+#if defined(__GLIBC__) && defined(__x86_64__) && !RTI_ASAN && !RTI_TSAN
 #define HEAP_IS_WATCHED 1
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
