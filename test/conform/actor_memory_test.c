@@ -1,67 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The actor specification, "Heap Usage Policy" and "Memory Model". The heap is watched by a malloc
- * of this file's own, which counts and passes on. */
+ * of the program's own. */
 #define _GNU_SOURCE
 #define RTI_MODULE "actor_memory_test"
 #include <orrery/rt/call.h>
 #include <orrery/rt/ipc.h>
 #include <orrery/rt/registry.h>
-#include <stdlib.h>
 
 #include "support/actors.h"
+#include "support/heap_watch.h"
 #include "support/test.h"
 
 static struct actors_world *world;
-static size_t heap_calls;
-
-/* Where programs are linked statically, as for the emulated machine, libc's own cannot be replaced.
- */
-#if defined(__GLIBC__) && defined(__x86_64__) && !RTI_ASAN && !RTI_TSAN
-#define HEAP_IS_WATCHED 1
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *memory, size_t size);
-extern void __libc_free(void *memory);
-
-void *malloc(size_t size)
-{
-    heap_calls++;
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    heap_calls++;
-    return __libc_calloc(count, size);
-}
-
-void *realloc(void *memory, size_t size)
-{
-    heap_calls++;
-    return __libc_realloc(memory, size);
-}
-
-void free(void *memory)
-{
-    heap_calls++;
-    __libc_free(memory);
-}
-#else
-#define HEAP_IS_WATCHED 0
-#endif
-
-/* Skips the case where something else, a sanitizer or an instrumenting tool, owns malloc. */
-static void watch_heap(void)
-{
-    size_t before = heap_calls;
-    void *volatile probe = malloc(1);
-    free(probe);
-    if (!HEAP_IS_WATCHED || heap_calls != before + 2) {
-        test_skip("the heap cannot be watched here");
-    }
-    heap_calls = 0;
-}
-
 static actor_id peer;
 
 static void uses_everything(void *arg)
@@ -112,7 +62,7 @@ static void answers_everything(void *arg)
 
 TEST(actor_core_uses_no_heap)
 {
-    watch_heap();
+    heap_watch();
     for (int is_observed = 0; is_observed < 2; is_observed++) {
         world = actors_start();
         if (!is_observed) {
@@ -121,7 +71,7 @@ TEST(actor_core_uses_no_heap)
         peer = rt_spawn(answers_everything, NULL);
         CHECK(rt_spawn(uses_everything, NULL) != ACTOR_ID_INVALID);
         actors_finish(world);
-        CHECK_EQ(heap_calls, 0);
+        CHECK_EQ(heap_calls(), 0);
     }
 }
 
@@ -133,20 +83,20 @@ static void only_exits(void *arg)
 
 TEST(actor_stack_is_from_the_heap_only_if_asked_and_goes_back)
 {
-    watch_heap();
+    heap_watch();
     world = actors_start();
     actor_config config = {.stack_size = 20000, .malloc_stack = true};
     CHECK(rt_spawn_ex(only_exits, NULL, &config) != ACTOR_ID_INVALID);
-    CHECK_EQ(heap_calls, 1);
+    CHECK_EQ(heap_calls(), 1);
     CHECK_EQ(rti_arena_stats(&world->actors.arena).used_count, 0);
     CHECK_OK(actors_run(world));
-    CHECK_EQ(heap_calls, 2);
+    CHECK_EQ(heap_calls(), 2);
     config.malloc_stack = false;
     CHECK(rt_spawn_ex(only_exits, NULL, &config) != ACTOR_ID_INVALID);
-    CHECK_EQ(heap_calls, 2);
+    CHECK_EQ(heap_calls(), 2);
     CHECK_EQ(rti_arena_stats(&world->actors.arena).used_count, 1);
     actors_finish(world);
-    CHECK_EQ(heap_calls, 2);
+    CHECK_EQ(heap_calls(), 2);
 }
 
 static void checks_its_stack(void *arg)
