@@ -67,6 +67,7 @@ static void actors_audit_one(const struct rti_actor *actor, struct ledger *ledge
     RT_ASSERT(actor->reply == NULL || !rti_link_is_linked(&actor->reply->link));
     RT_ASSERT(actor->waits_for == ACTOR_ID_INVALID || actor->fiber.wait != NULL ||
               rti_runnable_state(&actor->fiber.run) == RTI_RUNNABLE_RUNNING);
+    RT_ASSERT(actor->call == NULL || actor->waits_for != ACTOR_ID_INVALID);
     ledger->actors++;
     ledger->arena_stacks += !actor->is_stack_heap;
     ledger->entries += rti_mailbox_audit(&actor->mailbox);

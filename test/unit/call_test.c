@@ -69,6 +69,7 @@ static void ask_with_deadline(void *arg)
     CHECK_STATUS(rt_call(server, NULL, 0, &reply, 20), RT_ERR_TIMEOUT);
     CHECK_EQ(actors_now_ms(world), 20);
     CHECK_EQ(reply.sender, 77);
+    CHECK(rti_actor_current()->call == NULL);
     actors_say('t');
     /* The late answer disturbs no later call nor receive. */
     CHECK_STATUS(rt_ipc_recv(&reply, 100), RT_ERR_TIMEOUT);
@@ -82,6 +83,38 @@ TEST(call_that_times_out_refuses_the_late_answer)
     actors_spawn(ask_with_deadline, NULL, RT_PRIO_NORMAL, NULL);
     actors_finish(world);
     CHECK_STR(actors_said(), "tl");
+}
+
+/* Answers the first call when the second one waits: it must not be taken for its answer. */
+static void answers_the_old_call(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+    rt_call_id old = rt_call_ref(&msg);
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+    CHECK(rt_call_ref(&msg) != old);
+    CHECK_STATUS(rt_reply_to(old, "old", 4), RT_ERR_NOT_FOUND);
+    CHECK_OK(rt_reply(&msg, "new", 4));
+    rt_exit();
+}
+
+static void asks_again_after_a_timeout(void *arg)
+{
+    (void)arg;
+    rt_message reply;
+    CHECK_STATUS(rt_call(server, NULL, 0, &reply, 5), RT_ERR_TIMEOUT);
+    CHECK_OK(rt_call(server, NULL, 0, &reply, 5));
+    CHECK_STR(reply.data, "new");
+    rt_exit();
+}
+
+TEST(call_takes_no_answer_that_was_for_an_older_call)
+{
+    world = actors_start();
+    server = actors_spawn(answers_the_old_call, NULL, RT_PRIO_NORMAL, NULL);
+    actors_spawn(asks_again_after_a_timeout, NULL, RT_PRIO_NORMAL, NULL);
+    actors_finish(world);
 }
 
 static void dies_of_the_request(void *arg)
