@@ -4,7 +4,8 @@
 #
 # Only heap.c may use the heap: the stacks of actors that ask for it. Only thread.c starts threads,
 # which rt_init does, and only resolve.c looks names up, on a thread of its own. Nobody calls what
-# allocates behind the caller's back: streams, sorting, copies of strings, the environment.
+# allocates behind the caller's back: streams, sorting, copies of strings, the environment. And nobody
+# uses a lock of the system: threads meet in queues and words only.
 #
 # Environment: SOURCE_DIR (the tree), LIBRARY (the archive). Exit status: 0 passed, 1 failed, 77
 # skipped.
@@ -28,6 +29,10 @@ freopen popen tmpfile tmpfile64 fmemopen open_memstream opendir fdopendir scandi
 getdelim __getdelim setvbuf qsort qsort_r setenv putenv realpath getcwd get_current_dir_name printf
 fprintf vfprintf __printf_chk __fprintf_chk __vfprintf_chk puts fputs perror syslog dlopen
 pthread_key_create pthread_setspecific regcomp iconv_open setlocale newlocale tsearch hcreate'
+
+locks='pthread_mutex_lock pthread_mutex_trylock pthread_mutex_timedlock pthread_spin_lock
+pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_cond_wait pthread_cond_timedwait sem_wait
+sem_timedwait mtx_lock cnd_wait flockfile'
 
 # Prints "FILE SYMBOL" for each symbol of the list that a member of the archive wants from outside:
 # the archive, the list.
@@ -63,6 +68,7 @@ demand() {
 demand "the heap" "$heap" "heap.c free
 heap.c malloc"
 demand "what allocates inside the C library" "$hidden" ""
+demand "a lock" "$locks" ""
 demand "the start of threads" "pthread_create" "thread.c pthread_create"
 demand "the look-up of names" "getaddrinfo freeaddrinfo gethostbyname" "resolve.c freeaddrinfo
 resolve.c getaddrinfo"
