@@ -64,7 +64,7 @@ frames() {
     section "$1" |
         sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([A-Za-z_][A-Za-z_0-9]*\) .*/\2/p;
             s/^#[0-9]* .*??.*/??/p' |
-        grep -v -x 'rti_arch_switch\|rti_context_switch\(_tail\)\{0,1\}' |
+        grep -v -x -E 'rti_arch_switch(_tail|_exchanging)?|rti_context_switch(_tail)?' |
         tr '\n' ' '
 }
 
