@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "actor/actors.h"
+#include "base/marks.h"
 
 /* Stacks are painted where debugging is worth the time of filling them. */
 #define ACTOR_PAINTS_STACKS (RT_STACK_PAINT || RT_CHECKS)
@@ -216,6 +217,8 @@ static void actor_hasten(struct rti_sched *sched, struct rti_runnable *run)
 {
     enum rti_runnable_state state = rti_runnable_state(run);
     RT_ASSERT(state == RTI_RUNNABLE_READY || state == RTI_RUNNABLE_PARKED);
+    RT_SOMETIMES(state == RTI_RUNNABLE_READY, "actor: killed while it was ready");
+    RT_SOMETIMES(state == RTI_RUNNABLE_PARKED, "actor: killed while it was parked");
     if (state == RTI_RUNNABLE_READY && run->priority != RT_PRIO_CRITICAL) {
         rti_processor_remove(&sched->processor, run);
         run->priority = RT_PRIO_CRITICAL;

@@ -5,6 +5,7 @@
 #include "actor/actor_cycle.h"
 #include "actor/actors.h"
 #include "actor/ipc.h"
+#include "base/marks.h"
 #include "time/deadline.h"
 
 static struct rti_call_wait *call_wait_of(struct rti_waiter *waiter)
@@ -120,6 +121,7 @@ rt_status rt_call(actor_id to, const void *data, size_t len, rt_message *reply, 
     if (!RT_FAILED(status)) {
         const struct rti_entry *answer = self->reply;
         *reply = (rt_message){.sender = answer->sender, .len = answer->len, .data = answer->data};
+        rti_ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, answer->sender);
     }
     return status;
 }
@@ -160,6 +162,7 @@ rt_status rt_reply_to(rt_call_id call, const void *data, size_t len)
     }
     struct rti_entry *answer = rti_ipc_pools_make(&actors->ipc, data, len);
     if (answer == NULL) {
+        RT_SOMETIMES(true, "call: no room for the answer");
         return (rt_status){RT_ERR_NOMEM, "no mailbox entry or message block is left"};
     }
     struct rti_actor *self = rti_actor_of(worker);
@@ -167,6 +170,7 @@ rt_status rt_reply_to(rt_call_id call, const void *data, size_t len)
     answer->sender = self == NULL ? ACTOR_ID_INVALID : self->id;
     RT_ASSERT(caller->reply == NULL);
     caller->reply = answer;
+    rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, answer->sender, caller->id);
     bool is_claimed = call_claim(wait, RT_OK);
     RT_ASSERT(is_claimed);
     rti_waiter_wake(&wait->waiter);

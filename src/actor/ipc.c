@@ -16,17 +16,9 @@
 #include "actor/actor_cycle.h"
 #include "actor/actors.h"
 #include "actor/ipc.h"
+#include "base/marks.h"
 #include "sched/parking.h"
 #include "time/deadline.h"
-
-static inline void ipc_record(struct rti_sched *sched, enum rti_journal_kind kind, actor_id who,
-                              actor_id whom)
-{
-    if (RTI_UNLIKELY(sched->journal != NULL)) {
-        rti_sched_record(sched,
-                         &(struct rti_journal_event){.kind = kind, .task = who, .value = whom});
-    }
-}
 
 /* Wakes an actor that waits for mail. When it is in a plain receive, which is the common case, the
  * wait is the mailbox's own and what its wake does is known: the same claim and the same wake as
@@ -57,7 +49,7 @@ static inline void ipc_deliver(struct rti_worker *worker, struct rti_actor *rece
         sender->messages_sent++;
     }
     entry->sender = id;
-    ipc_record(worker->sched, RTI_JOURNAL_SEND, id, receiver->id);
+    rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, id, receiver->id);
     rti_mailbox_append(&receiver->mailbox, entry);
     if (receiver->mailbox.reader != NULL) {
         ipc_wake(worker->sched, receiver);
@@ -153,7 +145,7 @@ static inline void ipc_take(struct rti_actor *self, struct rti_entry *entry, rt_
     rti_mailbox_remove(&self->mailbox, entry);
     self->messages_received++;
     *msg = (rt_message){.sender = entry->sender, .len = entry->len, .data = entry->data};
-    ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, entry->sender);
+    rti_ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, entry->sender);
     if (RTI_UNLIKELY(entry->data == NULL)) {
         /* A notice without data: nothing of it must be kept. */
         rti_ipc_pools_end(&self->actors->ipc, entry, RT_OK);
@@ -239,8 +231,9 @@ static rt_status ipc_receive_timed(void *actor, void *msg, uintptr_t timeout)
 {
     struct rti_worker *worker = rti_worker_current();
     struct rti_actor *self = actor;
-    (void)ipc_await_mail(worker, self, ipc_deadline(worker, (int32_t)timeout));
+    uint32_t event = ipc_await_mail(worker, self, ipc_deadline(worker, (int32_t)timeout));
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
+    RT_SOMETIMES(entry != NULL && event == RTI_EVENT_TIMEOUT, "ipc: a message beats its timeout");
     if (entry == NULL) {
         return ipc_timed_out();
     }

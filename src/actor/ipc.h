@@ -6,6 +6,16 @@
 
 #include "actor/actor.h"
 
+/* Writes down who sent to whom, or received from whom, if anybody keeps a journal. */
+static inline void rti_ipc_record(struct rti_sched *sched, enum rti_journal_kind kind, actor_id who,
+                                  actor_id whom)
+{
+    if (RTI_UNLIKELY(sched->journal != NULL)) {
+        rti_sched_record(sched,
+                         &(struct rti_journal_event){.kind = kind, .task = who, .value = whom});
+    }
+}
+
 /* Puts a message made by rti_ipc_pools into the receiver's mailbox, counted and recorded, from the
  * actor that runs on `worker` or from main. */
 void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver,

@@ -3,6 +3,7 @@
 #include "actor/monitor.h"
 
 #include "actor/actors.h"
+#include "base/marks.h"
 
 void rti_monitors_init(struct rti_monitors *monitors)
 {
@@ -83,6 +84,7 @@ rt_status rt_demonitor(uint32_t monitor_ref)
     if (monitor == NULL || monitor->owner != self || self->held == &monitor->notice.entry) {
         return (rt_status){RT_ERR_INVALID, "the caller has no such monitor"};
     }
+    RT_SOMETIMES(rti_notice_is_queued(&monitor->notice), "monitor: a message that waits goes back");
     if (rti_notice_is_queued(&monitor->notice)) {
         rti_mailbox_remove_notice(self, &monitor->notice);
     }
