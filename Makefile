@@ -27,10 +27,10 @@ test:
 
 demo:
 	@tools/setup demo
-	@echo "make: building and running examples/demo.c"
+	@echo "make: building and running examples/flight_controller"
 	@$(CONFIGURE_RELEASE)
-	@$(BUILD_RELEASE) demo -- --quiet
-	@$(RELEASE)/examples/demo
+	@$(BUILD_RELEASE) flight_controller -- --quiet
+	@$(RELEASE)/examples/flight_controller
 
 bench:
 	@tools/setup bench

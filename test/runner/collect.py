@@ -75,20 +75,22 @@ def benches(lane, settings):
 def examples(lane, settings):
     """Each example and each step of the tutorial that says how it is tested must end well.
 
-    It says so in its head comment, with the command that runs it: ` * Tested: ping_pong 10000`.
+    It says so in its head comment, with the commands that run it: ` * Tested: ping_pong 10000`.
     """
     jobs = []
     folder = BUILD_ROOT / lane.presets[0] / "examples"
     for source in _example_sources():
-        match = re.search(r"^ \* Tested: (\S+)(.*?)(?: \*/)?$", source.read_text(), re.MULTILINE)
-        if match is None:
-            continue
-        if match[1] != source.stem:
-            raise binaries.ListError(f"{source} is tested by the command {match[1]!r}")
-        name = f"example_{source.stem}_runs_to_its_end"
-        argv = (str(folder / source.stem), *match[2].split())
-        jobs.append(_job(lane, settings, name, argv, EXAMPLE_TIMEOUT_SECONDS, source.name))
+        for program, arguments in _TESTED.findall(source.read_text()):
+            if program != source.stem:
+                raise binaries.ListError(f"{source} is tested by the command {program!r}")
+            words = "_".join(re.findall("[a-z0-9]+", program + arguments))
+            name = f"example_{words}_runs_to_its_end"
+            argv = (str(folder / program), *arguments.split())
+            jobs.append(_job(lane, settings, name, argv, EXAMPLE_TIMEOUT_SECONDS, source.name))
     return jobs
+
+
+_TESTED = re.compile(r"^ \* Tested: (\S+)(.*?)(?: \*/)?$", re.MULTILINE)
 
 
 def _example_sources():
