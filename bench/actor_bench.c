@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Question: what do messages, SYNC messages, calls and the life of an actor cost on top of a yield?
+/* Question: what do messages, SYNC messages, calls, buses, timers and the life of an actor cost on
+ * top of a yield?
  *
  * Method: two actors of one priority on the fixed engine, without a journal, each case many times
  * in rounds; the median round is reported, in nanoseconds.
@@ -10,6 +11,10 @@
  *     sync           one SYNC send: the message, the receive, the release and the way back
  *     call           one rt_call with its rt_reply
  *     spawn_exit     spawn, first turn, rt_exit and the death's six steps
+ *     publish        one publication on a full bus that nobody reads: one goes, one comes
+ *     bus_1          one publication of 8 bytes, the wake and the read of one waiting subscriber
+ *     bus_8          the same with eight subscribers, all of them woken and reading
+ *     timer          one timer of an actor, started and cancelled
  *
  * The numbers that count are the ratios to the yield of the same run. For instructions instead of
  * time run one case under callgrind: `actor_bench 100000 round_trip`.
@@ -19,13 +24,17 @@
  * Usage: actor_bench [COUNT PER ROUND [CASE]] */
 #define _GNU_SOURCE
 #define RTI_MODULE "actor_bench"
+#include <orrery/rt/bus.h>
 #include <orrery/rt/call.h>
 #include <orrery/rt/ipc.h>
+#include <orrery/rt/timer.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "actor/actor_timer.h"
 #include "actor/actors.h"
+#include "actor/bus.h"
 #include "port/sim/port_sim.h"
 #include "time/deadline.h"
 
@@ -36,6 +45,9 @@ static struct rti_port_sim port;
 static struct rti_wheel wheel;
 static struct rti_sched sched;
 static struct rti_actors actors;
+static struct rti_actor_timers timers;
+static struct rti_buses buses;
+static bus_id bus;
 static actor_id peer;
 static long count;
 
@@ -167,30 +179,88 @@ static void spawn_many(void *arg)
     rt_exit();
 }
 
+static void publish_many(void *arg)
+{
+    (void)arg;
+    for (long i = 0; i < count; i++) {
+        must(rt_bus_publish(bus, &i, sizeof(i)));
+    }
+    rt_exit();
+}
+
+static void read_all(void *arg)
+{
+    (void)arg;
+    long value;
+    size_t len;
+    must(rt_bus_subscribe(bus));
+    for (long i = 0; i < count; i++) {
+        must(rt_bus_read_wait(bus, &value, sizeof(value), &len, -1));
+    }
+    rt_exit();
+}
+
+static void publish_and_yield(void *arg)
+{
+    (void)arg;
+    for (long i = 0; i < count; i++) {
+        must(rt_bus_publish(bus, &i, sizeof(i)));
+        rt_yield();
+    }
+    rt_exit();
+}
+
+static void start_and_cancel(void *arg)
+{
+    (void)arg;
+    timer_id id;
+    for (long i = 0; i < count; i++) {
+        must(rt_timer_after(1000000, &id));
+        must(rt_timer_cancel(id));
+    }
+    rt_exit();
+}
+
 struct bench {
     const char *name;
+    int passive_count;
     actor_fn passive; /* started first */
     actor_fn active;
 };
 
 static const struct bench benches[] = {
-    {"yield", yield_many, yield_many}, {"round_trip", echo, ask_echo},
-    {"one_way", drain, flood},         {"sync", release_all, send_sync},
-    {"call", answer_all, call_all},    {"spawn_exit", end_at_once, spawn_many},
+    {"yield", 1, yield_many, yield_many},
+    {"round_trip", 1, echo, ask_echo},
+    {"one_way", 1, drain, flood},
+    {"sync", 1, release_all, send_sync},
+    {"call", 1, answer_all, call_all},
+    {"spawn_exit", 1, end_at_once, spawn_many},
+    {"publish", 1, end_at_once, publish_many},
+    {"bus_1", 1, read_all, publish_and_yield},
+    {"bus_8", 8, read_all, publish_and_yield},
+    {"timer", 1, end_at_once, start_and_cancel},
 };
 
 static double run_round(const struct bench *bench)
 {
     rti_port_sim_init(&port, 1, 0, NULL);
     rti_wheel_init(&wheel, 0);
-    struct rti_timer_source timers = rti_wheel_source(&wheel);
-    must(rti_sched_init(&sched, &port.port, &timers));
+    struct rti_timer_source source = rti_wheel_source(&wheel);
+    rt_bus_config config = {.max_subscribers = 8, .max_entries = 16, .max_entry_size = 8};
+    must(rti_sched_init(&sched, &port.port, &source));
     must(rti_actors_init(&actors, &sched));
-    peer = rt_spawn(bench->passive, NULL);
+    rti_actor_timers_init(&timers, &actors);
+    rti_buses_init(&buses, &actors);
+    must(rt_bus_create(&config, &bus));
+    for (int i = 0; i < bench->passive_count; i++) {
+        peer = rt_spawn(bench->passive, NULL);
+    }
     rt_spawn(bench->active, NULL);
     double start = now_ns();
     must(rti_sched_run(&sched));
     double elapsed = now_ns() - start;
+    rti_buses_deinit(&buses);
+    rti_actor_timers_deinit(&timers);
     rti_actors_deinit(&actors);
     rti_sched_deinit(&sched);
     return elapsed / (double)count;

@@ -156,8 +156,8 @@ void rti_bus_cursor_pass(struct rti_bus_entries *entries, unsigned number)
     RT_ASSERT(entry != NULL && (entry->readers_mask & cursor_bit(number)) == 0);
     entry->readers_mask |= cursor_bit(number);
     entries->cursors[number].next = entries_after(entries, entry);
-    unsigned read_count = (unsigned)__builtin_popcount(entry->readers_mask);
-    if (entries->config.max_readers != 0 && read_count >= entries->config.max_readers) {
+    uint8_t max_readers = entries->config.max_readers;
+    if (max_readers != 0 && __builtin_popcount(entry->readers_mask) >= max_readers) {
         entries_remove(entries, entry, false);
     }
 }
