@@ -108,10 +108,11 @@ struct rti_port {
     const struct rti_port_ops *ops;
     const struct rti_port_net *net;   /* NULL: no network here */
     const struct rti_port_file *file; /* NULL: no files here */
-    /* The scheduler's flag that something waits to be collected by `wait`; NULL while the port has
-     * no scheduler. `wake`, and the port itself when a completion arrives on another thread, store
-     * nonzero before they make `wait` return; the scheduler looks at it in every turn. */
-    rti_atomic_u32 *attention;
+    /* Not 0: something waits to be collected by `wait`. `wake`, and the port itself when an op is
+     * decided, raise it before they make `wait` return; the scheduler looks at it in every turn and
+     * lowers it before it collects. It lies here and not in the scheduler because a thread of the
+     * port may still raise it when the scheduler is gone. */
+    rti_atomic_u32 attention;
 };
 
 /* Process-wide services that a dying runtime needs before any port exists: one per target, chosen

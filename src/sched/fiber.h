@@ -5,8 +5,8 @@
 /* A fiber is a runnable with a stack of its own, and this is the one place that suspends.
  *
  * A fiber leaves the processor in three ways: it yields (stays ready), parks (until its wait is
- * claimed) or ends. errno belongs to the fiber: it
- * is kept across every suspension, whatever thread the fiber continues on.
+ * claimed) or ends. errno belongs to the fiber: it is kept across every suspension, whatever thread
+ * the fiber continues on.
  *
  * Everything that has to happen on both sides of a switch happens before it, on the side that
  * leaves: the errno of the next fiber is put in place, and whether it may run at all is known. So
@@ -19,9 +19,9 @@
  *
  * I1  `wait` is not NULL iff the fiber is parked or on its way from or to park.   (rti_fiber_park)
  * I2  `on_done` is called exactly once, on the worker's stack, when nothing of the fiber's stack is
- * in use or linked anywhere; the memory is its maker's from then on.             (rti_fiber_settle)
- * I3  What the fiber's cleanup stack holds is run before on_done, once. (rti_fiber_settle) I4  A
- * fiber's function returns in the context that it was entered with.         (fiber_entry)
+ *     in use or linked anywhere; the memory is its maker's from then on.      (rti_fiber_settle)
+ * I3  What the fiber's cleanup stack holds is run before on_done, once.       (rti_fiber_settle)
+ * I4  A fiber's function returns in the context that it was entered with.     (fiber_entry)
  *
  * Costs: a yield to another fiber of the same level is one switch, one queue, one pick and the two
  * guard words: see bench/sched_bench. */

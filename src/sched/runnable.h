@@ -15,7 +15,8 @@
  *                |  +-WOKEN<-+  |       woken before it was parked
  *                +----PARKED <--+
  *
- * I1  A runnable is linked in a run queue iff its state is READY.        (rti_processor_audit)
+ * I1  A runnable is linked in a run queue iff its state is READY, but for the one that a fiber has
+ *     picked for the worker (`handoff`): READY, and out of its queue.    (rti_processor_audit)
  * I2  A runnable is RUNNING on at most one worker.                       (rti_runnable_to_running)
  * I3  Each park is ended by exactly one wake: only who claimed the wait may wake. (wait.h, I1)
  *

@@ -15,6 +15,10 @@
  */
 #define PORT_LOOK_NS UINT64_C(50000)
 
+/* Posts called in one look. Whoever posts faster than they are called, or from a post, cannot keep
+ * what is ready from running. */
+#define POSTS_BATCH_MAX 256
+
 static uint64_t timers_none(void *context)
 {
     (void)context;
@@ -55,8 +59,7 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
     sched->worker.processor = &sched->processor;
     sched->worker.errno_address = rti_errno_address();
     sched->worker.turns_until_look = 0;
-    rti_u32_init(&sched->worker.attention, 0);
-    port->attention = &sched->worker.attention;
+    sched->worker.attention = &port->attention;
     sched->now_ns = rti_sched_clock(sched);
     sched->port_looked_ns = sched->now_ns;
     rti_worker_set_current(&sched->worker);
@@ -67,7 +70,6 @@ void rti_sched_deinit(struct rti_sched *sched)
 {
     RT_ASSERT(rti_worker_current() == &sched->worker);
     RT_ASSERT(sched->worker.fiber == NULL);
-    sched->port->attention = NULL;
     rti_worker_set_current(NULL);
 }
 
@@ -114,18 +116,28 @@ void rti_sched_stop(struct rti_sched *sched)
     rti_sched_attend(sched);
 }
 
-static void sched_drain_posts(struct rti_sched *sched)
+/* Calls what was posted. False if there was nothing. */
+static bool sched_drain_posts(struct rti_sched *sched)
 {
     struct rti_mpsc_node *node;
-    enum rti_mpsc_result result;
-    while ((result = rti_mpsc_pop(&sched->posts, &node)) == RTI_MPSC_ITEM) {
+    enum rti_mpsc_result result = RTI_MPSC_ITEM;
+    size_t count = 0;
+    while (count < POSTS_BATCH_MAX &&
+           (result = rti_mpsc_pop(&sched->posts, &node)) == RTI_MPSC_ITEM) {
         struct rti_post *post = RTI_CONTAINER_OF(node, struct rti_post, node);
+        count++;
         post->call(post);
     }
-    if (result == RTI_MPSC_BUSY) {
-        /* Its thread stands between the two steps of a push: look again in the next turn. */
-        rti_u32_store_relaxed(&sched->worker.attention, 1);
+    if (result != RTI_MPSC_EMPTY) {
+        /* Look again in the next turn. BUSY: a thread stands between the two steps of its push. It
+         * wakes the port afterwards, so an idle wait in between is right. */
+        rti_u32_store_relaxed(sched->worker.attention, 1);
     }
+    if (result == RTI_MPSC_ITEM) {
+        /* Their threads have called already and will not call again: no idle wait before. */
+        rti_sched_attend(sched);
+    }
+    return count > 0 || result != RTI_MPSC_EMPTY;
 }
 
 /* Decides when the next look is due, after the clock was read again. */
@@ -174,17 +186,17 @@ static void sched_look(struct rti_sched *sched)
     /* Set before anything is drained: what is drained may ask for an earlier look. */
     sched_space_looks(sched, before_ns);
     sched->is_look_wanted = false;
-    if (rti_u32_load_relaxed(&worker->attention) != 0) {
+    if (rti_u32_load_relaxed(worker->attention) != 0) {
         /* Cleared before the queues are drained, so that what is queued from here on raises it
          * anew. Acquire-release: pairs with the raiser's, whose push is then visible to the drain.
          */
-        rti_u32_exchange_acqrel(&worker->attention, 0);
+        rti_u32_exchange_acqrel(worker->attention, 0);
         is_attended = true;
     }
     if (is_attended || sched_is_port_due(sched)) {
         sched->port->ops->wait(sched->port, 0);
         sched->port_looked_ns = sched->now_ns;
-        sched_drain_posts(sched);
+        (void)sched_drain_posts(sched);
     }
     if (sched_is_timer_due(sched)) {
         sched->timers.expire(sched->timers.context, sched->now_ns);
@@ -199,9 +211,9 @@ static bool sched_idle(struct rti_sched *sched)
     rti_sched_record(sched,
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_IDLE, .value = deadline_ns});
     enum rti_wait_end end = sched->port->ops->wait(sched->port, deadline_ns);
-    sched_drain_posts(sched);
+    bool is_posted = sched_drain_posts(sched);
     sched->worker.turns_until_look = 0;
-    return end != RTI_WAIT_STUCK || sched->processor.levels_ready != 0;
+    return end != RTI_WAIT_STUCK || is_posted;
 }
 
 static struct rti_runnable *sched_pick(struct rti_sched *sched)
@@ -230,12 +242,18 @@ static void sched_dispatch(struct rti_sched *sched, struct rti_runnable *runnabl
     struct rti_fiber *departed = worker->departed;
     if (departed != NULL) {
         worker->departed = NULL;
-        rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_END,
-                                                            .task = departed->run.id,
-                                                            .value = departed->end});
         rti_fiber_settle(sched, departed);
     }
     RT_AUDIT(rti_sched_audit(sched));
+}
+
+/* Is the run over? What was posted for the last one that ended must not lie until the next run. */
+static bool sched_is_over(struct rti_sched *sched)
+{
+    if (sched->live == 0) {
+        (void)sched_drain_posts(sched);
+    }
+    return sched->live == 0 || sched->is_stopping;
 }
 
 rt_status rti_sched_run(struct rti_sched *sched)
@@ -245,9 +263,9 @@ rt_status rti_sched_run(struct rti_sched *sched)
     rti_context_adopt(&worker->context);
     rt_status status = RT_SUCCESS;
     sched->is_stopping = false;
-    while (sched->live > 0 && !sched->is_stopping) {
+    while (!sched_is_over(sched)) {
         bool is_look_due =
-            worker->turns_until_look <= 0 || rti_u32_load_relaxed(&worker->attention) != 0;
+            worker->turns_until_look <= 0 || rti_u32_load_relaxed(worker->attention) != 0;
         if (is_look_due) {
             sched_look(sched);
             if (sched->is_stopping) {
@@ -256,7 +274,7 @@ rt_status rti_sched_run(struct rti_sched *sched)
         }
         struct rti_runnable *next = sched_pick(sched);
         if (next == NULL) {
-            if (!is_look_due) {
+            if (!is_look_due || sched->is_look_wanted) {
                 worker->turns_until_look = 0;
             } else if (!sched_idle(sched)) {
                 status =

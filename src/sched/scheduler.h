@@ -7,11 +7,14 @@
  *
  * A turn, on the worker's own stack:
  *
- *     +--> look       completions of ops, posts of other threads, expired timers: each drained
- * fully |    pick       the most urgent runnable that has waited longest |    dispatch   its step;
- * a fiber runs until it yields, parks or ends |    settle     a fiber that ended is taken apart
- * here, off its own stack
+ *     +--> look       completions of ops, posts of other threads, expired timers
+ *     |    pick       the most urgent runnable that has waited longest
+ *     |    dispatch   its step; a fiber runs until it yields, parks or ends
+ *     |    settle     a fiber that ended is taken apart here, off its own stack
  *     +--- idle       nothing ready: one blocking call, until the next deadline
+ *
+ * A look takes what is there in batches of bounded size, and what is left raises the next look: no
+ * flood of completions, posts or expiries keeps what is ready from its turn.
  *
  * Most turns never come here: a fiber that suspends picks the next one itself and switches straight
  * to it, one switch instead of two. It comes back to this stack when a look is due, when something
@@ -27,7 +30,7 @@
  * and is recorded.
  *
  * I1  `live` is the number of runnables started and not yet settled.            (rti_sched_audit)
- * I2  Only the worker's thread touches anything here but `attention` and posts. (RT_DCHECK)
+ * I2  Only the worker's thread touches anything here but the posts.            (RT_DCHECK)
  * I3  The worker blocks only in port->wait, and only when nothing is ready.     (sched_idle)
  *
  * Rejected: running timers and endings on the stack of whichever fiber suspended (small stacks
@@ -57,7 +60,7 @@ struct rti_worker {
     struct rti_sched *sched;
     int *errno_address;           /* this thread's */
     int32_t turns_until_look;     /* counts down with each dispatch; at 0 or below a look is due */
-    rti_atomic_u32 attention;     /* any thread sets it; the worker clears it before it looks */
+    rti_atomic_u32 *attention;    /* the port's: any thread sets it; cleared before a look */
     struct rti_runnable *handoff; /* picked by a fiber, to be stepped on this stack */
     struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */
     uint64_t turns;               /* dispatches from this stack; all of them while observed */
@@ -104,14 +107,15 @@ struct rti_post {
  * processor's shadow stack is on. */
 rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
                          const struct rti_timer_source *timers);
+/* Forgets what is still live or posted. The port stays, and its threads may still call it. */
 void rti_sched_deinit(struct rti_sched *sched);
 
 /* Records every decision and, with a chooser, lets it decide among equals. */
 void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
                        struct rti_chooser *chooser);
 
-/* Turns until nothing is live (RT_OK), rti_sched_stop was called (RT_OK), nothing can ever run
- * again (RT_ERR_DEADLOCK; only a port that can know says so) or steps_max turns were made
+/* Turns until nothing is live and posted (RT_OK), rti_sched_stop was called (RT_OK), nothing can
+ * ever run again (RT_ERR_DEADLOCK; only a port that can know says so) or steps_max turns were made
  * (RT_ERR_LIMIT). */
 rt_status rti_sched_run(struct rti_sched *sched);
 

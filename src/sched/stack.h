@@ -41,11 +41,17 @@ void rti_stack_init(struct rti_stack *stack, void *memory, size_t size);
 void *rti_stack_usable(const struct rti_stack *stack);
 size_t rti_stack_usable_size(const struct rti_stack *stack);
 
-static inline bool rti_stack_is_intact(const struct rti_stack *stack)
+/* The bits in which the guards differ from what they were: 0 if the stack is whole. */
+static inline uint64_t rti_stack_damage(const struct rti_stack *stack)
 {
     uint64_t low = *(const volatile uint64_t *)(const void *)stack->low;
     uint64_t high = *(const volatile uint64_t *)(const void *)stack->high_guard;
-    return RTI_LIKELY(((low ^ RTI_STACK_GUARD) | (high ^ RTI_STACK_GUARD)) == 0);
+    return (low ^ RTI_STACK_GUARD) | (high ^ RTI_STACK_GUARD);
+}
+
+static inline bool rti_stack_is_intact(const struct rti_stack *stack)
+{
+    return RTI_LIKELY(rti_stack_damage(stack) == 0);
 }
 
 /* Fills the usable part with a pattern, before the first run, so that rti_stack_high_water can tell

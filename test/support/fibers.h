@@ -6,7 +6,7 @@
  * from.
  *
  *     struct fibers fibers;
- *     fibers_init(&fibers, seed);
+ *     fibers_init(&fibers);
  *     fibers_go(&fibers, priority, fn, arg);      as often as FIBERS_MAX
  *     CHECK_OK(fibers_run(&fibers));
  *     fibers_deinit(&fibers); */

@@ -412,6 +412,29 @@ TEST(overflow_is_seen_also_when_the_fiber_returns)
     CHECK_EQ(fibers.ends[0], RTI_FIBER_OVERFLOWED);
 }
 
+TEST(journal_says_how_each_fiber_ended)
+{
+    static struct rti_journal_record records[32];
+    static const enum rti_fiber_end ends[] = {RTI_FIBER_RETURNED, RTI_FIBER_OVERFLOWED,
+                                              RTI_FIBER_OVERFLOWED};
+    size_t ended = 0;
+    start();
+    rti_journal_init(&fibers.journal, records, RTI_COUNT_OF(records));
+    fibers_go(&fibers, 0, say_thrice, "a");
+    fibers_go(&fibers, 1, overflow_and_return, NULL);
+    fibers_go(&fibers, 2, overflow_and_yield, NULL);
+    CHECK_OK(fibers_run(&fibers));
+    for (size_t i = 0; i < rti_journal_count(&fibers.journal); i++) {
+        const struct rti_journal_record *record = rti_journal_at(&fibers.journal, i);
+        if (record->kind == RTI_JOURNAL_END) {
+            CHECK_EQ(record->task, ended + 1);
+            CHECK_EQ(record->value, ends[ended]);
+            ended++;
+        }
+    }
+    CHECK_EQ(ended, RTI_COUNT_OF(ends));
+}
+
 static void spawn_chain(void *arg)
 {
     int left = *(int *)arg;

@@ -87,16 +87,13 @@ TEST(port_wakes_coalesce_and_cost_no_system_call_while_it_is_awake)
 
 TEST(port_wake_raises_attention_and_so_does_an_op_decided_at_once)
 {
-    rti_atomic_u32 attention;
     struct probe probe;
     fixture_open(NULL);
-    rti_u32_init(&attention, 0);
-    port->attention = &attention;
     port->ops->wake(port);
-    CHECK_EQ(rti_u32_load_relaxed(&attention), 1);
-    rti_u32_store_relaxed(&attention, 0);
+    CHECK_EQ(rti_u32_load_relaxed(&port->attention), 1);
+    rti_u32_store_relaxed(&port->attention, 0);
     probe_submit(&probe, RTI_OP_NOP, -1, NULL, 0);
-    CHECK_EQ(rti_u32_load_relaxed(&attention), 1);
+    CHECK_EQ(rti_u32_load_relaxed(&port->attention), 1);
     fixture_wait_for(&probe, 1);
     fixture_close();
 }

@@ -7,14 +7,11 @@
 
 static struct rti_port_sim sim;
 static struct rti_port *port = &sim.port;
-static rti_atomic_u32 attention;
 static int answers;
 
 static void start(void)
 {
     rti_port_sim_init(&sim, 5, 100, NULL);
-    rti_u32_init(&attention, 0);
-    port->attention = &attention;
     answers = 0;
 }
 
@@ -35,7 +32,7 @@ TEST(sim_wait_without_a_deadline_is_stuck_unless_somebody_woke_it)
     CHECK_EQ(port->ops->wait(port, RTI_TIME_NEVER), RTI_WAIT_STUCK);
     port->ops->wake(port);
     port->ops->wake(port);
-    CHECK_EQ(rti_u32_load_relaxed(&attention), 1);
+    CHECK_EQ(rti_u32_load_relaxed(&port->attention), 1);
     CHECK_EQ(port->ops->wait(port, RTI_TIME_NEVER), RTI_WAIT_WOKEN);
     CHECK_EQ(port->ops->wait(port, RTI_TIME_NEVER), RTI_WAIT_STUCK);
     CHECK_EQ(port->ops->clock_ns(port), 100);

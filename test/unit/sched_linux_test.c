@@ -157,6 +157,47 @@ TEST(posts_of_threads_reach_a_busy_scheduler_none_lost_order_kept)
     post_from_threads(yield_until_all_posts);
 }
 
+#define FLOOD 1000
+
+static struct rti_post flood[FLOOD];
+static size_t flood_called;
+static struct rti_waitlist flood_over;
+
+static void flood_call(struct rti_post *post)
+{
+    (void)post;
+    if (++flood_called == FLOOD) {
+        rti_waiter_wake(rti_waitlist_claim(&flood_over));
+    }
+}
+
+/* Posts all and waits: from the second batch on nothing but the posts is left to do. */
+static void post_all_and_wait(void *arg)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    (void)arg;
+    for (size_t i = 0; i < FLOOD; i++) {
+        flood[i].call = flood_call;
+        rti_sched_post(worker->sched, &flood[i]);
+    }
+    rti_fiber_wait_begin(worker, &wait);
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_waitlist_unlink);
+    rti_waitlist_add(&flood_over, &waiter);
+    CHECK_EQ(rti_fiber_park(worker, &wait), RTI_EVENT_SOURCE);
+}
+
+TEST(posts_beyond_one_batch_are_called_though_nothing_else_is_to_do)
+{
+    flood_called = 0;
+    rti_waitlist_init(&flood_over);
+    start();
+    go(post_all_and_wait, NULL);
+    finish();
+    CHECK_EQ(flood_called, FLOOD);
+}
+
 /* An op awaited the way the calls of the io layer await theirs. */
 struct awaited {
     struct rti_op op;
@@ -204,4 +245,28 @@ TEST(fiber_awaits_work_of_the_blocking_pool)
         go(await_work, NULL);
     }
     finish();
+}
+
+/* A thread of the pool pushes what it has completed first and calls the port then: by that time the
+ * scheduler may have collected the one and be gone. */
+static void forget(struct rti_op *op)
+{
+    (void)op;
+}
+
+TEST(scheduler_may_go_while_a_thread_of_the_pool_still_calls_the_port)
+{
+    for (int i = 0; i < 50; i++) {
+        struct rti_op op;
+        start();
+        rti_op_init(&op, RTI_OP_WORK, forget);
+        op.work = compute;
+        sched.port->ops->submit(sched.port, &op);
+        while (!rti_op_is_idle(&op)) {
+            sched.port->ops->wait(sched.port, 0);
+        }
+        rti_sched_deinit(&sched);
+        memset(&sched, 0, sizeof(sched));
+        rti_port_linux_deinit(&world);
+    }
 }

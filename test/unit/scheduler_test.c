@@ -316,6 +316,66 @@ TEST(burst_of_expiries_lets_others_run_in_between)
     CHECK(turns_between >= 3);
 }
 
+/* A post that posts itself again, as a thread would that posts faster than it is answered. */
+static struct rti_post eager_post;
+static bool is_eager;
+
+static void post_again(struct rti_post *post)
+{
+    if (is_eager) {
+        rti_sched_post(&fibers.sched, post);
+    }
+}
+
+static void run_beside_the_posts(void *arg)
+{
+    struct rti_worker *worker = rti_worker_current();
+    (void)arg;
+    rti_sched_post(worker->sched, &eager_post);
+    rti_fiber_yield(worker);
+    rti_fiber_sleep_until(worker, rti_deadline_after(worker->sched, 0));
+    is_eager = false;
+}
+
+TEST(flood_of_posts_starves_neither_fibers_nor_timers)
+{
+    for (int observed = 0; observed < 2; observed++) {
+        start();
+        if (!observed) {
+            fibers_unobserved(&fibers);
+        }
+        is_eager = true;
+        eager_post.call = post_again;
+        fibers_go(&fibers, 2, run_beside_the_posts, NULL);
+        CHECK_OK(fibers_run(&fibers));
+        CHECK(!is_eager);
+        fibers_deinit(&fibers);
+    }
+}
+
+static void start_another(struct rti_post *post)
+{
+    (void)post;
+    fibers_go(&fibers, 2, say_thrice, "a");
+}
+
+static void post_and_end(void *arg)
+{
+    posts[0].call = arg == NULL ? order_post : start_another;
+    rti_sched_post(rti_sched_current(), &posts[0]);
+}
+
+TEST(post_of_the_last_fiber_is_called_before_the_run_ends)
+{
+    start();
+    fibers_go(&fibers, 2, post_and_end, NULL);
+    CHECK_OK(fibers_run(&fibers));
+    CHECK_STR(order, "p");
+    fibers_go(&fibers, 2, post_and_end, &fibers);
+    CHECK_OK(fibers_run(&fibers));
+    CHECK_STR(order, "paaa");
+}
+
 static void record_nothing(struct rti_post *post)
 {
     (void)post;

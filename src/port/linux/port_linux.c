@@ -123,12 +123,11 @@ static enum rti_wait_end port_wait(struct rti_port *port, uint64_t deadline_ns)
 
 /* Tells the scheduler that a wait is worth its while. Any thread: before the wake that follows.
  * Release pairs with the scheduler's exchange in its look: what was queued before is seen by the
- * drain that follows, and a flag that is seen early can never hide a push. */
+ * drain that follows. Of two that raise it the exchange meets only the later one; what the earlier
+ * one queued is then seen at the latest when its wake is answered, by the wake word's own order. */
 static void port_attend(struct rti_port *port)
 {
-    if (port->attention != NULL) {
-        rti_u32_store_release(port->attention, 1);
-    }
+    rti_u32_store_release(&port->attention, 1);
 }
 
 /* Some ops are decided where they are submitted, cancelled or closed: told soon, not at idle. */

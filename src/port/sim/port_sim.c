@@ -46,8 +46,8 @@ static bool sim_deliver(struct rti_port_sim *sim)
 static enum rti_wait_end sim_wait(struct rti_port *port, uint64_t deadline_ns)
 {
     struct rti_port_sim *sim = sim_of(port);
-    bool is_woken = sim->is_woken;
-    sim->is_woken = false;
+    /* Acquire pairs with the release in sim_wake: what the waker wrote is seen. */
+    bool is_woken = rti_u32_exchange_acqrel(&sim->is_woken, 0) != 0;
     if (sim_deliver(sim) || is_woken) {
         return RTI_WAIT_WOKEN;
     }
@@ -66,11 +66,10 @@ static enum rti_wait_end sim_wait(struct rti_port *port, uint64_t deadline_ns)
 static void sim_wake(struct rti_port *port)
 {
     struct rti_port_sim *sim = sim_of(port);
-    sim->is_woken = true;
+    /* Pairs with the exchange in sim_wait. */
+    rti_u32_store_release(&sim->is_woken, 1);
     /* Release pairs with the scheduler's exchange in its look. */
-    if (port->attention != NULL) {
-        rti_u32_store_release(port->attention, 1);
-    }
+    rti_u32_store_release(&port->attention, 1);
 }
 
 static void sim_submit(struct rti_port *port, struct rti_op *op)

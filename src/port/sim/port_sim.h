@@ -22,7 +22,7 @@ struct rti_port_sim {
     uint64_t now_ns;
     struct rti_rng rng;       /* the program's randomness */
     struct rti_list answered; /* ops whose `done` is due at the next wait */
-    bool is_woken;            /* a wake that no wait has consumed */
+    rti_atomic_u32 is_woken;  /* any thread: a wake that no wait has consumed */
     struct rti_port *host;    /* lends memory; NULL: there is none */
 };
 
