@@ -13,17 +13,65 @@
 
 struct rt_runtime rti_runtime;
 
+/* The phase word: one visitor, and the bits below the visitors. */
+#define PHASE_VISITOR 4U
+#define PHASE_MASK    (PHASE_VISITOR - 1)
+
+/* How long stop sleeps between two looks at visitors that are still there. */
+#define VISIT_LOOK_NS UINT64_C(1000000)
+
 bool rti_runtime_claim(void)
 {
     uint32_t none = RTI_RUNTIME_NONE;
     /* Acquire pairs with the release in rti_runtime_release: what the last owner left is seen. */
-    return rti_u32_cas_acqrel(&rti_runtime.phase, &none, RTI_RUNTIME_STARTING);
+    return rti_u32_cas_acqrel(&rti_runtime.phase, &none, RTI_RUNTIME_CLAIMED);
+}
+
+/* The owner's move; visitors stay counted. What it did before is seen by who visits in the new
+ * phase, or claims: pairs with runtime_visit and rti_runtime_claim. */
+static void runtime_move(enum rti_runtime_phase from, enum rti_runtime_phase to)
+{
+    uint32_t old = rti_u32_add_acqrel(&rti_runtime.phase, (uint32_t)to - (uint32_t)from);
+    RT_ASSERT((old & PHASE_MASK) == (uint32_t)from);
 }
 
 void rti_runtime_release(void)
 {
-    /* Pairs with the acquire in rti_runtime_claim. */
-    rti_u32_store_release(&rti_runtime.phase, RTI_RUNTIME_NONE);
+    RT_ASSERT(rti_u32_load_relaxed(&rti_runtime.phase) == RTI_RUNTIME_CLAIMED);
+    runtime_move(RTI_RUNTIME_CLAIMED, RTI_RUNTIME_NONE);
+}
+
+/* Counts the caller in if the modules are there. Any thread, signal handler. */
+static bool runtime_visit(void)
+{
+    uint32_t word = rti_u32_load_relaxed(&rti_runtime.phase);
+    do {
+        uint32_t phase = word & PHASE_MASK;
+        if (phase != RTI_RUNTIME_READY && phase != RTI_RUNTIME_RUNNING) {
+            return false;
+        }
+        /* Acquire pairs with the owner's move: the modules are complete. */
+    } while (!rti_u32_cas_acqrel(&rti_runtime.phase, &word, word + PHASE_VISITOR));
+    return true;
+}
+
+static void runtime_leave(void)
+{
+    /* Pairs with the acquire in runtime_await_visitors: all that the visitor did came before. */
+    uint32_t old = rti_u32_sub_acqrel(&rti_runtime.phase, PHASE_VISITOR);
+    RT_ASSERT(old >= PHASE_VISITOR);
+}
+
+/* No visitor comes any more; those that are here need a few instructions, unless their thread was
+ * preempted. Sleeps, so that a thread of lower priority gets to its end. */
+static void runtime_await_visitors(void)
+{
+    uint32_t word;
+    /* Pairs with the release in runtime_leave. */
+    while ((word = rti_u32_load_acquire(&rti_runtime.phase)) >= PHASE_VISITOR) {
+        (void)rti_linux_futex_wait(&rti_runtime.linux_port.port, &rti_runtime.phase, word,
+                                   rti_linux_clock_now() + VISIT_LOOK_NS);
+    }
 }
 
 static void runtime_stop_called(struct rti_post *post)
@@ -31,7 +79,6 @@ static void runtime_stop_called(struct rti_post *post)
     (void)post;
     /* Release pairs with the exchange in rt_shutdown: from here on the post may be queued again. */
     rti_u32_store_release(&rti_runtime.is_stop_posted, 0);
-    rti_runtime.is_stop_wanted = true;
     rti_sched_stop(&rti_runtime.sched);
 }
 
@@ -50,32 +97,26 @@ rt_status rti_runtime_start(struct rti_port *port)
     rti_buses_init(&runtime->buses, &runtime->actors);
     status = rti_io_init(&runtime->io, &runtime->sched);
     RT_ASSERT(!RT_FAILED(status));
-    runtime->is_stop_wanted = false;
     runtime->stop.call = runtime_stop_called;
     rti_u32_init(&runtime->is_stop_posted, 0);
-    /* Pairs with the acquire in rt_shutdown, which may come from any thread. */
-    rti_u32_store_release(&runtime->phase, RTI_RUNTIME_READY);
+    runtime_move(RTI_RUNTIME_CLAIMED, RTI_RUNTIME_READY);
     return RT_SUCCESS;
 }
 
 rt_status rti_runtime_turn(void)
 {
-    struct rt_runtime *runtime = &rti_runtime;
-    rt_status status = RT_SUCCESS;
-    rti_u32_store_release(&runtime->phase, RTI_RUNTIME_RUNNING); /* as in rti_runtime_start */
-    if (!runtime->is_stop_wanted) {
-        status = rti_sched_run(&runtime->sched);
-    }
-    runtime->is_stop_wanted = false;
-    rti_u32_store_release(&runtime->phase, RTI_RUNTIME_READY); /* as in rti_runtime_start */
+    runtime_move(RTI_RUNTIME_READY, RTI_RUNTIME_RUNNING);
+    rt_status status = rti_sched_run(&rti_runtime.sched);
+    runtime_move(RTI_RUNTIME_RUNNING, RTI_RUNTIME_READY);
     return status;
 }
 
 void rti_runtime_stop(void)
 {
     struct rt_runtime *runtime = &rti_runtime;
-    /* From here on rt_shutdown finds no runtime; pairs with its acquire. */
-    rti_u32_store_release(&runtime->phase, RTI_RUNTIME_STARTING);
+    /* From here on rt_shutdown finds no runtime. */
+    runtime_move(RTI_RUNTIME_READY, RTI_RUNTIME_CLAIMED);
+    runtime_await_visitors();
     rti_actors_kill_all(&runtime->actors);
     runtime->sched.steps_max = 0;
     while (runtime->sched.live > 0) {
@@ -140,15 +181,14 @@ void rt_run(void)
 
 void rt_shutdown(void)
 {
-    /* Acquire pairs with the releases that move the phase: the scheduler is complete. */
-    uint32_t phase = rti_u32_load_acquire(&rti_runtime.phase);
-    if (phase != RTI_RUNTIME_READY && phase != RTI_RUNTIME_RUNNING) {
+    if (!runtime_visit()) {
         return;
     }
     /* One post, queued at most once. Acquire pairs with the release in runtime_stop_called. */
     if (rti_u32_exchange_acqrel(&rti_runtime.is_stop_posted, 1) == 0) {
         rti_sched_post(&rti_runtime.sched, &rti_runtime.stop);
     }
+    runtime_leave();
 }
 
 void rt_cleanup(void)

@@ -7,13 +7,20 @@
  * Only src/runtime/ includes this: a module reaches its own state through the current worker. The
  * struct is static, so the footprint of a program is known when it is linked.
  *
- *     NONE --claim--> STARTING --> READY <--> RUNNING
- *      ^                                |
- *      +------------- release ----------+
+ *     NONE --claim--> CLAIMED --> READY <--> RUNNING
+ *      ^              |    ^                    |
+ *      +---release----+    +--------stop--------+
  *
- * I1  Whoever moved `phase` from NONE owns everything here until it moves it back; only the stop
- * post is touched by others.                                              (rti_runtime_claim) I2
- * The modules are there iff the phase is READY or RUNNING.           (runtime_is_mine) */
+ * rt_shutdown comes from any thread and at any moment, also while another thread is taking the
+ * runtime apart. So it visits: it counts itself in, which it can only while the phase is READY or
+ * RUNNING, posts, and counts itself out. Stop moves the phase first and goes on when the last
+ * visitor has left. Phase and count are one word, so there is one order of all these steps and no
+ * fence: phase in the two low bits, visitors above.
+ *
+ * I1  Whoever claimed owns everything here until the release; visitors touch the posts of the
+ *     scheduler, the wake of the port and `is_stop_posted`, nothing else.  (rti_runtime_claim)
+ * I2  The modules are there while the phase is READY or RUNNING, and as long as there is a
+ *     visitor.                                                             (rti_runtime_stop) */
 
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
@@ -26,16 +33,15 @@
 
 enum rti_runtime_phase {
     RTI_RUNTIME_NONE,
-    RTI_RUNTIME_STARTING,
+    RTI_RUNTIME_CLAIMED, /* being made, or being taken apart */
     RTI_RUNTIME_READY,
     RTI_RUNTIME_RUNNING,
 };
 
 struct rt_runtime {
-    rti_atomic_u32 phase;          /* enum rti_runtime_phase */
+    rti_atomic_u32 phase;          /* enum rti_runtime_phase, and the visitors */
     rti_atomic_u32 is_stop_posted; /* the stop post is queued */
     struct rti_post stop;          /* rt_shutdown's, from whatever thread */
-    bool is_stop_wanted;           /* a stop that came outside of rt_run */
     struct rti_port_linux linux_port;
     struct rti_port_sim sim_port;
     struct rti_wheel wheel;

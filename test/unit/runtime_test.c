@@ -243,3 +243,49 @@ TEST(cleanup_without_a_run_ends_what_was_spawned)
     CHECK_OK(rt_init());
     rt_cleanup();
 }
+
+static void shut_down_and_end(void *arg)
+{
+    (void)arg;
+    rt_shutdown();
+    rt_exit();
+}
+
+TEST(shutdown_of_a_run_that_ends_by_itself_does_not_stop_the_next_one)
+{
+    ran = 0;
+    CHECK_OK(rt_init());
+    rt_spawn(shut_down_and_end, NULL);
+    rt_run();
+    rt_spawn(run_once, NULL);
+    rt_run();
+    CHECK_EQ(ran, 1);
+    rt_cleanup();
+}
+
+static bool is_life_over;
+
+static void *shut_down_always(void *arg)
+{
+    (void)arg;
+    while (!__atomic_load_n(&is_life_over, __ATOMIC_RELAXED)) {
+        rt_shutdown();
+    }
+    return NULL;
+}
+
+TEST(shutdown_of_another_thread_may_come_at_any_moment_of_a_runtimes_life)
+{
+    pthread_t thread;
+    ran = 0;
+    CHECK_EQ(pthread_create(&thread, NULL, shut_down_always, NULL), 0);
+    for (int i = 0; i < 200; i++) {
+        CHECK_OK(rt_init());
+        rt_spawn(run_once, NULL);
+        rt_run();
+        rt_cleanup();
+        CHECK_OK(rt_sim_run(NULL, run_once, NULL));
+    }
+    __atomic_store_n(&is_life_over, true, __ATOMIC_RELAXED);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
