@@ -4,8 +4,8 @@
 #
 # Only heap.c may use the heap: the stacks of actors that ask for it. Only thread.c starts threads,
 # which rt_init does, and only resolve.c looks names up, on a thread of its own. Nobody calls what
-# allocates behind the caller's back: streams, sorting, copies of strings, the environment. And nobody
-# uses a lock of the system: threads meet in queues and words only.
+# allocates behind the caller's back: streams, sorting, copies of strings, the environment. And
+# nobody uses a lock of the system: threads meet in queues and words only.
 #
 # Environment: SOURCE_DIR (the tree), LIBRARY (the archive). Exit status: 0 passed, 1 failed, 77
 # skipped.
