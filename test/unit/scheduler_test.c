@@ -376,6 +376,51 @@ TEST(post_of_the_last_fiber_is_called_before_the_run_ends)
     CHECK_STR(order, "paaa");
 }
 
+/* A world in which another thread posts at the very moment a fiber looks at the clock, which is
+ * after it has seen that nobody wants the worker. */
+static struct rti_port_ops late_ops;
+static uint64_t (*late_clock)(struct rti_port *port);
+static bool is_late_post_due;
+
+static void late_stop(struct rti_post *post)
+{
+    (void)post;
+    say('!');
+    rti_sched_stop(&fibers.sched);
+}
+
+static uint64_t clock_and_post(struct rti_port *port)
+{
+    if (is_late_post_due && fibers.sched.worker.fiber != NULL) {
+        is_late_post_due = false;
+        posts[0].call = late_stop;
+        rti_sched_post(&fibers.sched, &posts[0]);
+    }
+    return late_clock(port);
+}
+
+TEST(stop_between_the_pick_and_the_dispatch_of_a_runnable_does_not_lose_it)
+{
+    struct stepper x;
+    start();
+    fibers_unobserved(&fibers);
+    late_ops = *fibers.port.port.ops;
+    late_clock = late_ops.clock_ns;
+    late_ops.clock_ns = clock_and_post;
+    fibers.port.port.ops = &late_ops;
+    is_late_post_due = true;
+    fibers_go(&fibers, 2, say_thrice, "a");
+    go_stepper(&x, 101, 'x');
+    CHECK_OK(fibers_run(&fibers));
+    CHECK(!is_late_post_due);
+    CHECK_EQ(order[order_length - 1], '!');
+    CHECK_EQ(fibers.sched.live, 2);
+    CHECK_EQ(rti_processor_audit(&fibers.sched.processor), 2);
+    CHECK_OK(fibers_run(&fibers));
+    CHECK_EQ(fibers.sched.live, 0);
+    CHECK_EQ(x.steps, 0);
+}
+
 static void record_nothing(struct rti_post *post)
 {
     (void)post;
