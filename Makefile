@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target is one command; CMake does the work, tools/setup knows what it needs.
 .POSIX:
-.PHONY: all build test demo bench sim size install clean help
+.PHONY: all build test demo bench bench-peers sim size install clean help
 
 PREFIX = /usr/local
 SEED = 1
@@ -41,6 +41,11 @@ bench:
 	    $(RELEASE)/bench/$$(basename "$$source" .c) || exit 1; \
 	done
 
+bench-peers:
+	@tools/setup peers
+	@echo "make: running the same work on Orrery and its peers, interleaved"
+	@bench/peers/run
+
 sim:
 	@tools/setup sim
 	@echo "make: running the simulation tests with seed $(SEED)"
@@ -66,6 +71,7 @@ help:
 	@echo "make test              install what the tests need, build every lane, run them"
 	@echo "make demo              install what the demo needs, build it, run it"
 	@echo "make bench             build and run the benchmarks, one TSV line per result"
+	@echo "make bench-peers       the same work on Go and Erlang, in the same run, as ratios"
 	@echo "make sim SEED=n        run the simulation tests with one seed"
 	@echo "make size              flash and RAM of each module, largest first"
 	@echo "make install PREFIX=p  install headers, libraries, pkg-config and CMake package"
