@@ -76,9 +76,11 @@ def examples(lane, settings):
     """Each example and each step of the tutorial that says how it is tested must end well.
 
     It says so in its head comment, with the commands that run it: ` * Tested: ping_pong 10000`.
+    A document may show what such a command prints, and then it must print that.
     """
     jobs = []
     folder = BUILD_ROOT / lane.presets[0] / "examples"
+    outputs_shown = _outputs_shown()
     for source in _example_sources():
         for program, arguments in _TESTED.findall(source.read_text()):
             if program != source.stem:
@@ -86,10 +88,37 @@ def examples(lane, settings):
             words = "_".join(re.findall("[a-z0-9]+", program + arguments))
             name = f"example_{words}_runs_to_its_end"
             argv = (str(folder / program), *arguments.split())
-            jobs.append(_job(lane, settings, name, argv, EXAMPLE_TIMEOUT_SECONDS, source.name))
+            job = _job(lane, settings, name, argv, EXAMPLE_TIMEOUT_SECONDS, source.name)
+            shown = outputs_shown.pop(program + arguments, None)
+            if shown is not None:
+                job = replace(job, judge=_judge_by_output(shown))
+            jobs.append(job)
+    if outputs_shown:
+        raise binaries.ListError(f"a document shows what is not tested: {[*outputs_shown]}")
     return jobs
 
 
+def _judge_by_output(shown):
+    def judge(job, outcome):
+        (result,) = judge_by_status(job, outcome)
+        if result.verdict == PASSED and outcome.output != shown:
+            why = "the output is not what the documents show"
+            return [make_result(job, outcome, FAILED, why)]
+        return [result]
+
+    return judge
+
+
+def _outputs_shown():
+    """What the documents say that a command prints, by command: a block of text below the line
+    `<!-- output: step7 3 -->`."""
+    shown = {}
+    for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))):
+        shown.update(_OUTPUT.findall(document.read_text()))
+    return shown
+
+
+_OUTPUT = re.compile(r"^<!-- output: (.+) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TESTED = re.compile(r"^ \* Tested: (\S+)(.*?)(?: \*/)?$", re.MULTILINE)
 
 
