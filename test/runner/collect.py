@@ -118,7 +118,7 @@ def _outputs_shown():
     return shown
 
 
-_OUTPUT = re.compile(r"^<!-- output: (.+) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_OUTPUT = re.compile(r"^<!-- output: ([^\n]+) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TESTED = re.compile(r"^ \* Tested: (\S+)(.*?)(?: \*/)?$", re.MULTILINE)
 
 
