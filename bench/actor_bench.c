@@ -30,12 +30,12 @@
 #include <orrery/rt/timer.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
 #include "actor/bus.h"
 #include "port/sim/port_sim.h"
+#include "support/bench.h"
 #include "time/deadline.h"
 
 #define ROUNDS 9
@@ -50,13 +50,6 @@ static struct rti_buses buses;
 static bus_id bus;
 static actor_id peer;
 static long count;
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static void must(rt_status status)
 {
@@ -256,21 +249,14 @@ static double run_round(const struct bench *bench)
         peer = rt_spawn(bench->passive, NULL);
     }
     rt_spawn(bench->active, NULL);
-    double start = now_ns();
+    double start = bench_now_ns();
     must(rti_sched_run(&sched));
-    double elapsed = now_ns() - start;
+    double elapsed = bench_now_ns() - start;
     rti_buses_deinit(&buses);
     rti_actor_timers_deinit(&timers);
     rti_actors_deinit(&actors);
     rti_sched_deinit(&sched);
     return elapsed / (double)count;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 int main(int argc, char **argv)
@@ -290,9 +276,8 @@ int main(int argc, char **argv)
         }
     }
     for (size_t i = 0; i < RTI_COUNT_OF(benches); i++) {
-        qsort(rounds[i], ROUNDS, sizeof(double), compare);
         if (argc < 3 || strcmp(argv[2], benches[i].name) == 0) {
-            printf("%s\t%.2f\n", benches[i].name, rounds[i][ROUNDS / 2]);
+            printf("%s\t%.2f\n", benches[i].name, bench_median(rounds[i], ROUNDS));
         }
     }
     return 0;

@@ -20,7 +20,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "base/histogram.h"
@@ -29,6 +28,7 @@
 #include "base/ring.h"
 #include "base/rng.h"
 #include "base/spsc.h"
+#include "support/bench.h"
 
 #define ROUNDS      9
 #define POOL_BLOCKS 1024
@@ -60,13 +60,6 @@ static void use(const void *value)
     __asm__ volatile("" : : "r"(value) : "memory");
 }
 
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 /* Waits a moment for the other thread: on its own processor it needs no more, and a machine that is
  * busy with others must let it run. */
 static void relax(unsigned *waits)
@@ -90,13 +83,13 @@ static pthread_t start_thread(void *(*run)(void *))
 
 static double pool_pair(void)
 {
-    double start = now_ns();
+    double start = bench_now_ns();
     for (long i = 0; i < iterations; i++) {
         void *block = rti_pool_alloc(&pool);
         use(block);
         rti_pool_free(&pool, block);
     }
-    return (now_ns() - start) / (double)iterations;
+    return (bench_now_ns() - start) / (double)iterations;
 }
 
 static double pool_churn(void)
@@ -106,7 +99,7 @@ static double pool_churn(void)
     for (size_t i = 0; i < POOL_BLOCKS; i++) {
         pool_blocks[i] = rti_pool_alloc(&pool);
     }
-    double start = now_ns();
+    double start = bench_now_ns();
     for (long i = 0; i < iterations; i++) {
         uint64_t number = rti_rng_next(&rng);
         void **a = &pool_blocks[number % POOL_BLOCKS];
@@ -118,7 +111,7 @@ static double pool_churn(void)
             *b = rti_pool_alloc(&pool);
         }
     }
-    double ns = (now_ns() - start) / (double)iterations / 2;
+    double ns = (bench_now_ns() - start) / (double)iterations / 2;
     for (size_t i = 0; i < POOL_BLOCKS; i++) {
         rti_pool_free(&pool, pool_blocks[i]);
     }
@@ -127,25 +120,25 @@ static double pool_churn(void)
 
 static double arena_pair(void)
 {
-    double start = now_ns();
+    double start = bench_now_ns();
     for (long i = 0; i < iterations; i++) {
         void *block = rti_arena_alloc(&arena, 32768);
         use(block);
         rti_arena_free(&arena, block);
     }
-    return (now_ns() - start) / (double)iterations;
+    return (bench_now_ns() - start) / (double)iterations;
 }
 
 static double spsc_pair(void)
 {
     struct entry entry = {{1, 2, 3, 4}};
-    double start = now_ns();
+    double start = bench_now_ns();
     for (long i = 0; i < iterations; i++) {
         use(&entry);
         (void)rt_spsc_push(&spsc, &entry);
         (void)rt_spsc_pop(&spsc, &entry);
     }
-    return (now_ns() - start) / (double)iterations;
+    return (bench_now_ns() - start) / (double)iterations;
 }
 
 static void *spsc_produce(void *arg)
@@ -165,7 +158,7 @@ static double spsc_2_threads(void)
 {
     struct entry entry;
     unsigned waits = 0;
-    double start = now_ns();
+    double start = bench_now_ns();
     pthread_t producer = start_thread(spsc_produce);
     for (long i = 0; i < iterations; i++) {
         while (!rt_spsc_pop(&spsc, &entry)) {
@@ -173,7 +166,7 @@ static double spsc_2_threads(void)
         }
         use(&entry);
     }
-    double ns = (now_ns() - start) / (double)iterations;
+    double ns = (bench_now_ns() - start) / (double)iterations;
     pthread_join(producer, NULL);
     return ns;
 }
@@ -181,13 +174,13 @@ static double spsc_2_threads(void)
 static double mpsc_pair(void)
 {
     struct rti_mpsc_node *node = NULL;
-    double start = now_ns();
+    double start = bench_now_ns();
     for (long i = 0; i < iterations; i++) {
         rti_mpsc_push(&mpsc, &mpsc_nodes[0]);
         (void)rti_mpsc_pop(&mpsc, &node);
         use(node);
     }
-    return (now_ns() - start) / (double)iterations;
+    return (bench_now_ns() - start) / (double)iterations;
 }
 
 static void *mpsc_produce(void *arg)
@@ -211,7 +204,7 @@ static double mpsc_2_threads(void)
     struct rti_mpsc_node *node = NULL;
     unsigned waits = 0;
     rti_size_init(&mpsc_popped, 0);
-    double start = now_ns();
+    double start = bench_now_ns();
     pthread_t producer = start_thread(mpsc_produce);
     for (long i = 0; i < iterations; i++) {
         while (rti_mpsc_pop(&mpsc, &node) != RTI_MPSC_ITEM) {
@@ -223,19 +216,19 @@ static double mpsc_2_threads(void)
             rti_size_store_release(&mpsc_popped, (size_t)i + 1);
         }
     }
-    double ns = (now_ns() - start) / (double)iterations;
+    double ns = (bench_now_ns() - start) / (double)iterations;
     pthread_join(producer, NULL);
     return ns;
 }
 
 static double ring_pair(void)
 {
-    double start = now_ns();
+    double start = bench_now_ns();
     for (long i = 0; i < iterations; i++) {
         (void)rti_ring_push(&rings[0], &pool);
         use(rti_ring_pop(&rings[0]));
     }
-    return (now_ns() - start) / (double)iterations;
+    return (bench_now_ns() - start) / (double)iterations;
 }
 
 static double ring_steal(void)
@@ -245,9 +238,9 @@ static double ring_steal(void)
     while (moved < iterations) {
         while (rti_ring_push(&rings[0], &pool)) {
         }
-        double start = now_ns();
+        double start = bench_now_ns();
         use(rti_ring_steal(&rings[0], &rings[1]));
-        ns += now_ns() - start;
+        ns += bench_now_ns() - start;
         moved += RTI_RING_CAPACITY / 2;
         while (rti_ring_pop(&rings[1]) != NULL) {
         }
@@ -277,7 +270,7 @@ static void *ring_thief(void *arg)
 static double ring_2_threads(void)
 {
     rti_u32_init(&is_over, 0);
-    double start = now_ns();
+    double start = bench_now_ns();
     pthread_t thief = start_thread(ring_thief);
     for (long i = 0; i < iterations; i++) {
         if (!rti_ring_push(&rings[0], &pool)) {
@@ -290,7 +283,7 @@ static double ring_2_threads(void)
     }
     while (rti_ring_pop(&rings[0]) != NULL) {
     }
-    double ns = (now_ns() - start) / (double)iterations;
+    double ns = (bench_now_ns() - start) / (double)iterations;
     rti_u32_store_relaxed(&is_over, 1);
     pthread_join(thief, NULL);
     while (rti_ring_pop(&rings[1]) != NULL) {
@@ -302,12 +295,12 @@ static double histogram_record(void)
 {
     struct rti_rng rng;
     rti_rng_init(&rng, 2);
-    double start = now_ns();
+    double start = bench_now_ns();
     for (long i = 0; i < iterations; i++) {
         rti_histogram_record(&histogram, rti_rng_next(&rng) >> 40);
     }
     use(&histogram);
-    return (now_ns() - start) / (double)iterations;
+    return (bench_now_ns() - start) / (double)iterations;
 }
 
 static const struct {
@@ -328,13 +321,6 @@ static const struct {
 };
 
 #define CASES RTI_COUNT_OF(cases)
-
-static int double_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 int main(int argc, char **argv)
 {
@@ -359,8 +345,7 @@ int main(int argc, char **argv)
         }
     }
     for (size_t i = 0; i < CASES; i++) {
-        qsort(ns[i], ROUNDS, sizeof(ns[i][0]), double_compare);
-        printf("%s\t%.2f\n", cases[i].name, ns[i][ROUNDS / 2]);
+        printf("%s\t%.2f\n", cases[i].name, bench_median(ns[i], ROUNDS));
     }
     return 0;
 }
