@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rt_init in a world that gives it less and less: each step of it fails once, and leaves nothing.
  */
-#define _GNU_SOURCE
+#define _DEFAULT_SOURCE
 #define RTI_MODULE "runtime_init_test"
 #include <orrery/rt.h>
 
