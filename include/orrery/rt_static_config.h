@@ -54,6 +54,22 @@
 #define RT_TIMER_ENTRY_POOL_SIZE 64 /* timers */
 #endif
 
+#ifndef RT_MAX_CHANNELS
+#define RT_MAX_CHANNELS 64 /* channels that exist at a time */
+#endif
+
+#ifndef RT_MAX_CHANNEL_HANDLES
+#define RT_MAX_CHANNEL_HANDLES 256 /* open senders and receivers, all channels together */
+#endif
+
+#ifndef RT_MAX_SEND_PERMITS
+#define RT_MAX_SEND_PERMITS 64 /* permits not yet resolved, all channels together */
+#endif
+
+#ifndef RT_CHANNEL_MEMORY_SIZE
+#define RT_CHANNEL_MEMORY_SIZE (64 * 1024) /* values of channels without memory of their own */
+#endif
+
 #ifndef RT_COMPLETION_QUEUE_SIZE
 #define RT_COMPLETION_QUEUE_SIZE 64 /* I/O requests in flight, per subsystem */
 #endif

@@ -30,7 +30,11 @@
     X(RTI_JOURNAL_TIMER, "timer")       /* a timer fired */                                        \
     X(RTI_JOURNAL_SEND, "send")         /* task sent to value; channel or 0 */                     \
     X(RTI_JOURNAL_RECV, "recv")         /* task received from value; channel or 0 */               \
-    X(RTI_JOURNAL_MARK, "mark")         /* the program's own; value: its number */
+    X(RTI_JOURNAL_MARK, "mark")         /* the program's own; value: its number */                 \
+    X(RTI_JOURNAL_RESERVE, "reserve")   /* task got a permit on channel; value: its serial */      \
+    X(RTI_JOURNAL_ABORT, "abort")       /* a permit on channel was aborted; value: its serial */   \
+    X(RTI_JOURNAL_CLOSE, "close")       /* a handle of channel was closed; value: state after */   \
+    X(RTI_JOURNAL_CANCEL, "cancel")     /* a context was cancelled; task: whose, or 0 */
 
 #define RTI_JOURNAL_ENUM_ENTRY(kind, name) kind,
 enum rti_journal_kind { RTI_JOURNAL_KINDS(RTI_JOURNAL_ENUM_ENTRY) RTI_JOURNAL_KIND_COUNT };

@@ -182,17 +182,11 @@ void rti_fiber_yield(struct rti_worker *worker)
     }
 }
 
-static void fiber_wake(struct rti_wait *wait)
+void rti_fiber_wake(struct rti_wait *wait)
 {
     struct rti_fiber *fiber = wait->target;
     /* The wait's memory may be gone as soon as the fiber is queued. */
     rti_sched_wake(fiber->sched, &fiber->run);
-}
-
-void rti_fiber_wait_begin(struct rti_worker *worker, struct rti_wait *wait)
-{
-    RT_ASSERT(worker->fiber != NULL);
-    rti_wait_begin(wait, fiber_wake, worker->fiber, worker->sched->is_local);
 }
 
 /* The way of a parked fiber, to whoever is next, and back. */
@@ -216,7 +210,7 @@ static inline void fiber_suspend_parked(struct rti_worker *worker, struct rti_fi
     rti_context_switch(&self->context, to, worker);
 }
 
-uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait)
+uint32_t rti_fiber_park_open(struct rti_worker *worker, struct rti_wait *wait)
 {
     struct rti_fiber *self = worker->fiber;
     RT_ASSERT(self != NULL && self->wait == NULL);
@@ -231,6 +225,12 @@ uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait)
     self->wait = NULL;
     uint32_t event = rti_wait_event(wait);
     RT_ASSERT(event != RTI_EVENT_NONE);
+    return event;
+}
+
+uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait)
+{
+    uint32_t event = rti_fiber_park_open(worker, wait);
     rti_wait_finish(wait);
     return event;
 }
@@ -266,6 +266,7 @@ void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
             struct rti_wait *wait = fiber->wait;
             fiber->wait = NULL;
             (void)rti_wait_claim(wait, RTI_EVENT_KILL);
+            fiber->is_killed = true; /* it will not look at what its wait was given */
             rti_wait_finish(wait);
         }
         if (state == RTI_RUNNABLE_READY) {

@@ -76,12 +76,34 @@ struct rti_fiber *rti_fiber_current(void);
 /* Lets every other ready fiber of the same or a more urgent level run first. */
 void rti_fiber_yield(struct rti_worker *worker);
 
+/* The wake of a fiber's wait: queues the fiber. */
+void rti_fiber_wake(struct rti_wait *wait);
+
+/* The same for who claimed the wait on `sched`'s own thread and knows that it is a fiber's. */
+static inline void rti_fiber_wake_on(struct rti_sched *sched, struct rti_wait *wait)
+{
+    struct rti_fiber *fiber = wait->target;
+    RT_DCHECK(wait->wake == rti_fiber_wake && rti_worker_current() == &sched->worker);
+    if (RTI_UNLIKELY(sched->journal != NULL)) {
+        rti_sched_wake(sched, &fiber->run);
+    } else if (rti_runnable_to_woken(&fiber->run)) {
+        rti_processor_queue(&sched->processor, &fiber->run);
+    }
+}
+
 /* Begins a wait of the current fiber. */
-void rti_fiber_wait_begin(struct rti_worker *worker, struct rti_wait *wait);
+static inline void rti_fiber_wait_begin(struct rti_worker *worker, struct rti_wait *wait)
+{
+    RT_ASSERT(worker->fiber != NULL);
+    rti_wait_begin(wait, rti_fiber_wake, worker->fiber, worker->sched->is_local);
+}
 
 /* Parks until the wait is claimed, unlinks what is left of it and gives the event that claimed it.
  * Does not return if the fiber is killed meanwhile. */
 uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait);
+
+/* The same, but leaves it to the caller to finish the wait, or to know that nothing is linked. */
+uint32_t rti_fiber_park_open(struct rti_worker *worker, struct rti_wait *wait);
 
 /* Ends the current fiber. */
 _Noreturn void rti_fiber_exit(struct rti_worker *worker);

@@ -27,6 +27,7 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "base/time.h"
 
 struct rti_worker;
 
@@ -49,6 +50,7 @@ struct rti_runnable {
     bool is_fiber;             /* it is a struct rti_fiber */
     bool is_direct; /* a suspending fiber may switch to it without the scheduler's help */
     void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
+    uint64_t deadline_ns; /* logical, for policies that order by it; else RTI_TIME_NEVER */
 };
 
 static inline enum rti_runnable_state rti_runnable_state(const struct rti_runnable *runnable)
@@ -67,6 +69,7 @@ static inline void rti_runnable_init(struct rti_runnable *runnable, uint32_t id,
     runnable->is_fiber = false;
     runnable->is_direct = false;
     runnable->step = step;
+    runnable->deadline_ns = RTI_TIME_NEVER;
 }
 
 /* One worker, so nobody else changes the word: check the edge and store. */

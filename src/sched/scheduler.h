@@ -73,6 +73,7 @@ enum rti_module {
     RTI_MODULE_ACTOR_TIMER,
     RTI_MODULE_BUS,
     RTI_MODULE_IO,
+    RTI_MODULE_CHANNEL,
     RTI_MODULE_COUNT,
 };
 

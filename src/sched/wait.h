@@ -183,4 +183,21 @@ static inline void rti_waiter_wake(struct rti_waiter *waiter)
     wait->wake(wait);
 }
 
+/* Claims everybody in line, then wakes them in order. A wake may end the object that the line lies
+ * in, or another of those claimed: nothing of the line is touched once the first is woken, and who
+ * leaves meanwhile is not woken. */
+static inline void rti_waitlist_wake_all(struct rti_waitlist *waitlist)
+{
+    struct rti_list claimed;
+    struct rti_waiter *waiter;
+    struct rti_link *link;
+    rti_list_init(&claimed);
+    while ((waiter = rti_waitlist_claim(waitlist)) != NULL) {
+        rti_list_push_tail(&claimed, &waiter->link);
+    }
+    while ((link = rti_list_pop(&claimed)) != NULL) {
+        rti_waiter_wake(RTI_CONTAINER_OF(link, struct rti_waiter, link));
+    }
+}
+
 #endif

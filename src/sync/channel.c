@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places, values and lines; the essay is in channel.h. */
+#define RTI_MODULE "channel"
+#include "sync/channel.h"
+
+#include "sync/permit.h"
+
+void rti_channel_init(struct rti_channel *channel, const rt_channel_config *config, void *memory,
+                      bool is_rendezvous)
+{
+    RT_ASSERT(config->capacity > 0 && memory != NULL);
+    uint32_t capacity = (uint32_t)config->capacity;
+    uint32_t elem_size = (uint32_t)config->elem_size;
+    /* The offsets lie behind the slots, as RT_CHANNEL_BYTES has it. */
+    size_t slots_size = ((size_t)elem_size * capacity + 3) / 4 * 4;
+    *channel = (struct rti_channel){
+        .slots = memory,
+        .order = (uint32_t *)(void *)((unsigned char *)memory + slots_size),
+        .elem_size = elem_size,
+        .capacity = capacity,
+        .room = is_rendezvous ? 0 : capacity,
+        .room_step = is_rendezvous ? 0 : 1,
+        .senders = 1,
+        .receivers = 1,
+        .is_rendezvous = is_rendezvous,
+        .destroy = config->destroy,
+        .destroy_arg = config->destroy_arg,
+    };
+    for (uint32_t i = 0; i < capacity; i++) {
+        channel->order[i] = i * elem_size;
+    }
+    rti_waitlist_init(&channel->receiver_line);
+    rti_waitlist_init(&channel->sender_line);
+    rti_list_init(&channel->promises);
+    rti_list_init(&channel->permits);
+}
+
+/* The sizes of numbers and small structs are copied without a call. */
+void rti_channel_copy_any(void *to, const void *from, uint32_t size)
+{
+    switch (size) {
+    case 0:
+        return;
+    case 1:
+        memcpy(to, from, 1);
+        return;
+    case 2:
+        memcpy(to, from, 2);
+        return;
+    case 4:
+        memcpy(to, from, 4);
+        return;
+    case 16:
+        memcpy(to, from, 16);
+        return;
+    default:
+        memcpy(to, from, size);
+    }
+}
+
+rt_channel_state rti_channel_state(const struct rti_channel *channel)
+{
+    bool is_sender_side_gone = rti_channel_is_sender_side_gone(channel);
+    if (channel->receivers == 0) {
+        return is_sender_side_gone ? RT_CHANNEL_FULLY_CLOSED : RT_CHANNEL_RECEIVER_CLOSED;
+    }
+    return is_sender_side_gone ? RT_CHANNEL_SENDER_CLOSED : RT_CHANNEL_OPEN;
+}
+
+static inline void channel_update_room(struct rti_channel *channel)
+{
+    bool is_closed = channel->receivers == 0 || channel->is_rendezvous;
+    channel->room = is_closed ? 0 : channel->capacity - channel->queued - channel->reserved;
+}
+
+/* Are there more than `count` receivers in line that nothing has claimed? */
+static bool channel_has_receivers_beyond(const struct rti_channel *channel, uint32_t count)
+{
+    const struct rti_list *list = &channel->receiver_line.list;
+    for (struct rti_link *at = rti_list_peek(list); at != NULL; at = rti_list_next(list, at)) {
+        struct rti_waiter *waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
+        if (rti_wait_event(waiter->wait) == RTI_EVENT_NONE && count-- == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Could the first sender in line be given a place? */
+static bool channel_can_grant(const struct rti_channel *channel)
+{
+    if (channel->receivers == 0 || channel->queued + channel->reserved >= channel->capacity) {
+        return false;
+    }
+    return !channel->is_rendezvous || channel_has_receivers_beyond(channel, channel->reserved);
+}
+
+/* The first in line that nothing has claimed, left where it is; those claimed by another event are
+ * taken out and left to their owners. NULL if there is none. */
+static struct rti_channel_waiter *channel_first(struct rti_waitlist *line)
+{
+    struct rti_link *link;
+    while ((link = rti_list_peek(&line->list)) != NULL) {
+        struct rti_waiter *waiter = RTI_CONTAINER_OF(link, struct rti_waiter, link);
+        if (rti_wait_event(waiter->wait) == RTI_EVENT_NONE) {
+            return rti_channel_waiter_of(waiter);
+        }
+        rti_list_remove(link);
+    }
+    return NULL;
+}
+
+/* Takes the first in line whose wait could be claimed. */
+static inline struct rti_channel_waiter *channel_claim(struct rti_waitlist *line)
+{
+    struct rti_waiter *waiter = rti_waitlist_claim(line);
+    return waiter == NULL ? NULL : rti_channel_waiter_of(waiter);
+}
+
+/* Tells a claimed waiter how it was served; it is woken when the channel is left. */
+static inline void channel_serve(struct rti_channel_waiter *waiter, rt_status_code result,
+                                 struct rti_list *wakes)
+{
+    waiter->result = result;
+    rti_list_push_tail(wakes, &waiter->wake_link);
+}
+
+static void channel_serve_all(struct rti_waitlist *line, rt_status_code result,
+                              struct rti_list *wakes)
+{
+    struct rti_channel_waiter *waiter;
+    while ((waiter = channel_claim(line)) != NULL) {
+        channel_serve(waiter, result, wakes);
+    }
+}
+
+/* Keeps one queued value for a claimed poll receiver. */
+static void channel_promise(struct rti_channel *channel, struct rti_channel_waiter *waiter)
+{
+    RT_ASSERT(channel->promised < channel->queued);
+    channel->promised++;
+    waiter->is_promised = true;
+    rti_list_push_tail(&channel->promises, &waiter->waiter.link);
+}
+
+static void channel_unpromise(struct rti_channel *channel, struct rti_channel_waiter *waiter)
+{
+    RT_ASSERT(waiter->is_promised && channel->promised > 0);
+    channel->promised--;
+    waiter->is_promised = false;
+    rti_list_remove(&waiter->waiter.link);
+}
+
+/* Gives the slot at `fresh` to a permit. */
+static void channel_arm(struct rti_channel *channel, struct rti_permit *permit)
+{
+    RT_ASSERT(permit->channel == NULL);
+    permit->channel = channel;
+    permit->offset = channel->order[channel->fresh];
+    channel->fresh = rti_channel_after(channel, channel->fresh);
+    channel->reserved++;
+    channel_update_room(channel);
+    rti_list_push_tail(&channel->permits, &permit->link);
+}
+
+/* Takes the slot away from a permit; the caller puts it at `tail` or back to `fresh`. */
+static void channel_disarm(struct rti_channel *channel, struct rti_permit *permit)
+{
+    RT_ASSERT(permit->channel == channel && channel->reserved > 0);
+    rti_list_remove(&permit->link);
+    permit->channel = NULL;
+    channel->reserved--;
+}
+
+static void channel_return_slot(struct rti_channel *channel, uint32_t offset)
+{
+    channel->fresh = channel->fresh == 0 ? channel->capacity - 1 : channel->fresh - 1;
+    channel->order[channel->fresh] = offset;
+}
+
+/* Gives the oldest value that is promised to nobody to a claimed receiver. */
+static void channel_give(struct rti_channel *channel, struct rti_channel_waiter *waiter)
+{
+    if (waiter->kind == RTI_CHANNEL_POLL) {
+        channel_promise(channel, waiter);
+    } else {
+        rti_channel_pop(channel, waiter->waiter.slot);
+        channel_update_room(channel);
+    }
+}
+
+/* Gives a place to a claimed sender; a fiber's value is put there at once. */
+static void channel_grant(struct rti_channel *channel, struct rti_channel_waiter *waiter)
+{
+    if (waiter->kind == RTI_CHANNEL_SEND) {
+        rti_channel_push(channel, waiter->waiter.slot);
+        channel_update_room(channel);
+    } else {
+        channel_arm(channel, waiter->permit);
+    }
+}
+
+void rti_channel_settle(struct rti_channel *channel, struct rti_list *wakes)
+{
+    for (;;) {
+        struct rti_channel_waiter *waiter = NULL;
+        if (channel->queued > channel->promised) {
+            waiter = channel_claim(&channel->receiver_line);
+        }
+        if (waiter != NULL) {
+            channel_give(channel, waiter);
+        } else {
+            if (rti_waitlist_is_empty(&channel->sender_line) || !channel_can_grant(channel)) {
+                return;
+            }
+            waiter = channel_claim(&channel->sender_line);
+            if (waiter == NULL) {
+                return;
+            }
+            channel_grant(channel, waiter);
+        }
+        channel_serve(waiter, RT_OK, wakes);
+    }
+}
+
+/* May somebody who is not in line take a place? On a buffered channel with room nobody is in line
+ * (I4). */
+static bool channel_newcomer_may_send(struct rti_channel *channel)
+{
+    if (!channel->is_rendezvous) {
+        return channel->room > 0;
+    }
+    return channel_first(&channel->sender_line) == NULL && channel_can_grant(channel);
+}
+
+enum rti_channel_try rti_channel_put(struct rti_channel *channel, const void *value,
+                                     struct rti_list *wakes)
+{
+    if (channel->receivers == 0) {
+        return RTI_CHANNEL_GONE;
+    }
+    if (!channel_newcomer_may_send(channel)) {
+        return RTI_CHANNEL_MUST_WAIT;
+    }
+    struct rti_channel_waiter *waiter = channel_claim(&channel->receiver_line);
+    if (waiter != NULL && waiter->kind == RTI_CHANNEL_RECV) {
+        /* From hand to hand: the place is taken and free again at once. */
+        rti_channel_copy(waiter->waiter.slot, value, channel->elem_size);
+        channel->sent++;
+    } else {
+        rti_channel_push(channel, value);
+        channel_update_room(channel);
+        if (waiter != NULL) {
+            channel_promise(channel, waiter);
+        }
+    }
+    if (waiter != NULL) {
+        channel_serve(waiter, RT_OK, wakes);
+    }
+    return RTI_CHANNEL_DONE;
+}
+
+enum rti_channel_try rti_channel_take(struct rti_channel *channel, void *out_value,
+                                      struct rti_list *wakes)
+{
+    if (channel->queued > channel->promised) {
+        rti_channel_pop(channel, out_value);
+        channel_update_room(channel);
+        rti_channel_settle(channel, wakes);
+        return RTI_CHANNEL_DONE;
+    }
+    (void)channel_first(&channel->receiver_line);
+    (void)channel_first(&channel->sender_line);
+    struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value);
+    if (sender != NULL) {
+        channel_serve(sender, RT_OK, wakes);
+        return RTI_CHANNEL_DONE;
+    }
+    return rti_channel_is_sender_side_gone(channel) ? RTI_CHANNEL_GONE : RTI_CHANNEL_MUST_WAIT;
+}
+
+enum rti_channel_try rti_channel_reserve(struct rti_channel *channel, struct rti_permit *permit)
+{
+    if (channel->receivers == 0) {
+        return RTI_CHANNEL_GONE;
+    }
+    if (!channel_newcomer_may_send(channel)) {
+        return RTI_CHANNEL_MUST_WAIT;
+    }
+    channel_arm(channel, permit);
+    return RTI_CHANNEL_DONE;
+}
+
+/* Receivers in line learn that nothing more will come, once. */
+static void channel_tell_if_sender_side_gone(struct rti_channel *channel, struct rti_list *wakes)
+{
+    if (rti_channel_is_sender_side_gone(channel) && !channel->is_sender_side_told) {
+        channel->is_sender_side_told = true;
+        channel_serve_all(&channel->receiver_line, RT_ERR_DISCONNECTED, wakes);
+    }
+}
+
+bool rti_channel_commit(struct rti_channel *channel, struct rti_permit *permit, const void *value,
+                        struct rti_list *wakes)
+{
+    if (channel->receivers == 0) {
+        rti_channel_abort(channel, permit, wakes);
+        return false;
+    }
+    channel_disarm(channel, permit);
+    if (value != NULL) {
+        rti_channel_copy(channel->slots + permit->offset, value, channel->elem_size);
+    }
+    channel->order[channel->tail] = permit->offset;
+    channel->tail = rti_channel_after(channel, channel->tail);
+    channel->queued++;
+    channel->sent++;
+    channel_update_room(channel);
+    rti_channel_settle(channel, wakes);
+    channel_tell_if_sender_side_gone(channel, wakes);
+    return true;
+}
+
+void rti_channel_abort(struct rti_channel *channel, struct rti_permit *permit,
+                       struct rti_list *wakes)
+{
+    channel_disarm(channel, permit);
+    channel_return_slot(channel, permit->offset);
+    channel_update_room(channel);
+    rti_channel_settle(channel, wakes);
+    channel_tell_if_sender_side_gone(channel, wakes);
+}
+
+void rti_channel_join(struct rti_channel *channel, struct rti_channel_waiter *waiter,
+                      enum rti_channel_waiter_kind kind, struct rti_list *wakes)
+{
+    rti_channel_line_up(channel, waiter, kind);
+    if (channel->is_rendezvous) {
+        /* One more receiver in line is one more place. */
+        rti_channel_settle(channel, wakes);
+    }
+}
+
+/* Puts a value that its receiver will never look at back to the front. False if there is no room,
+ * or nobody to receive it. */
+static bool channel_unreceive(struct rti_channel *channel, const void *value,
+                              struct rti_list *wakes)
+{
+    if (channel->receivers == 0 || channel->queued + channel->reserved >= channel->capacity) {
+        return false;
+    }
+    /* The place before the head is the last of the free ones. */
+    channel->head = channel->head == 0 ? channel->capacity - 1 : channel->head - 1;
+    rti_channel_copy(channel->slots + channel->order[channel->head], value, channel->elem_size);
+    channel->queued++;
+    channel_update_room(channel);
+    rti_channel_settle(channel, wakes);
+    return true;
+}
+
+bool rti_channel_leave(struct rti_channel *channel, struct rti_channel_waiter *waiter,
+                       bool is_abandoned, struct rti_list *wakes)
+{
+    RT_ASSERT(waiter->channel == channel && channel->waits > 0);
+    bool is_lost = false;
+    channel->waits--;
+    if (rti_link_is_linked(&waiter->wake_link)) {
+        rti_list_remove(&waiter->wake_link);
+    }
+    if (waiter->is_promised) {
+        channel_unpromise(channel, waiter);
+        rti_channel_settle(channel, wakes);
+    } else if (rti_link_is_linked(&waiter->waiter.link)) {
+        rti_list_remove(&waiter->waiter.link);
+    } else if (RTI_UNLIKELY(is_abandoned) && waiter->result == RT_OK) {
+        if (waiter->permit != NULL && waiter->permit->channel != NULL) {
+            rti_channel_abort(channel, waiter->permit, wakes);
+        } else if (waiter->kind == RTI_CHANNEL_RECV) {
+            is_lost = !channel_unreceive(channel, waiter->waiter.slot, wakes);
+            channel->destroyed += is_lost;
+        }
+    }
+    return is_lost;
+}
+
+void rti_channel_take_promised(struct rti_channel *channel, struct rti_channel_waiter *waiter,
+                               void *out_value, struct rti_list *wakes)
+{
+    channel_unpromise(channel, waiter);
+    rti_channel_pop(channel, out_value);
+    channel_update_room(channel);
+    rti_channel_settle(channel, wakes);
+}
+
+/* Ends the waits that came with a handle. */
+static void channel_dismiss(struct rti_waitlist *line, const struct rti_channel_end *end,
+                            struct rti_list *wakes)
+{
+    struct rti_link *next;
+    for (struct rti_link *at = rti_list_peek(&line->list); at != NULL; at = next) {
+        next = rti_list_next(&line->list, at);
+        struct rti_waiter *waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
+        struct rti_channel_waiter *own = rti_channel_waiter_of(waiter);
+        if (own->end == end) {
+            rti_list_remove(at);
+            if (rti_wait_claim(waiter->wait, waiter->event)) {
+                channel_serve(own, RT_ERR_CLOSED, wakes);
+            }
+        }
+    }
+}
+
+void rti_channel_close_sender(struct rti_channel *channel, const struct rti_channel_end *end,
+                              struct rti_list *wakes)
+{
+    RT_ASSERT(channel->senders > 0);
+    channel_dismiss(&channel->sender_line, end, wakes);
+    struct rti_link *next;
+    for (struct rti_link *at = rti_list_peek(&channel->permits); at != NULL; at = next) {
+        next = rti_list_next(&channel->permits, at);
+        struct rti_permit *permit = RTI_CONTAINER_OF(at, struct rti_permit, link);
+        if (permit->waiter != NULL && permit->waiter->end == end) {
+            /* Granted to one who has not come back for it. */
+            permit->waiter->result = RT_ERR_CLOSED;
+            channel_disarm(channel, permit);
+            channel_return_slot(channel, permit->offset);
+        }
+    }
+    channel->senders--;
+    channel_update_room(channel);
+    rti_channel_settle(channel, wakes);
+    channel_tell_if_sender_side_gone(channel, wakes);
+}
+
+void rti_channel_close_receiver(struct rti_channel *channel, const struct rti_channel_end *end,
+                                struct rti_list *wakes)
+{
+    RT_ASSERT(channel->receivers > 0);
+    channel_dismiss(&channel->receiver_line, end, wakes);
+    struct rti_link *next;
+    for (struct rti_link *at = rti_list_peek(&channel->promises); at != NULL; at = next) {
+        next = rti_list_next(&channel->promises, at);
+        struct rti_waiter *waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
+        if (rti_channel_waiter_of(waiter)->end == end) {
+            channel_unpromise(channel, rti_channel_waiter_of(waiter));
+            rti_channel_waiter_of(waiter)->result = RT_ERR_CLOSED;
+        }
+    }
+    channel->receivers--;
+    channel_update_room(channel);
+    if (channel->receivers == 0) {
+        RT_ASSERT(channel->promised == 0);
+        channel_serve_all(&channel->sender_line, RT_ERR_DISCONNECTED, wakes);
+    } else {
+        rti_channel_settle(channel, wakes);
+    }
+}
+
+void *rti_channel_discard(struct rti_channel *channel)
+{
+    RT_ASSERT(channel->receivers == 0);
+    if (channel->queued == 0) {
+        return NULL;
+    }
+    void *value = channel->slots + channel->order[channel->head];
+    channel->head = rti_channel_after(channel, channel->head);
+    channel->queued--;
+    channel->destroyed++;
+    return value;
+}
+
+void rti_channel_wake_all(struct rti_list *wakes)
+{
+    struct rti_link *link;
+    while ((link = rti_list_pop(wakes)) != NULL) {
+        struct rti_channel_waiter *waiter =
+            RTI_CONTAINER_OF(link, struct rti_channel_waiter, wake_link);
+        rti_waiter_wake(&waiter->waiter);
+    }
+}
+
+size_t rti_channel_line_count(const struct rti_waitlist *line)
+{
+    size_t count = 0;
+    for (struct rti_link *at = rti_list_peek(&line->list); at != NULL;
+         at = rti_list_next(&line->list, at)) {
+        const struct rti_waiter *waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
+        count += rti_wait_event(waiter->wait) == RTI_EVENT_NONE;
+    }
+    return count;
+}
+
+/* I2: the ring and the permits hold each offset once, as far as a sum can tell. */
+static void channel_audit_slots(const struct rti_channel *channel)
+{
+    uint64_t sum = 0;
+    uint32_t free_count = channel->capacity - channel->queued - channel->reserved;
+    uint32_t place = channel->head;
+    for (uint32_t i = 0; i < channel->queued; i++) {
+        sum += channel->order[place];
+        place = rti_channel_after(channel, place);
+    }
+    RT_ASSERT(place == channel->tail);
+    place = channel->fresh;
+    for (uint32_t i = 0; i < free_count; i++) {
+        sum += channel->order[place];
+        place = rti_channel_after(channel, place);
+    }
+    RT_ASSERT(place == channel->head);
+    for (struct rti_link *at = rti_list_peek(&channel->permits); at != NULL;
+         at = rti_list_next(&channel->permits, at)) {
+        const struct rti_permit *permit = RTI_CONTAINER_OF(at, struct rti_permit, link);
+        RT_ASSERT(permit->channel == channel);
+        sum += permit->offset;
+    }
+    uint64_t capacity = channel->capacity;
+    RT_ASSERT(sum == capacity * (capacity - 1) / 2 * channel->elem_size);
+}
+
+static void channel_audit_line(const struct rti_channel *channel, const struct rti_waitlist *line)
+{
+    uint64_t last_id = 0;
+    rti_list_audit(&line->list);
+    for (struct rti_link *at = rti_list_peek(&line->list); at != NULL;
+         at = rti_list_next(&line->list, at)) {
+        struct rti_waiter *waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
+        RT_ASSERT(waiter->id > last_id && waiter->id < line->next_id);
+        RT_ASSERT(rti_channel_waiter_of(waiter)->channel == channel);
+        last_id = waiter->id;
+    }
+}
+
+void rti_channel_audit(const struct rti_channel *channel)
+{
+    RT_ASSERT(channel->queued + channel->reserved <= channel->capacity);
+    RT_ASSERT(channel->promised == rti_list_audit(&channel->promises));
+    RT_ASSERT(channel->promised <= channel->queued);
+    RT_ASSERT(channel->reserved == rti_list_audit(&channel->permits));
+    RT_ASSERT(channel->sent >= channel->queued + channel->destroyed);
+    channel_audit_slots(channel);
+    channel_audit_line(channel, &channel->receiver_line);
+    channel_audit_line(channel, &channel->sender_line);
+    size_t waiting_receivers = rti_channel_line_count(&channel->receiver_line);
+    size_t waiting_senders = rti_channel_line_count(&channel->sender_line);
+    RT_ASSERT(waiting_receivers + waiting_senders + channel->promised <= channel->waits);
+    RT_ASSERT(waiting_receivers == 0 || channel->queued == channel->promised);
+    RT_ASSERT(waiting_receivers == 0 || !rti_channel_is_sender_side_gone(channel));
+    RT_ASSERT(waiting_senders == 0 || (channel->receivers > 0 && !channel_can_grant(channel)));
+    bool is_roomless = channel->is_rendezvous || channel->receivers == 0;
+    uint32_t free_count = channel->capacity - channel->queued - channel->reserved;
+    RT_ASSERT(channel->room == (is_roomless ? 0 : free_count));
+}

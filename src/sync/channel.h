@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_CHANNEL_H
+#define RTI_CHANNEL_H
+
+/* The channel itself: places, values, lines. It knows nothing of handles' numbers, contexts, fibers
+ * or time; those are channels.h, channel_wait.h and channel_io.c.
+ *
+ * Places. A value lies in a slot, and `order` is a ring that holds the offset of each slot once:
+ *
+ *     order:   | queued, oldest first | (reserved: held by permits) | free |
+ *              head                   tail                          fresh
+ *
+ * Reserve takes the slot at `fresh`; commit puts it at `tail`; receive takes the one at `head`,
+ * which thereby becomes the last of the free ones without being written. Abort steps `fresh` back.
+ * So a permit's memory is the slot's own, values are received in the order of their commits,
+ * whatever the order of the reserves, and with no permit outstanding tail and fresh coincide and
+ * the ring is never rearranged. The entries between tail and fresh mean nothing.
+ *
+ * Room. `room` is what a newcomer may take without looking at anything else: the free slots of an
+ * open buffered channel, 0 for a rendezvous, 0 when no receiver is left.
+ *
+ * Lines. Who cannot go on joins a line. rti_channel_settle, called after every change that could
+ * serve somebody, gives values to the first receivers and places to the first senders until one
+ * side has nobody or nothing. Because it always does, a line with somebody in it means that there
+ * is nothing to take, and a newcomer who finds something takes it without jumping a queue.
+ *
+ * Rendezvous. There are slots, as many as permits may exist at a time, but a place is granted only
+ * against a receiver that waits: reserved < receivers in line. If that receiver goes away before
+ * the permit is resolved, the value waits in its slot for the next one.
+ *
+ * The end of a side. A live permit keeps the sender side open as a handle does: a value that was
+ * promised a place is not lost to a receiver that was told "disconnected" too early.
+ *
+ * Every function here is a section that one lock can surround. None calls out: those to be woken
+ * are gathered in `wakes`, values to be destroyed are left in the queue, and both are dealt with by
+ * the caller when it has left.
+ *
+ * I1  queued + reserved <= capacity; promised <= queued.                       (rti_channel_audit)
+ * I2  order holds each slot's offset once, counting those that permits hold.   (audit, by sum)
+ * I3  If an unclaimed receiver is in line, queued == promised.                 (audit)
+ * I4  If an unclaimed sender is in line, no place can be granted.              (audit)
+ * I5  room is capacity - queued - reserved, or 0 as said above.                (audit)
+ * I6  The four states change only forward: no handle is added to a side that has none, and
+ *     rti_channel_state is derived, not stored.                                (RT_ASSERT)
+ * I7  `waits` counts the waiters that point here, linked or not; the memory goes when it, both
+ *     counts of handles, reserved and pins are 0. (rti_channel_is_gone)
+ *
+ * Costs: a buffered send or receive that finds what it needs is about 15 instructions beside the
+ * copy, without a locked instruction and without a call. Four bytes per slot for `order`.
+ *
+ * Rejected: a plain ring of slots (then a value waits behind an earlier reserve that is not
+ * committed); swapping slots at commit (the permit's memory would move); waking the first sender
+ * and letting it compete (a newcomer wins, or a whole line wakes for one place). */
+
+#include <string.h>
+
+#include <orrery/rt/channel.h>
+
+#include "base/compiler.h"
+#include "sync/channel_waiter.h"
+#include "sync/member.h"
+
+struct rti_channel {
+    unsigned char *slots; /* capacity * elem_size bytes */
+    uint32_t *order;      /* capacity offsets into `slots` */
+    uint32_t elem_size;
+    uint32_t capacity;
+    uint32_t room;
+    uint32_t room_step; /* what one receive adds to room: 1, or 0 for a rendezvous */
+    uint32_t queued;
+    uint32_t promised; /* of those queued, kept for waiters in `promises` */
+    uint32_t head;
+    uint32_t tail;
+    uint32_t fresh;
+    uint32_t reserved; /* permits and grants */
+    struct rti_waitlist receiver_line;
+    struct rti_waitlist sender_line;
+    uint64_t sent; /* commits ever */
+    uint64_t destroyed;
+    struct rti_list promises; /* poll receivers that a value is kept for */
+    struct rti_list permits;  /* struct rti_permit, armed: as many as `reserved` */
+    uint32_t senders;         /* open handles */
+    uint32_t receivers;
+    uint32_t waits;
+    uint32_t pins;   /* calls of `destroy` under way */
+    uint32_t number; /* in the journal: the how-manieth channel of the runtime */
+    bool is_rendezvous;
+    bool is_sender_side_told; /* waiting receivers have been told that it is gone */
+    void *memory;             /* to give back to the arena; NULL: the caller's */
+    void (*destroy)(void *value, void *arg);
+    void *destroy_arg;
+    struct rti_member member; /* of the region that owns it, if one does */
+};
+
+/* What an attempt to put or take comes to. */
+enum rti_channel_try {
+    RTI_CHANNEL_DONE,
+    RTI_CHANNEL_MUST_WAIT,
+    RTI_CHANNEL_GONE, /* the other side is */
+};
+
+/* Makes an open channel with one handle on each side. `memory` has RT_CHANNEL_BYTES, zero capacity
+ * is the caller's error. */
+void rti_channel_init(struct rti_channel *channel, const rt_channel_config *config, void *memory,
+                      bool is_rendezvous);
+
+rt_channel_state rti_channel_state(const struct rti_channel *channel);
+
+/* Nothing refers to the channel any more: its memory may go. */
+static inline bool rti_channel_is_gone(const struct rti_channel *channel)
+{
+    return (channel->senders | channel->receivers | channel->reserved | channel->waits |
+            channel->pins) == 0;
+}
+
+/* No handle and no permit can bring another value. */
+static inline bool rti_channel_is_sender_side_gone(const struct rti_channel *channel)
+{
+    return channel->senders == 0 && channel->reserved == 0;
+}
+
+/* Sends `value` if a newcomer may. */
+enum rti_channel_try rti_channel_put(struct rti_channel *channel, const void *value,
+                                     struct rti_list *wakes);
+
+/* Receives a value if a newcomer may. */
+enum rti_channel_try rti_channel_take(struct rti_channel *channel, void *out_value,
+                                      struct rti_list *wakes);
+
+/* Reserves a place for `permit`, which is not armed, if a newcomer may. */
+enum rti_channel_try rti_channel_reserve(struct rti_channel *channel, struct rti_permit *permit);
+
+/* Fills the permit's place, with `value` unless that is NULL, and ends the permit. False if no
+ * receiver is left: then the value is not sent. */
+bool rti_channel_commit(struct rti_channel *channel, struct rti_permit *permit, const void *value,
+                        struct rti_list *wakes);
+
+/* Ends the permit and gives its place to the next. */
+void rti_channel_abort(struct rti_channel *channel, struct rti_permit *permit,
+                       struct rti_list *wakes);
+
+/* Puts a waiter, whose wait has begun and does not know it yet, at the end of its line. */
+void rti_channel_join(struct rti_channel *channel, struct rti_channel_waiter *waiter,
+                      enum rti_channel_waiter_kind kind, struct rti_list *wakes);
+
+/* Takes a waiter out of whatever holds it. With `is_abandoned` it will not look at what it was
+ * given: a promise or a grant passes on, and a value that was copied to it goes back to the front
+ * of the queue, or to nobody if there is no room; then it is true that `lost`, the waiter's buffer,
+ * holds a value to destroy. */
+bool rti_channel_leave(struct rti_channel *channel, struct rti_channel_waiter *waiter,
+                       bool is_abandoned, struct rti_list *wakes);
+
+/* Takes the value that was promised to a poll receiver. */
+void rti_channel_take_promised(struct rti_channel *channel, struct rti_channel_waiter *waiter,
+                               void *out_value, struct rti_list *wakes);
+
+/* Closes a handle. Those who wait with it get RT_ERR_CLOSED; the end of a side wakes the other. */
+void rti_channel_close_sender(struct rti_channel *channel, const struct rti_channel_end *end,
+                              struct rti_list *wakes);
+void rti_channel_close_receiver(struct rti_channel *channel, const struct rti_channel_end *end,
+                                struct rti_list *wakes);
+
+/* Takes the oldest value out of a channel without a receiver; NULL if none is left. It lies where
+ * it was until the next change of the channel. */
+void *rti_channel_discard(struct rti_channel *channel);
+
+/* Restores I3 and I4. */
+void rti_channel_settle(struct rti_channel *channel, struct rti_list *wakes);
+
+/* Waiters in a line whose wait nothing has claimed. */
+size_t rti_channel_line_count(const struct rti_waitlist *line);
+
+void rti_channel_audit(const struct rti_channel *channel);
+
+/* Wakes those gathered, in the order in which they were served. */
+void rti_channel_wake_all(struct rti_list *wakes);
+
+/* Copies a value of any size. */
+void rti_channel_copy_any(void *to, const void *from, uint32_t size);
+
+static inline struct rti_channel_waiter *rti_channel_waiter_of(struct rti_waiter *waiter)
+{
+    return RTI_CONTAINER_OF(waiter, struct rti_channel_waiter, waiter);
+}
+
+/* Puts a waiter, whose wait has begun, at the end of its line. Part of rti_channel_join. */
+static inline void rti_channel_line_up(struct rti_channel *channel,
+                                       struct rti_channel_waiter *waiter,
+                                       enum rti_channel_waiter_kind kind)
+{
+    bool is_receiver = kind == RTI_CHANNEL_RECV || kind == RTI_CHANNEL_POLL;
+    waiter->channel = channel;
+    rti_link_init(&waiter->wake_link);
+    waiter->result = RTI_CHANNEL_NOT_SERVED;
+    waiter->kind = (uint8_t)kind;
+    waiter->is_promised = false;
+    channel->waits++;
+    rti_waitlist_add(is_receiver ? &channel->receiver_line : &channel->sender_line,
+                     &waiter->waiter);
+}
+
+/* Copies a value. A word needs no call and no table. */
+static inline void rti_channel_copy(void *to, const void *from, uint32_t size)
+{
+    if (RTI_LIKELY(size == 8)) {
+        memcpy(to, from, 8);
+    } else {
+        rti_channel_copy_any(to, from, size);
+    }
+}
+
+static inline uint32_t rti_channel_after(const struct rti_channel *channel, uint32_t place)
+{
+    return place + 1 == channel->capacity ? 0 : place + 1;
+}
+
+/* Appends a value; there is a free slot. Leaves `room` to the caller. */
+static inline void rti_channel_push(struct rti_channel *channel, const void *value)
+{
+    RT_DCHECK(channel->queued + channel->reserved < channel->capacity);
+    uint32_t offset = channel->order[channel->fresh];
+    rti_channel_copy(channel->slots + offset, value, channel->elem_size);
+    channel->order[channel->tail] = offset;
+    channel->fresh = rti_channel_after(channel, channel->fresh);
+    channel->tail = rti_channel_after(channel, channel->tail);
+    channel->queued++;
+    channel->sent++;
+}
+
+/* Takes the oldest value out; there is one. Leaves `room` to the caller. */
+static inline void rti_channel_pop(struct rti_channel *channel, void *out_value)
+{
+    RT_DCHECK(channel->queued > 0);
+    uint32_t offset = channel->order[channel->head];
+    rti_channel_copy(out_value, channel->slots + offset, channel->elem_size);
+    channel->head = rti_channel_after(channel, channel->head);
+    channel->queued--;
+}
+
+/* The common case of rti_channel_put: a place, and no receiver in line. */
+static inline bool rti_channel_put_fast(struct rti_channel *channel, const void *value)
+{
+    if (RTI_UNLIKELY(channel->room == 0 || !rti_waitlist_is_empty(&channel->receiver_line))) {
+        return false;
+    }
+    channel->room--;
+    rti_channel_push(channel, value);
+    return true;
+}
+
+/* The common case of a rendezvous, and of a receiver that is quicker than its senders: the first
+ * receiver in line is a fiber and gets the value from hand to hand. The waiter, to be woken when
+ * the channel is left, or NULL if it is any other case. */
+static inline struct rti_channel_waiter *rti_channel_hand_over(struct rti_channel *channel,
+                                                               const void *value)
+{
+    struct rti_link *link = rti_list_peek(&channel->receiver_line.list);
+    if (link == NULL || !rti_waitlist_is_empty(&channel->sender_line) || channel->reserved != 0 ||
+        channel->queued == channel->capacity) {
+        return NULL;
+    }
+    struct rti_channel_waiter *waiter =
+        rti_channel_waiter_of(RTI_CONTAINER_OF(link, struct rti_waiter, link));
+    if (waiter->kind != RTI_CHANNEL_RECV ||
+        !rti_wait_claim(waiter->waiter.wait, waiter->waiter.event)) {
+        return NULL;
+    }
+    rti_list_remove(link);
+    rti_channel_copy(waiter->waiter.slot, value, channel->elem_size);
+    channel->sent++;
+    waiter->result = RT_OK;
+    return waiter;
+}
+
+/* The other way to meet at a rendezvous: the first sender in line is a fiber and has its value
+ * taken from its hand. Only if no permit and no earlier receiver has a better right to the meeting.
+ * The sender, to be woken when the channel is left, or NULL if it is any other case. */
+static inline struct rti_channel_waiter *rti_channel_meet(struct rti_channel *channel,
+                                                          void *out_value)
+{
+    struct rti_link *link = rti_list_peek(&channel->sender_line.list);
+    if (link == NULL || !channel->is_rendezvous || channel->reserved != 0 ||
+        channel->queued != channel->promised || !rti_waitlist_is_empty(&channel->receiver_line)) {
+        return NULL;
+    }
+    struct rti_channel_waiter *waiter =
+        rti_channel_waiter_of(RTI_CONTAINER_OF(link, struct rti_waiter, link));
+    if (waiter->kind != RTI_CHANNEL_SEND ||
+        !rti_wait_claim(waiter->waiter.wait, waiter->waiter.event)) {
+        return NULL;
+    }
+    rti_list_remove(link);
+    rti_channel_copy(out_value, waiter->waiter.slot, channel->elem_size);
+    channel->sent++;
+    waiter->result = RT_OK;
+    return waiter;
+}
+
+/* There is no place, and nobody in line of the receivers who could make one. */
+static inline bool rti_channel_is_full(const struct rti_channel *channel)
+{
+    return channel->room == 0 && channel->receivers > 0 &&
+           (!channel->is_rendezvous || rti_waitlist_is_empty(&channel->receiver_line));
+}
+
+/* Nothing to take, nobody to take it from, and senders that may bring something: whoever wants to
+ * receive joins the line, and that serves nobody else. */
+static inline bool rti_channel_is_idle(const struct rti_channel *channel)
+{
+    return channel->queued == channel->promised && channel->senders > 0 &&
+           rti_waitlist_is_empty(&channel->sender_line);
+}
+
+/* The common case of rti_channel_take: a value, and no sender in line. */
+static inline bool rti_channel_take_fast(struct rti_channel *channel, void *out_value)
+{
+    if (RTI_UNLIKELY(channel->queued <= channel->promised ||
+                     !rti_waitlist_is_empty(&channel->sender_line))) {
+        return false;
+    }
+    rti_channel_pop(channel, out_value);
+    channel->room += channel->room_step;
+    return true;
+}
+
+#endif

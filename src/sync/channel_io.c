@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sending and receiving values.
+ *
+ * Each call has a straight path, for a caller without a context on a channel that has what it
+ * needs: resolve the handle, look at two words, copy. Everything else (contexts, lines, closing,
+ * polling) is behind one call that is kept out of the way.
+ *
+ * Memory: a fiber that waits to send keeps its value where it is; whoever makes a place copies it
+ * there and the fiber comes back when all is done. The same for a fiber that waits to receive. */
+#define RTI_MODULE "channel_io"
+#include "sync/channel_wait.h"
+
+static const rt_status io_null = {RT_ERR_INVALID, "there is no value and values have a size"};
+
+static const char io_send_tag;
+static const char io_recv_tag;
+
+/* How many values have left the channel for receivers. */
+static uint64_t io_received(const struct rti_channel *channel)
+{
+    return channel->sent - channel->queued - channel->destroyed;
+}
+
+/* Nothing to cancel, nothing to count: the caller has no context. */
+static inline bool io_is_plain(const struct rti_worker *worker, const rt_cx *cx)
+{
+    return cx == NULL && (worker->fiber == NULL || worker->fiber->cx == NULL);
+}
+
+static rt_status io_refuse_wait(void)
+{
+    return (rt_status){RT_ERR_WOULDBLOCK, "the caller would have to wait and cannot"};
+}
+
+/* A poll context sends by getting a permit, now or when it is granted, and filling it. */
+static rt_status io_send_poll(const struct rti_channel_call *call, const void *value,
+                              rt_time deadline)
+{
+    struct rti_permit *record = NULL;
+    struct rti_cx_op op = {.what = &io_send_tag, .on = call->end->id};
+    rt_status status = rti_permit_acquire(call, deadline, op, &record);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    record->waiter = NULL;
+    return rti_permit_commit(call->channels, record, value)
+               ? RT_SUCCESS
+               : rti_channel_result(RT_ERR_DISCONNECTED);
+}
+
+static rt_status io_send_await(const struct rti_channel_call *call, const void *value,
+                               rt_time deadline)
+{
+    if (call->worker->fiber == NULL) {
+        return io_refuse_wait();
+    }
+    uint32_t number = call->channel->number;
+    struct rti_sched *sched = call->worker->sched;
+    rt_status status =
+        rti_channel_park(call, &(struct rti_channel_want){.kind = RTI_CHANNEL_SEND,
+                                                          .slot = (void *)(uintptr_t)value,
+                                                          .deadline = deadline});
+    if (!RT_FAILED(status) && sched->journal != NULL) {
+        /* The channel may be gone by now. */
+        rti_channels_write(sched, RTI_JOURNAL_SEND, number, 0);
+    }
+    return status;
+}
+
+static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const void *value,
+                                      rt_time deadline)
+{
+    struct rti_channel_call call;
+    rt_status status = rti_channel_call_init(&call, (uintptr_t)tx, true, cx);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    if (value == NULL && call.channel->elem_size != 0) {
+        return io_null;
+    }
+    if (rti_channel_call_is_poll(&call)) {
+        return io_send_poll(&call, value, deadline);
+    }
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    switch (rti_channel_put(call.channel, value, &wakes)) {
+    case RTI_CHANNEL_DONE:
+        rti_channels_record(call.channels, RTI_JOURNAL_SEND, call.channel, call.channel->sent);
+        rti_channel_left(call.channels, call.channel, &wakes);
+        return RT_SUCCESS;
+    case RTI_CHANNEL_GONE:
+        return rti_channel_result(RT_ERR_DISCONNECTED);
+    default:
+        return io_send_await(&call, value, deadline);
+    }
+}
+
+/* No place at once: the value goes from hand to hand, or its fiber parks. */
+static RTI_NOINLINE rt_status io_send_plain(struct rti_worker *worker, struct rti_channel_end *end,
+                                            const void *value)
+{
+    struct rti_channel *channel = end->channel;
+    struct rti_sched *sched = worker->sched;
+    struct rti_channel_waiter *waiter = rti_channel_hand_over(channel, value);
+    if (waiter != NULL) {
+        if (RTI_UNLIKELY(sched->journal != NULL)) {
+            rti_channels_write(sched, RTI_JOURNAL_SEND, channel->number, channel->sent);
+        }
+        rti_fiber_wake_on(sched, waiter->waiter.wait);
+        return RT_SUCCESS;
+    }
+    if (RTI_LIKELY(rti_channel_is_full(channel) && worker->fiber != NULL)) {
+        return rti_channel_park_plain(worker, end, RTI_CHANNEL_SEND, (void *)(uintptr_t)value);
+    }
+    return io_send((rt_channel_sender *)end->id, NULL, value, RT_TIME_NEVER);
+}
+
+rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_channels *channels = rti_channels_of(worker);
+    if (RTI_LIKELY(channels != NULL && value != NULL && io_is_plain(worker, cx))) {
+        struct rti_channel_end *end = rti_channels_sender(channels, tx);
+        if (RTI_LIKELY(end != NULL)) {
+            if (RTI_LIKELY(rti_channel_put_fast(end->channel, value))) {
+                rti_channels_record(channels, RTI_JOURNAL_SEND, end->channel, end->channel->sent);
+                return RT_SUCCESS;
+            }
+            return io_send_plain(worker, end, value);
+        }
+    }
+    return io_send(tx, cx, value, RT_TIME_NEVER);
+}
+
+rt_status rt_channel_send_until(rt_channel_sender *tx, rt_cx *cx, const void *value,
+                                rt_time deadline)
+{
+    return io_send(tx, cx, value, deadline);
+}
+
+/* The point in time `duration` from now; without a runtime, whatever: the call is refused. */
+static rt_time io_deadline(rt_time duration)
+{
+    struct rti_sched *sched = rti_sched_current();
+    return sched == NULL ? 0 : rti_deadline_after(sched, duration);
+}
+
+rt_status rt_channel_send_timeout(rt_channel_sender *tx, rt_cx *cx, const void *value,
+                                  rt_time duration)
+{
+    return io_send(tx, cx, value, io_deadline(duration));
+}
+
+rt_status rt_channel_try_send(rt_channel_sender *tx, const void *value)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_channels *channels = rti_channels_of(worker);
+    if (RTI_UNLIKELY(channels == NULL)) {
+        return rti_channels_refuse_thread(worker);
+    }
+    struct rti_channel_end *end = rti_channels_sender(channels, tx);
+    if (RTI_UNLIKELY(end == NULL)) {
+        return rti_channels_refuse(channels, (uintptr_t)tx);
+    }
+    struct rti_channel *channel = end->channel;
+    if (RTI_UNLIKELY(value == NULL && channel->elem_size != 0)) {
+        return io_null;
+    }
+    if (RTI_LIKELY(rti_channel_put_fast(channel, value))) {
+        rti_channels_record(channels, RTI_JOURNAL_SEND, channel, channel->sent);
+        return RT_SUCCESS;
+    }
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    switch (rti_channel_put(channel, value, &wakes)) {
+    case RTI_CHANNEL_DONE:
+        rti_channels_record(channels, RTI_JOURNAL_SEND, channel, channel->sent);
+        rti_channel_left(channels, channel, &wakes);
+        return RT_SUCCESS;
+    case RTI_CHANNEL_GONE:
+        return rti_channel_result(RT_ERR_DISCONNECTED);
+    default:
+        return (rt_status){RT_ERR_FULL, "no place is free"};
+    }
+}
+
+/* A poll context receives what was promised to it, or joins the line. */
+static rt_status io_recv_poll(const struct rti_channel_call *call, void *out_value,
+                              rt_time deadline)
+{
+    struct rti_channel *channel = call->channel;
+    struct rti_cx_op op = {.what = &io_recv_tag, .on = call->end->id};
+    bool is_served = false;
+    rt_status status = rti_channel_poll_continue(call->cx, op, &is_served);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    if (is_served) {
+        rti_channel_take_promised(channel, &call->cx->waiter, out_value, &wakes);
+        rti_cx_poll_end(call->cx);
+    } else {
+        enum rti_channel_try attempt = rti_channel_take(channel, out_value, &wakes);
+        if (attempt == RTI_CHANNEL_GONE) {
+            return rti_channel_result(RT_ERR_DISCONNECTED);
+        }
+        if (attempt == RTI_CHANNEL_MUST_WAIT) {
+            rti_channel_poll_join(
+                call, &(struct rti_channel_want){.kind = RTI_CHANNEL_POLL, .deadline = deadline},
+                op);
+            return (rt_status){RT_ERR_WOULDBLOCK, "nothing is there: in line for the next value"};
+        }
+    }
+    rti_channels_record(call->channels, RTI_JOURNAL_RECV, channel, io_received(channel));
+    rti_channel_left(call->channels, channel, &wakes);
+    return RT_SUCCESS;
+}
+
+static rt_status io_recv_await(const struct rti_channel_call *call, void *out_value,
+                               rt_time deadline)
+{
+    if (call->worker->fiber == NULL) {
+        return io_refuse_wait();
+    }
+    uint32_t number = call->channel->number;
+    struct rti_sched *sched = call->worker->sched;
+    rt_status status = rti_channel_park(call, &(struct rti_channel_want){.kind = RTI_CHANNEL_RECV,
+                                                                         .slot = out_value,
+                                                                         .deadline = deadline});
+    if (!RT_FAILED(status) && RTI_UNLIKELY(sched->journal != NULL)) {
+        /* The channel may be gone by now. */
+        rti_channels_write(sched, RTI_JOURNAL_RECV, number, 0);
+    }
+    return status;
+}
+
+static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value,
+                                      rt_time deadline)
+{
+    struct rti_channel_call call;
+    rt_status status = rti_channel_call_init(&call, (uintptr_t)rx, false, cx);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    if (out_value == NULL && call.channel->elem_size != 0) {
+        return io_null;
+    }
+    if (rti_channel_call_is_poll(&call)) {
+        return io_recv_poll(&call, out_value, deadline);
+    }
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    switch (rti_channel_take(call.channel, out_value, &wakes)) {
+    case RTI_CHANNEL_DONE:
+        rti_channels_record(call.channels, RTI_JOURNAL_RECV, call.channel,
+                            io_received(call.channel));
+        rti_channel_left(call.channels, call.channel, &wakes);
+        return RT_SUCCESS;
+    case RTI_CHANNEL_GONE:
+        return rti_channel_result(RT_ERR_DISCONNECTED);
+    default:
+        return io_recv_await(&call, out_value, deadline);
+    }
+}
+
+/* Nothing at once: the value comes from the hand of a sender, or the fiber parks. */
+static RTI_NOINLINE rt_status io_recv_plain(struct rti_worker *worker, struct rti_channel_end *end,
+                                            void *out_value)
+{
+    struct rti_channel *channel = end->channel;
+    struct rti_sched *sched = worker->sched;
+    struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value);
+    if (sender != NULL) {
+        if (RTI_UNLIKELY(sched->journal != NULL)) {
+            rti_channels_write(sched, RTI_JOURNAL_RECV, channel->number, io_received(channel));
+        }
+        rti_fiber_wake_on(sched, sender->waiter.wait);
+        return RT_SUCCESS;
+    }
+    if (RTI_LIKELY(rti_channel_is_idle(channel) && worker->fiber != NULL)) {
+        return rti_channel_park_plain(worker, end, RTI_CHANNEL_RECV, out_value);
+    }
+    return io_recv((rt_channel_receiver *)end->id, NULL, out_value, RT_TIME_NEVER);
+}
+
+rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_channels *channels = rti_channels_of(worker);
+    if (RTI_LIKELY(channels != NULL && out_value != NULL && io_is_plain(worker, cx))) {
+        struct rti_channel_end *end = rti_channels_receiver(channels, rx);
+        if (RTI_LIKELY(end != NULL)) {
+            if (RTI_LIKELY(rti_channel_take_fast(end->channel, out_value))) {
+                rti_channels_record(channels, RTI_JOURNAL_RECV, end->channel,
+                                    io_received(end->channel));
+                return RT_SUCCESS;
+            }
+            return io_recv_plain(worker, end, out_value);
+        }
+    }
+    return io_recv(rx, cx, out_value, RT_TIME_NEVER);
+}
+
+rt_status rt_channel_recv_until(rt_channel_receiver *rx, rt_cx *cx, void *out_value,
+                                rt_time deadline)
+{
+    return io_recv(rx, cx, out_value, deadline);
+}
+
+rt_status rt_channel_recv_timeout(rt_channel_receiver *rx, rt_cx *cx, void *out_value,
+                                  rt_time duration)
+{
+    return io_recv(rx, cx, out_value, io_deadline(duration));
+}
+
+rt_status rt_channel_try_recv(rt_channel_receiver *rx, void *out_value)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_channels *channels = rti_channels_of(worker);
+    if (RTI_UNLIKELY(channels == NULL)) {
+        return rti_channels_refuse_thread(worker);
+    }
+    struct rti_channel_end *end = rti_channels_receiver(channels, rx);
+    if (RTI_UNLIKELY(end == NULL)) {
+        return rti_channels_refuse(channels, (uintptr_t)rx);
+    }
+    struct rti_channel *channel = end->channel;
+    if (RTI_UNLIKELY(out_value == NULL && channel->elem_size != 0)) {
+        return io_null;
+    }
+    if (RTI_LIKELY(rti_channel_take_fast(channel, out_value))) {
+        rti_channels_record(channels, RTI_JOURNAL_RECV, channel, io_received(channel));
+        return RT_SUCCESS;
+    }
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    switch (rti_channel_take(channel, out_value, &wakes)) {
+    case RTI_CHANNEL_DONE:
+        rti_channels_record(channels, RTI_JOURNAL_RECV, channel, io_received(channel));
+        rti_channel_left(channels, channel, &wakes);
+        return RT_SUCCESS;
+    case RTI_CHANNEL_GONE:
+        return rti_channel_result(RT_ERR_DISCONNECTED);
+    default:
+        return (rt_status){RT_ERR_EMPTY, "nothing is there now"};
+    }
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parking and polling in a line of a channel; the essay is in channel_wait.h. */
+#define RTI_MODULE "channel_wait"
+#include "sync/channel_wait.h"
+
+rt_status rti_channel_result(rt_status_code code)
+{
+    switch (code) {
+    case RT_OK:
+        return RT_SUCCESS;
+    case RT_ERR_DISCONNECTED:
+        return (rt_status){code, "the other side of the channel is gone"};
+    default:
+        RT_ASSERT(code == RT_ERR_CLOSED);
+        return (rt_status){code, "the handle was closed while somebody waited with it"};
+    }
+}
+
+void rti_channel_left(struct rti_channels *channels, struct rti_channel *channel,
+                      struct rti_list *wakes)
+{
+    RT_AUDIT(rti_channel_audit(channel));
+    if (!rti_list_is_empty(wakes)) {
+        /* A waker may end the channel before the last one is woken. */
+        channel->pins++;
+        rti_channel_wake_all(wakes);
+        channel->pins--;
+    }
+    rti_channels_reclaim(channels, channel);
+}
+
+/* Takes a waiter out for good, when its wait ends. */
+static void channel_wait_leave(struct rti_channels *channels, struct rti_channel_waiter *waiter,
+                               bool is_abandoned)
+{
+    struct rti_channel *channel = waiter->channel;
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    bool is_lost = rti_channel_leave(channel, waiter, is_abandoned, &wakes);
+    if (is_lost && channel->destroy != NULL) {
+        channel->pins++;
+        channel->destroy(waiter->waiter.slot, channel->destroy_arg);
+        channel->pins--;
+    }
+    rti_channel_left(channels, channel, &wakes);
+}
+
+/* The end of the wait of one who was served and woken: the channel has it in no list any more. */
+static inline void channel_wait_served(struct rti_channel *channel)
+{
+    if (RTI_UNLIKELY(--channel->waits == 0 && rti_channel_is_gone(channel))) {
+        rti_channels_reclaim(rti_channels_of(rti_worker_current()), channel);
+    }
+}
+
+/* The unlink of a fiber's waiter. A fiber that is killed will not look at what it was given. */
+static void channel_fiber_unlink(struct rti_waiter *base)
+{
+    struct rti_channel_waiter *waiter = rti_channel_waiter_of(base);
+    const struct rti_fiber *fiber = base->wait->target;
+    struct rti_channel *channel = waiter->channel;
+    bool is_abandoned = fiber->is_killed;
+    if (!is_abandoned && waiter->result != RTI_CHANNEL_NOT_SERVED) {
+        channel_wait_served(channel);
+        return;
+    }
+    struct rti_channels *channels = rti_channels_of(rti_worker_current());
+    struct rti_permit *permit = waiter->permit;
+    channel_wait_leave(channels, waiter, is_abandoned);
+    if (is_abandoned && permit != NULL) {
+        rti_permit_free(&channels->permits, permit);
+    }
+}
+
+static void channel_waiter_init(struct rti_channel_waiter *waiter,
+                                const struct rti_channel_call *call,
+                                const struct rti_channel_want *want)
+{
+    waiter->waiter.slot = want->slot;
+    waiter->end = call->end;
+    waiter->permit = want->permit;
+    if (want->permit != NULL) {
+        want->permit->waiter = waiter;
+    }
+}
+
+/* Joins the line and wakes whom that serves: at a rendezvous it may be oneself. */
+static void channel_wait_join(struct rti_channel *channel, struct rti_channel_waiter *waiter,
+                              enum rti_channel_waiter_kind kind)
+{
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    rti_channel_join(channel, waiter, kind, &wakes);
+    RT_AUDIT(rti_channel_audit(channel));
+    rti_channel_wake_all(&wakes);
+}
+
+rt_status rti_channel_park_plain(struct rti_worker *worker, const struct rti_channel_end *end,
+                                 enum rti_channel_waiter_kind kind, void *slot)
+{
+    struct rti_wait wait;
+    struct rti_channel_waiter waiter;
+    struct rti_channel *channel = end->channel;
+    struct rti_sched *sched = worker->sched;
+    uint32_t number = channel->number;
+    rti_fiber_wait_begin(worker, &wait);
+    rti_wait_add(&wait, &waiter.waiter, RTI_EVENT_SOURCE, channel_fiber_unlink);
+    waiter.waiter.slot = slot;
+    waiter.end = end;
+    waiter.permit = NULL;
+    rti_channel_line_up(channel, &waiter, kind);
+    RT_AUDIT(rti_channel_audit(channel));
+    uint32_t event = rti_fiber_park_open(worker, &wait);
+    RT_ASSERT(event == RTI_EVENT_SOURCE);
+    channel_wait_served(channel);
+    if (RTI_UNLIKELY(waiter.result != RT_OK)) {
+        return rti_channel_result(waiter.result);
+    }
+    if (RTI_UNLIKELY(sched->journal != NULL)) {
+        /* The channel itself may be gone by now. */
+        bool is_sender = kind == RTI_CHANNEL_SEND;
+        rti_channels_write(sched, is_sender ? RTI_JOURNAL_SEND : RTI_JOURNAL_RECV, number, 0);
+    }
+    return RT_SUCCESS;
+}
+
+rt_status rti_channel_park(const struct rti_channel_call *call, const struct rti_channel_want *want)
+{
+    RT_ASSERT(call->worker->fiber != NULL);
+    struct rti_wait wait;
+    struct rti_channel_waiter waiter;
+    struct rti_cx_events events;
+    rti_fiber_wait_begin(call->worker, &wait);
+    rti_wait_add(&wait, &waiter.waiter, RTI_EVENT_SOURCE, channel_fiber_unlink);
+    channel_waiter_init(&waiter, call, want);
+    rti_cx_events_add(&events, call->cx, call->worker->sched, &wait, want->deadline);
+    channel_wait_join(call->channel, &waiter, want->kind);
+    uint32_t event = rti_fiber_park(call->worker, &wait);
+    return event == RTI_EVENT_SOURCE ? rti_channel_result(waiter.result)
+                                     : rti_cx_events_status(&events, call->cx, event);
+}
+
+/* The unlink of a poll context's waiter: what it still has passes on. */
+static void channel_poll_unlink(struct rti_waiter *base)
+{
+    struct rti_channels *channels = rti_channels_of(rti_worker_current());
+    struct rti_channel_waiter *waiter = rti_channel_waiter_of(base);
+    struct rti_permit *permit = waiter->permit;
+    channel_wait_leave(channels, waiter, true);
+    if (permit != NULL) {
+        rti_permit_free(&channels->permits, permit);
+    }
+}
+
+void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti_channel_want *want,
+                           struct rti_cx_op op)
+{
+    struct rti_cx *cx = call->cx;
+    rti_cx_poll_begin(cx, op);
+    rti_wait_add(&cx->wait, &cx->waiter.waiter, RTI_EVENT_SOURCE, channel_poll_unlink);
+    channel_waiter_init(&cx->waiter, call, want);
+    rti_cx_events_add(&cx->events, cx, cx->sched, &cx->wait, want->deadline);
+    channel_wait_join(call->channel, &cx->waiter, want->kind);
+}
+
+rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool *is_served)
+{
+    *is_served = false;
+    if (!rti_cx_poll_is_for(cx, op)) {
+        return RT_SUCCESS;
+    }
+    uint32_t event = rti_wait_event(&cx->wait);
+    if (event == RTI_EVENT_NONE) {
+        return (rt_status){RT_ERR_WOULDBLOCK, "the context is in line"};
+    }
+    if (event == RTI_EVENT_SOURCE && cx->waiter.result == RT_OK) {
+        *is_served = true;
+        return RT_SUCCESS;
+    }
+    rt_status_code result = cx->waiter.result;
+    rti_cx_poll_end(cx);
+    return event == RTI_EVENT_SOURCE ? rti_channel_result(result)
+                                     : rti_cx_events_status(&cx->events, cx, event);
+}
+
+rt_status rti_channel_call_resolve(struct rti_channel_call *call, uintptr_t id, bool is_sender,
+                                   rt_cx *cx)
+{
+    call->worker = rti_worker_current();
+    call->channels = rti_channels_of(call->worker);
+    if (call->channels == NULL) {
+        return rti_channels_refuse_thread(call->worker);
+    }
+    call->end = rti_channels_lookup(call->channels, id,
+                                    is_sender ? RTI_CHANNEL_SENDER : RTI_CHANNEL_RECEIVER);
+    if (call->end == NULL) {
+        return rti_channels_refuse(call->channels, id);
+    }
+    call->channel = call->end->channel;
+    return rti_cx_resolve(call->worker, cx, &call->cx);
+}
+
+rt_status rti_channel_call_init(struct rti_channel_call *call, uintptr_t id, bool is_sender,
+                                rt_cx *cx)
+{
+    rt_status status = rti_channel_call_resolve(call, id, is_sender, cx);
+    if (RT_FAILED(status) || call->cx == NULL) {
+        return status;
+    }
+    status = rti_cx_checkpoint(call->cx);
+    if (RT_FAILED(status) && call->cx->kind == RTI_CX_POLL) {
+        rti_cx_poll_end(call->cx);
+    }
+    return status;
+}

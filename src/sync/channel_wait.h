@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_CHANNEL_WAIT_H
+#define RTI_CHANNEL_WAIT_H
+
+/* How one waits in a line of a channel: the caller's context decides.
+ *
+ * A fiber parks with everything on its stack and comes back served, or not. A poll context links
+ * what lies in its storage and returns; it is served when it polls again. Outside of both there is
+ * nothing to wait with.
+ *
+ * The attempt that found nothing and the joining of the line are one step: nothing runs between
+ * them. */
+
+#include "sync/channels.h"
+#include "sync/cx.h"
+
+/* Who calls, resolved. */
+struct rti_channel_call {
+    struct rti_worker *worker;
+    struct rti_channels *channels;
+    struct rti_channel_end *end;
+    struct rti_channel *channel;
+    struct rti_cx *cx; /* NULL: none */
+};
+
+static inline bool rti_channel_call_is_poll(const struct rti_channel_call *call)
+{
+    return call->cx != NULL && call->cx->kind == RTI_CX_POLL;
+}
+
+/* What a caller waits for. */
+struct rti_channel_want {
+    enum rti_channel_waiter_kind kind;
+    void *slot;                /* SEND: the value; RECV: the buffer */
+    struct rti_permit *permit; /* RESERVE */
+    rt_time deadline;          /* of the caller; RT_TIME_NEVER: none */
+};
+
+/* Parks the calling fiber in line. RT_OK: served; for RESERVE the permit is armed and still has
+ * its waiter's name, which the caller takes off. */
+rt_status rti_channel_park(const struct rti_channel_call *call,
+                           const struct rti_channel_want *want);
+
+/* The same without context and deadline, for a caller whose joining serves nobody else: SEND, or
+ * RECV of a channel that is idle. Writes the journal. */
+rt_status rti_channel_park_plain(struct rti_worker *worker, const struct rti_channel_end *end,
+                                 enum rti_channel_waiter_kind kind, void *slot);
+
+/* Puts a poll context in line, for the operation `op`. */
+void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti_channel_want *want,
+                           struct rti_cx_op op);
+
+/* Looks at what a poll context waits for. RT_OK, not served: it does not wait for `op`, which may
+ * be tried. RT_OK, served: the caller fetches what it was given and ends the wait.
+ * RT_ERR_WOULDBLOCK: it is in line. Else the status that the wait ended with. */
+rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool *is_served);
+
+/* Resolves thread, handle and context. */
+rt_status rti_channel_call_resolve(struct rti_channel_call *call, uintptr_t id, bool is_sender,
+                                   rt_cx *cx);
+
+/* The same, and makes the check point that every call that may wait begins with. A context that is
+ * cancelled gives up what it waits for. */
+rt_status rti_channel_call_init(struct rti_channel_call *call, uintptr_t id, bool is_sender,
+                                rt_cx *cx);
+
+/* Gets an armed record: at once, by parking, or from a poll context that was served. `op` names the
+ * operation for the latter. */
+rt_status rti_permit_acquire(const struct rti_channel_call *call, rt_time deadline,
+                             struct rti_cx_op op, struct rti_permit **out_record);
+
+/* Sends through an armed record and ends it. False if no receiver is left. */
+bool rti_permit_commit(struct rti_channels *channels, struct rti_permit *record, const void *value);
+
+/* The sentence for a result that the channel gave. */
+rt_status rti_channel_result(rt_status_code code);
+
+/* Wakes those gathered, and gives the channel's memory back if it has become free. */
+void rti_channel_left(struct rti_channels *channels, struct rti_channel *channel,
+                      struct rti_list *wakes);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_CHANNELS_H
+#define RTI_CHANNELS_H
+
+/* All the memory of channels: control blocks, handles, permits, values. One struct, sized by
+ * rt_static_config.h; the runtime places it and hangs it at sched->modules[RTI_MODULE_CHANNEL].
+ *
+ * Handles. What the user holds as a pointer is a number: a handle names an end of a channel by its
+ * place in `ends` and by a generation that no other use of the place ever has.
+ *
+ *     generation ... | index, RTI_CHANNEL_INDEX_BITS | kind, 2 bits
+ *
+ * It is as wide as a pointer, so on 64-bit machines a place can be used 2^54 times. Where pointers
+ * have 32 bits a place wears out after some million uses and is then retired; places are used in
+ * turn, first freed first used, so that they wear evenly. A place that is closed keeps its last id
+ * with the kind taken out, which equals no handle: one comparison tells that a handle is good, and
+ * a wrong one can never reach memory.
+ *
+ * I1  A place of `ends` is open iff its channel is not NULL, iff its id has a kind.
+ * I2  A channel's counts of senders and receivers are the open ends that point to it.
+ * I3  Every armed permit is in the list of its channel.                 (all: rti_channels_audit)
+ *
+ * Costs: 24 bytes per handle, about 250 per channel, 80 per permit; resolving a handle is a mask, a
+ * bound and a compare. */
+
+#include <orrery/rt_static_config.h>
+
+#include "base/arena.h"
+#include "base/pool.h"
+#include "sched/scheduler.h"
+#include "sync/channel.h"
+#include "sync/ghost.h"
+#include "sync/permit.h"
+
+struct rti_channel_end {
+    uintptr_t id;                /* the latest handle issued for this place, open or not */
+    struct rti_channel *channel; /* NULL: closed */
+    uint32_t next_free;
+};
+
+/* The low bits of a handle. */
+#define RTI_CHANNEL_KIND_BITS UINT32_C(2)
+#define RTI_CHANNEL_KIND_MASK UINT32_C(3)
+#define RTI_CHANNEL_SENDER    UINT32_C(1)
+#define RTI_CHANNEL_RECEIVER  UINT32_C(2)
+
+/* Bits that hold an index below RT_MAX_CHANNEL_HANDLES. */
+#define RTI_CHANNEL_INDEX_BITS                                                                     \
+    (RT_MAX_CHANNEL_HANDLES <= 2 ? 1 : 32 - __builtin_clz((unsigned)RT_MAX_CHANNEL_HANDLES - 1))
+#define RTI_CHANNEL_INDEX_MASK ((UINT32_C(1) << RTI_CHANNEL_INDEX_BITS) - 1)
+
+struct rti_channels {
+    struct rti_channel_end ends[RT_MAX_CHANNEL_HANDLES];
+    struct rti_sched *sched;
+    uint32_t free_head; /* RT_MAX_CHANNEL_HANDLES if none */
+    uint32_t free_tail;
+    uint32_t open_count;
+    uint32_t last_number;
+    struct rti_ghost ghost;
+    struct rti_permits permits;
+    struct rti_pool blocks;
+    struct rti_arena arena;
+    RTI_POOL_STORAGE(block_memory, struct rti_channel, RT_MAX_CHANNELS);
+    _Alignas(RTI_ARENA_GRANULE) unsigned char memory[RTI_ARENA_BYTES(RT_CHANNEL_MEMORY_SIZE)];
+};
+
+/* Makes an empty module and hangs it at the scheduler. RT_OK; RT_ERR_STATE if there is one. */
+rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sched);
+
+/* Takes the module away; channels that are still there are gone with it, their values are not
+ * destroyed. Nobody waits on one and no region owns one. */
+void rti_channels_deinit(struct rti_channels *channels);
+
+/* Checks the invariants of the module and of every channel; returns how many channels there are. */
+size_t rti_channels_audit(const struct rti_channels *channels);
+
+/* Gives the channel's memory back if nothing refers to it any more. Called when a channel was left
+ * after something ended there: a handle, a wait, a permit. */
+void rti_channels_reclaim(struct rti_channels *channels, struct rti_channel *channel);
+
+/* Ends a channel from outside: permits are revoked, handles closed, values destroyed. For the
+ * region that owns it. */
+void rti_channels_finalize(struct rti_channels *channels, struct rti_channel *channel);
+
+/* What is refused and why: a handle that is closed, unknown or NULL. */
+RTI_COLD rt_status rti_channels_refuse(struct rti_channels *channels, uintptr_t id);
+
+RTI_COLD rt_status rti_channels_refuse_thread(const struct rti_worker *worker);
+
+/* The module of the calling thread's runtime; NULL if there is none. */
+static inline struct rti_channels *rti_channels_of(const struct rti_worker *worker)
+{
+    return RTI_UNLIKELY(worker == NULL) ? NULL : worker->sched->modules[RTI_MODULE_CHANNEL];
+}
+
+/* The open end of this kind with this handle; NULL for every other number. */
+static inline struct rti_channel_end *rti_channels_lookup(struct rti_channels *channels,
+                                                          uintptr_t id, uint32_t kind)
+{
+    uint32_t index = (uint32_t)(id >> RTI_CHANNEL_KIND_BITS) & RTI_CHANNEL_INDEX_MASK;
+    if (RTI_UNLIKELY((id & RTI_CHANNEL_KIND_MASK) != kind ||
+                     (RTI_CHANNEL_INDEX_MASK >= RT_MAX_CHANNEL_HANDLES &&
+                      index >= RT_MAX_CHANNEL_HANDLES))) {
+        return NULL;
+    }
+    struct rti_channel_end *end = &channels->ends[index];
+    return RTI_LIKELY(end->id == id) ? end : NULL;
+}
+
+static inline struct rti_channel_end *rti_channels_sender(struct rti_channels *channels,
+                                                          const rt_channel_sender *tx)
+{
+    return rti_channels_lookup(channels, (uintptr_t)tx, RTI_CHANNEL_SENDER);
+}
+
+static inline struct rti_channel_end *rti_channels_receiver(struct rti_channels *channels,
+                                                            const rt_channel_receiver *rx)
+{
+    return rti_channels_lookup(channels, (uintptr_t)rx, RTI_CHANNEL_RECEIVER);
+}
+
+static inline bool rti_channel_end_is_sender(const struct rti_channel_end *end)
+{
+    return (end->id & RTI_CHANNEL_KIND_MASK) == RTI_CHANNEL_SENDER;
+}
+
+/* Writes an event of the channel with this number to the journal. */
+RTI_COLD void rti_channels_write(struct rti_sched *sched, enum rti_journal_kind kind,
+                                 uint32_t number, uint64_t value);
+
+/* The same, if there is a journal. */
+static inline void rti_channels_record(struct rti_channels *channels, enum rti_journal_kind kind,
+                                       const struct rti_channel *channel, uint64_t value)
+{
+    struct rti_sched *sched = channels->sched;
+    if (RTI_UNLIKELY(sched->journal != NULL)) {
+        rti_channels_write(sched, kind, channel->number, value);
+    }
+}
+
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts; the essay is in cx.h, the manual in <orrery/rt/cx.h>. */
+#define RTI_MODULE "cx"
+#include "sync/cx.h"
+
+#include "sync/region.h"
+
+_Static_assert(sizeof(struct rti_cx) <= sizeof(rt_cx), "RT_CX_WORDS is too small");
+_Static_assert(_Alignof(struct rti_cx) <= _Alignof(rt_cx), "rt_cx is aligned too weakly");
+_Static_assert(sizeof(struct rti_budget_scope) <= sizeof(rt_budget_scope), "scope is too small");
+
+static const rt_status cx_unknown = {RT_ERR_INVALID, "this is no context of the caller's"};
+static const rt_status cx_none = {RT_ERR_STATE, "the caller has no context"};
+
+static bool cx_is_known(const struct rti_cx *cx)
+{
+    return cx != NULL && cx->magic == RTI_CX_MAGIC;
+}
+
+/* The given context, else the running fiber's; NULL if there is none, or if it is no context. */
+static struct rti_cx *cx_find(const rt_cx *given)
+{
+    if (given != NULL) {
+        struct rti_cx *cx = rti_cx_of((rt_cx *)(uintptr_t)given);
+        return cx_is_known(cx) ? cx : NULL;
+    }
+    struct rti_fiber *fiber = rti_fiber_current();
+    return fiber == NULL ? NULL : fiber->cx;
+}
+
+static rt_status cx_missing(const rt_cx *given)
+{
+    return given == NULL ? cx_none : cx_unknown;
+}
+
+rt_cx *rt_cx_current(void)
+{
+    return (rt_cx *)(void *)cx_find(NULL);
+}
+
+rt_status rti_cx_resolve(struct rti_worker *worker, rt_cx *given, struct rti_cx **out_cx)
+{
+    if (given == NULL) {
+        *out_cx = worker->fiber == NULL ? NULL : worker->fiber->cx;
+        return RT_SUCCESS;
+    }
+    struct rti_cx *cx = rti_cx_of(given);
+    if (!cx_is_known(cx) || (cx->kind == RTI_CX_FIBER && cx->fiber != worker->fiber)) {
+        return cx_unknown;
+    }
+    *out_cx = cx;
+    return RT_SUCCESS;
+}
+
+/* The logical deadline of a fiber is that of its current context. */
+static void cx_publish_deadline(const struct rti_cx *cx)
+{
+    if (cx->kind == RTI_CX_FIBER && cx->inner == NULL) {
+        cx->fiber->run.deadline_ns = cx->budget.deadline;
+    }
+}
+
+static void cx_member_cancel(struct rti_member *member)
+{
+    rti_cx_cancel(RTI_CONTAINER_OF(member, struct rti_cx, member));
+}
+
+static const struct rti_member_ops cx_member_ops = {.is_runnable = true,
+                                                    .cancel = cx_member_cancel};
+
+static void cx_init(struct rti_cx *cx, enum rti_cx_kind kind, struct rti_sched *sched)
+{
+    *cx = (struct rti_cx){.magic = RTI_CX_MAGIC,
+                          .kind = (uint8_t)kind,
+                          .outcome = RT_OUTCOME_OK,
+                          .budget = RT_BUDGET_UNLIMITED,
+                          .sched = sched};
+    rti_cancel_init(&cx->cancel);
+    rti_list_init(&cx->cleanups);
+    rti_member_init(&cx->member, &cx_member_ops);
+}
+
+/* What is left of a budget when so much was taken from it in a scope inside. */
+static rt_budget cx_charge(rt_budget budget, uint64_t polls, uint64_t cost)
+{
+    if (budget.poll_quota != UINT32_MAX) {
+        budget.poll_quota -= (uint32_t)(polls < budget.poll_quota ? polls : budget.poll_quota);
+    }
+    if (budget.cost_quota != UINT64_MAX) {
+        budget.cost_quota -= cost < budget.cost_quota ? cost : budget.cost_quota;
+    }
+    return budget;
+}
+
+/* Takes the innermost context of a fiber out of its chain; what it used, the outer one has used. */
+static void cx_leave_chain(struct rti_cx *cx)
+{
+    struct rti_cx *outer = cx->outer;
+    cx->fiber->cx = outer;
+    if (outer != NULL) {
+        outer->inner = NULL;
+        outer->budget = cx_charge(outer->budget, cx->polls_taken, cx->cost_taken);
+        outer->polls_taken += cx->polls_taken;
+        outer->cost_taken += cx->cost_taken;
+        cx_publish_deadline(outer);
+    } else {
+        cx->fiber->run.deadline_ns = RTI_TIME_NEVER;
+    }
+}
+
+static void cx_end(struct rti_cx *cx)
+{
+    cx->magic = 0;
+    /* What is still in line are its timers: they end with it. */
+    rti_waitlist_wake_all(&cx->cancel.line);
+    if (cx->member.region != NULL) {
+        rti_region_leave(&cx->member, (rt_outcome)cx->outcome);
+    }
+}
+
+/* The fiber ended with the context in place; what was inside it has gone before. */
+static void cx_cleanup_run(struct rti_cleanup *cleanup)
+{
+    struct rti_cx *cx = RTI_CONTAINER_OF(cleanup, struct rti_cx, cleanup);
+    RT_ASSERT(cx_is_known(cx) && cx->fiber->cx == cx);
+    cx_leave_chain(cx);
+    cx_end(cx);
+}
+
+rt_status rt_cx_init(rt_cx *storage)
+{
+    struct rti_fiber *fiber = rti_fiber_current();
+    if (storage == NULL) {
+        return (rt_status){RT_ERR_INVALID, "there is no storage"};
+    }
+    if (fiber == NULL) {
+        return (rt_status){RT_ERR_THREAD, "the caller is no task or actor"};
+    }
+    struct rti_cx *cx = rti_cx_of(storage);
+    struct rti_cx *outer = fiber->cx;
+    cx_init(cx, RTI_CX_FIBER, rti_sched_current());
+    cx->fiber = fiber;
+    cx->outer = outer;
+    if (outer != NULL) {
+        outer->inner = cx;
+        cx->budget = outer->budget;
+        cx->cancel.is_requested = outer->cancel.is_requested;
+    }
+    fiber->cx = cx;
+    cx_publish_deadline(cx);
+    rti_cleanup_init(&cx->cleanup, cx_cleanup_run);
+    rti_cleanup_push(&fiber->cleanups, &cx->cleanup);
+    RT_AUDIT(rti_cx_audit(cx));
+    return RT_SUCCESS;
+}
+
+rt_status rt_cx_init_poll(rt_cx *storage, rt_waker waker)
+{
+    struct rti_sched *sched = rti_sched_current();
+    if (storage == NULL) {
+        return (rt_status){RT_ERR_INVALID, "there is no storage"};
+    }
+    if (sched == NULL) {
+        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+    }
+    struct rti_cx *cx = rti_cx_of(storage);
+    cx_init(cx, RTI_CX_POLL, sched);
+    cx->waker = waker;
+    return RT_SUCCESS;
+}
+
+rt_status rt_cx_set_waker(rt_cx *storage, rt_waker waker)
+{
+    struct rti_cx *cx = rti_cx_of(storage);
+    if (!cx_is_known(cx) || cx->kind != RTI_CX_POLL) {
+        return (rt_status){RT_ERR_INVALID, "this is no poll context"};
+    }
+    cx->waker = waker;
+    return RT_SUCCESS;
+}
+
+rt_status rt_cx_abandon(rt_cx *storage)
+{
+    struct rti_cx *cx = rti_cx_of(storage);
+    if (!cx_is_known(cx) || cx->kind != RTI_CX_POLL) {
+        return (rt_status){RT_ERR_INVALID, "this is no poll context"};
+    }
+    rti_cx_poll_end(cx);
+    return RT_SUCCESS;
+}
+
+rt_status rt_cx_deinit(rt_cx *storage)
+{
+    struct rti_cx *cx = rti_cx_of(storage);
+    if (!cx_is_known(cx)) {
+        return cx_unknown;
+    }
+    if (cx->kind == RTI_CX_FIBER) {
+        struct rti_fiber *fiber = rti_fiber_current();
+        if (fiber == NULL || fiber->cx != cx) {
+            return (rt_status){RT_ERR_STATE, "this is not the caller's current context"};
+        }
+        rti_cleanup_remove(&cx->cleanup);
+        cx_leave_chain(cx);
+    } else {
+        rti_cx_poll_end(cx);
+        rti_cleanup_run_all(&cx->cleanups);
+    }
+    cx_end(cx);
+    return RT_SUCCESS;
+}
+
+void rti_cx_cancel(struct rti_cx *cx)
+{
+    uint32_t task = cx->kind == RTI_CX_FIBER ? cx->fiber->run.id : 0;
+    if (!cx->cancel.is_requested) {
+        rti_sched_record(cx->sched,
+                         &(struct rti_journal_event){.kind = RTI_JOURNAL_CANCEL, .task = task});
+    }
+    struct rti_cx *inner;
+    for (struct rti_cx *at = cx; at != NULL; at = inner) {
+        inner = at->inner;
+        (void)rti_cancel_request(&at->cancel);
+    }
+}
+
+rt_status rt_cx_cancel(rt_cx *given)
+{
+    struct rti_cx *cx = cx_find(given);
+    if (cx == NULL) {
+        return cx_missing(given);
+    }
+    rti_cx_cancel(cx);
+    return RT_SUCCESS;
+}
+
+bool rt_cx_is_cancelled(const rt_cx *given)
+{
+    const struct rti_cx *cx = cx_find(given);
+    return cx != NULL && cx->cancel.is_requested;
+}
+
+rt_status rti_cx_see_cancel(struct rti_cx *cx)
+{
+    cx->outcome = RT_OUTCOME_CANCELLED;
+    return (rt_status){RT_ERR_CANCELLED, "the context is cancelled"};
+}
+
+/* Exhaustion is a reason to cancel. */
+static rt_status cx_exhaust(struct rti_cx *cx)
+{
+    cx->outcome = RT_OUTCOME_CANCELLED;
+    rti_cx_cancel(cx);
+    return (rt_status){RT_ERR_BUDGET_EXHAUSTED, "the budget of the context is used up"};
+}
+
+rt_status rti_cx_checkpoint(struct rti_cx *cx)
+{
+    if (cx->cancel.is_requested) {
+        return rti_cx_see_cancel(cx);
+    }
+    /* The clock is read only for a deadline. */
+    bool has_deadline = cx->budget.deadline != RT_TIME_NEVER;
+    rt_time now = has_deadline ? rti_sched_clock(cx->sched) : 0;
+    if (rt_budget_is_exhausted(&cx->budget, now)) {
+        return cx_exhaust(cx);
+    }
+    rt_status status = rt_budget_take_poll(&cx->budget);
+    RT_ASSERT(!RT_FAILED(status));
+    cx->polls_taken++;
+    return RT_SUCCESS;
+}
+
+rt_status rt_checkpoint(rt_cx *given)
+{
+    struct rti_cx *cx = cx_find(given);
+    if (cx == NULL) {
+        return given == NULL ? RT_SUCCESS : cx_unknown;
+    }
+    return rti_cx_checkpoint(cx);
+}
+
+rt_status rt_cx_spend(rt_cx *given, uint64_t cost)
+{
+    struct rti_cx *cx = cx_find(given);
+    if (cx == NULL) {
+        return given == NULL ? RT_SUCCESS : cx_unknown;
+    }
+    if (cx->cancel.is_requested) {
+        return rti_cx_see_cancel(cx);
+    }
+    if (RT_FAILED(rt_budget_take_cost(&cx->budget, cost))) {
+        return cx_exhaust(cx);
+    }
+    cx->cost_taken += cost;
+    return RT_SUCCESS;
+}
+
+rt_budget rt_cx_budget(const rt_cx *given)
+{
+    const struct rti_cx *cx = cx_find(given);
+    rt_budget unlimited = RT_BUDGET_UNLIMITED;
+    return cx == NULL ? unlimited : cx->budget;
+}
+
+void rti_cx_tighten(struct rti_cx *cx, rt_budget budget)
+{
+    cx->budget = rt_budget_meet(cx->budget, budget);
+    cx_publish_deadline(cx);
+}
+
+rt_status rt_cx_push_budget(rt_cx *given, rt_budget budget, rt_budget_scope *storage)
+{
+    struct rti_cx *cx = cx_find(given);
+    if (storage == NULL) {
+        return (rt_status){RT_ERR_INVALID, "there is no scope"};
+    }
+    if (cx == NULL) {
+        return cx_missing(given);
+    }
+    struct rti_budget_scope *scope = (struct rti_budget_scope *)(void *)storage;
+    scope->cx = cx;
+    scope->outer = cx->scope;
+    scope->before = cx->budget;
+    cx->budget = rt_budget_meet(cx->budget, budget);
+    scope->polls_taken = cx->polls_taken;
+    scope->cost_taken = cx->cost_taken;
+    cx->scope = scope;
+    cx_publish_deadline(cx);
+    return RT_SUCCESS;
+}
+
+rt_status rt_cx_pop_budget(rt_cx *given, rt_budget_scope *storage)
+{
+    struct rti_cx *cx = cx_find(given);
+    struct rti_budget_scope *scope = (struct rti_budget_scope *)(void *)storage;
+    if (scope == NULL) {
+        return (rt_status){RT_ERR_INVALID, "there is no scope"};
+    }
+    if (cx == NULL) {
+        return cx_missing(given);
+    }
+    if (cx->scope != scope) {
+        return (rt_status){RT_ERR_STATE, "this is not the innermost scope of the context"};
+    }
+    cx->budget = cx_charge(scope->before, cx->polls_taken - scope->polls_taken,
+                           cx->cost_taken - scope->cost_taken);
+    cx->scope = scope->outer;
+    scope->cx = NULL;
+    cx_publish_deadline(cx);
+    return RT_SUCCESS;
+}
+
+rt_outcome rt_cx_outcome(const rt_cx *given, rt_status_code status)
+{
+    const struct rti_cx *cx = cx_find(given);
+    rt_outcome natural = RT_OUTCOME_OK;
+    (void)rt_outcome_of(status, &natural);
+    return rt_outcome_join(natural, cx == NULL ? RT_OUTCOME_OK : (rt_outcome)cx->outcome);
+}
+
+void rti_cx_events_add(struct rti_cx_events *events, struct rti_cx *cx, struct rti_sched *sched,
+                       struct rti_wait *wait, rt_time deadline)
+{
+    rt_time effective = rt_budget_deadline(cx == NULL ? NULL : &cx->budget, deadline);
+    /* When both come at once it is the budget that is used up: the worse of the two. */
+    events->is_budget = cx != NULL && effective == cx->budget.deadline;
+    if (cx != NULL) {
+        rti_cancel_add(&cx->cancel, wait, &events->cancel);
+    }
+    rti_deadline_add(&events->deadline, sched, wait, effective);
+}
+
+rt_status rti_cx_events_status(const struct rti_cx_events *events, struct rti_cx *cx,
+                               uint32_t event)
+{
+    if (event == RTI_EVENT_CANCEL) {
+        return rti_cx_see_cancel(cx);
+    }
+    RT_ASSERT(event == RTI_EVENT_TIMEOUT);
+    if (events->is_budget) {
+        return cx_exhaust(cx);
+    }
+    return (rt_status){RT_ERR_TIMEOUT, "the deadline came first"};
+}
+
+static void cx_poll_wake(struct rti_wait *wait)
+{
+    /* The waker may end the context: nothing of it is touched afterwards. */
+    struct rti_cx *cx = wait->target;
+    if (cx->waker.fn != NULL) {
+        cx->waker.fn(cx->waker.arg);
+    }
+}
+
+void rti_cx_poll_begin(struct rti_cx *cx, struct rti_cx_op op)
+{
+    RT_ASSERT(cx->kind == RTI_CX_POLL && !cx->is_waiting);
+    cx->is_waiting = true;
+    cx->op = op;
+    rti_wait_begin(&cx->wait, cx_poll_wake, cx, cx->sched->is_local);
+}
+
+void rti_cx_poll_end(struct rti_cx *cx)
+{
+    RT_ASSERT(cx->kind == RTI_CX_POLL);
+    if (cx->is_waiting) {
+        cx->is_waiting = false;
+        /* Nobody may claim it while it is taken apart. */
+        (void)rti_wait_claim(&cx->wait, RTI_EVENT_KILL);
+        rti_wait_finish(&cx->wait);
+    }
+}
+
+void rti_cx_audit(const struct rti_cx *cx)
+{
+    RT_ASSERT(cx_is_known(cx));
+    RT_ASSERT(cx->kind == RTI_CX_POLL || !cx->is_waiting);
+    for (const struct rti_cx *at = cx; at->outer != NULL; at = at->outer) {
+        RT_ASSERT(at->outer->inner == at && at->outer->fiber == at->fiber);
+        RT_ASSERT(!at->outer->cancel.is_requested || at->cancel.is_requested);
+    }
+    for (const struct rti_budget_scope *at = cx->scope; at != NULL; at = at->outer) {
+        RT_ASSERT(at->cx == cx);
+    }
+}

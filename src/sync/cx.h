@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_CX_H
+#define RTI_CX_H
+
+/* The context behind an rt_cx: cancellation, budget, what is held, and how its owner waits.
+ *
+ * Fiber contexts nest: `outer` and `inner` make a chain per fiber, of which the innermost is the
+ * fiber's current one. A cancellation runs inwards along the chain, so a wait needs one waiter for
+ * it, whatever the depth. A fiber context stands on its fiber's cleanup stack, so that a kill takes
+ * it apart; its permits stand there too, above it.
+ *
+ * A poll context holds the one wait it may have: `wait`, its events, and the waiter of the
+ * operation. The operation that waits is named by `op`: the function and the handle. Polling again
+ * with the same name continues it, with another name gives it up. It has a cleanup stack of its
+ * own.
+ *
+ * The budget's deadline is the logical deadline of the fiber in the key policy of the scheduler
+ * (sched/key_chooser.h).
+ *
+ * I1  is_requested of an outer context implies that of the inner ones.      (rti_cx_audit)
+ * I2  is_waiting iff `wait` may be linked somewhere.                        (cx_drop)
+ * I3  The scopes of a context are a stack; `scope` is the innermost.        (rt_cx_pop_budget)
+ *
+ * Only the runtime's thread touches a context. */
+
+#include <orrery/rt/cx.h>
+
+#include "sync/cancel.h"
+#include "sync/channel_waiter.h"
+#include "sync/member.h"
+#include "time/deadline.h"
+
+#define RTI_CX_MAGIC UINT32_C(0x7263784f)
+
+enum rti_cx_kind { RTI_CX_FIBER, RTI_CX_POLL };
+
+/* The events that a context adds to a wait: its cancellation and a deadline. */
+struct rti_cx_events {
+    struct rti_waiter cancel;
+    struct rti_deadline deadline;
+    bool is_budget; /* the deadline is the budget's, not the caller's */
+};
+
+/* Names an operation that a poll context waits for: what, and on which object. */
+struct rti_cx_op {
+    const void *what;
+    uintptr_t on;
+};
+
+struct rti_cx {
+    uint32_t magic; /* RTI_CX_MAGIC between init and deinit */
+    uint8_t kind;   /* enum rti_cx_kind */
+    bool is_waiting;
+    uint8_t outcome; /* rt_outcome: CANCELLED once a cancellation was seen */
+    struct rti_cancel cancel;
+    rt_budget budget;
+    uint64_t polls_taken; /* of the quotas, since init */
+    uint64_t cost_taken;
+    struct rti_budget_scope *scope; /* innermost; NULL: none */
+    struct rti_sched *sched;
+    struct rti_fiber *fiber; /* FIBER: whose it is */
+    struct rti_cx *outer;
+    struct rti_cx *inner;
+    struct rti_cleanup cleanup; /* FIBER: takes it apart if the fiber ends first */
+    struct rti_member member;   /* of a region, if it has one */
+    struct rti_list cleanups;   /* POLL: what it holds */
+    rt_waker waker;             /* POLL */
+    struct rti_cx_op op;        /* POLL: what it waits for */
+    struct rti_wait wait;
+    struct rti_cx_events events;
+    struct rti_channel_waiter waiter; /* of the operation; what is no channel uses its inside */
+};
+
+/* What rt_budget_scope holds. */
+struct rti_budget_scope {
+    struct rti_cx *cx;
+    struct rti_budget_scope *outer;
+    rt_budget before;     /* of the scope around */
+    uint64_t polls_taken; /* of the context when the scope began */
+    uint64_t cost_taken;
+};
+
+/* The context that an operation is for: the given one, else the fiber's, else NULL. RT_OK;
+ * RT_ERR_INVALID if what was given is no context, or another fiber's. */
+rt_status rti_cx_resolve(struct rti_worker *worker, rt_cx *given, struct rti_cx **out_cx);
+
+/* rt_checkpoint of a context that is there. */
+rt_status rti_cx_checkpoint(struct rti_cx *cx);
+
+/* Marks that a cancellation was seen and gives the status to return. */
+rt_status rti_cx_see_cancel(struct rti_cx *cx);
+
+/* Adds the context's events to a wait that has begun: cancellation, and the earlier of `deadline`
+ * and the budget's. `cx` may be NULL. */
+void rti_cx_events_add(struct rti_cx_events *events, struct rti_cx *cx, struct rti_sched *sched,
+                       struct rti_wait *wait, rt_time deadline);
+
+/* The status of a wait that ended by one of these events. */
+rt_status rti_cx_events_status(const struct rti_cx_events *events, struct rti_cx *cx,
+                               uint32_t event);
+
+/* Begins the one wait of a poll context, which waits for nothing, for the operation `op`. */
+void rti_cx_poll_begin(struct rti_cx *cx, struct rti_cx_op op);
+
+/* Ends the wait of a poll context and unlinks what is linked; nothing if it has none. */
+void rti_cx_poll_end(struct rti_cx *cx);
+
+/* True if the context waits for this very operation; what else it waits for is given up. */
+static inline bool rti_cx_poll_is_for(struct rti_cx *cx, struct rti_cx_op op)
+{
+    if (cx->is_waiting && (cx->op.what != op.what || cx->op.on != op.on)) {
+        rti_cx_poll_end(cx);
+    }
+    return cx->is_waiting;
+}
+
+/* The stack for what an operation of this context holds; NULL outside of any runnable. */
+static inline struct rti_list *rti_cx_cleanups(struct rti_cx *cx, struct rti_worker *worker)
+{
+    if (cx != NULL && cx->kind == RTI_CX_POLL) {
+        return &cx->cleanups;
+    }
+    return worker->fiber == NULL ? NULL : &worker->fiber->cleanups;
+}
+
+static inline struct rti_cx *rti_cx_of(rt_cx *cx)
+{
+    return (struct rti_cx *)(void *)cx;
+}
+
+/* Meets the budget with another, for good. */
+void rti_cx_tighten(struct rti_cx *cx, rt_budget budget);
+
+/* Cancels a context and those inside it. */
+void rti_cx_cancel(struct rti_cx *cx);
+
+void rti_cx_audit(const struct rti_cx *cx);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_MEMBER_H
+#define RTI_MEMBER_H
+
+/* What a region owns: a link and what the region may ask of it.
+ *
+ * There are two sorts. A runnable (a context, a child region, later a task) ends by itself: a
+ * region that closes waits until it has left. A resource (a channel, a timer) is ended by the
+ * region, when no runnable is left that could use it. */
+
+#include "base/list.h"
+
+struct rti_member;
+struct rti_region;
+
+struct rti_member_ops {
+    bool is_runnable;
+    void (*cancel)(struct rti_member *member);   /* runnables: asks it to stop; idempotent */
+    void (*finalize)(struct rti_member *member); /* resources: ends it; it has left already */
+};
+
+struct rti_member {
+    struct rti_link link; /* the region's; unlinked while it belongs to none */
+    struct rti_region *region;
+    const struct rti_member_ops *ops;
+};
+
+static inline void rti_member_init(struct rti_member *member, const struct rti_member_ops *ops)
+{
+    rti_link_init(&member->link);
+    member->region = NULL;
+    member->ops = ops;
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_REGION_H
+#define RTI_REGION_H
+
+/* The region behind an rt_region: two lists of members and a state that only goes forward.
+ *
+ * Runnables leave by themselves, and the close waits for them. Resources are ended by the region in
+ * FINALIZING, when no runnable of it is left. So quiescence is not looked for but made: at the step
+ * to CLOSED no channel of the region exists, hence no live permit, and no timer of it is armed.
+ *
+ * I1  `live` is the length of `runnables`, but for the time of a walk.     (rti_region_audit)
+ * I2  Members join only while OPEN.                                        (rti_region_join)
+ * I3  In CLOSED both lists are empty.                                      (region_to_closed) */
+
+#include <orrery/rt/region.h>
+
+#include "sync/cx.h"
+#include "sync/member.h"
+
+#define RTI_REGION_MAGIC UINT32_C(0x7267694f)
+
+struct rti_region {
+    uint32_t magic; /* RTI_REGION_MAGIC from open on */
+    uint8_t state;  /* rt_region_state */
+    bool is_cancelled;
+    uint8_t outcome; /* rt_outcome: the worst so far */
+    size_t live;
+    struct rti_list runnables;
+    struct rti_list resources;
+    rt_budget budget;
+    struct rti_waitlist closers; /* who waits for the last runnable */
+    struct rti_member member;    /* of the parent, if there is one */
+    struct rti_sched *sched;
+};
+
+/* The region behind the storage; NULL if it is none or closed. */
+struct rti_region *rti_region_of(rt_region *region);
+
+/* Takes a member in: RT_OK, or RT_ERR_STATE if the region is not open. */
+rt_status rti_region_join(struct rti_region *region, struct rti_member *member);
+
+/* Lets a member go, with the outcome of a runnable. It belongs to a region. */
+void rti_region_leave(struct rti_member *member, rt_outcome outcome);
+
+void rti_region_audit(const struct rti_region *region);
+
+#endif
