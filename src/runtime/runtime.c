@@ -97,6 +97,8 @@ rt_status rti_runtime_start(struct rti_port *port)
     rti_buses_init(&runtime->buses, &runtime->actors);
     status = rti_io_init(&runtime->io, &runtime->sched);
     RT_ASSERT(!RT_FAILED(status));
+    status = rti_channels_init(&runtime->channels, &runtime->sched);
+    RT_ASSERT(!RT_FAILED(status));
     runtime->stop.call = runtime_stop_called;
     rti_u32_init(&runtime->is_stop_posted, 0);
     runtime_move(RTI_RUNTIME_CLAIMED, RTI_RUNTIME_READY);
@@ -126,6 +128,7 @@ void rti_runtime_stop(void)
     }
     rti_buses_deinit(&runtime->buses);
     rti_actor_timers_deinit(&runtime->timers);
+    rti_channels_deinit(&runtime->channels);
     rti_io_deinit(&runtime->io);
     rti_actors_deinit(&runtime->actors);
     rti_sched_deinit(&runtime->sched);

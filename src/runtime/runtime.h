@@ -29,6 +29,7 @@
 #include "port/linux/port_linux.h"
 #include "port/sim/port_sim.h"
 #include "sched/chooser.h"
+#include "sync/channels.h"
 #include "time/deadline.h"
 
 enum rti_runtime_phase {
@@ -52,6 +53,7 @@ struct rt_runtime {
     struct rti_actor_timers timers;
     struct rti_buses buses;
     struct rti_io io;
+    struct rti_channels channels;
 };
 
 extern struct rt_runtime rti_runtime;

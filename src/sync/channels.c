@@ -45,31 +45,6 @@ static void channels_free(struct rti_channels *channels, struct rti_channel *cha
     rti_pool_free(&channels->blocks, channel);
 }
 
-void rti_channels_deinit(struct rti_channels *channels)
-{
-    RT_ASSERT(channels->sched->modules[RTI_MODULE_CHANNEL] == channels);
-    RT_AUDIT(rti_channels_audit(channels));
-    for (uint32_t i = 0; i < RT_MAX_CHANNEL_HANDLES; i++) {
-        struct rti_channel *channel = channels->ends[i].channel;
-        if (channel == NULL) {
-            continue;
-        }
-        channels->ends[i].channel = NULL;
-        if (rti_channel_end_is_sender(&channels->ends[i])) {
-            channel->senders--;
-        } else {
-            channel->receivers--;
-        }
-        if (channel->senders + channel->receivers == 0) {
-            RT_ASSERT(channel->waits == 0);
-            channels_free(channels, channel);
-        }
-    }
-    rti_arena_deinit(&channels->arena);
-    rti_pool_deinit(&channels->blocks);
-    channels->sched->modules[RTI_MODULE_CHANNEL] = NULL;
-}
-
 rt_status rti_channels_refuse_thread(const struct rti_worker *worker)
 {
     if (worker == NULL) {
@@ -398,6 +373,21 @@ void rti_channels_finalize(struct rti_channels *channels, struct rti_channel *ch
     channels_close_all(channels, channel, true);
     channel->pins--;
     rti_channels_reclaim(channels, channel);
+}
+
+void rti_channels_deinit(struct rti_channels *channels)
+{
+    RT_ASSERT(channels->sched->modules[RTI_MODULE_CHANNEL] == channels);
+    for (uint32_t i = 0; i < RT_MAX_CHANNEL_HANDLES; i++) {
+        if (channels->ends[i].channel != NULL) {
+            rti_channels_finalize(channels, channels->ends[i].channel);
+        }
+    }
+    size_t left = rti_pool_in_use(&channels->blocks);
+    RT_ASSERT(left == 0); /* else a context still waits, or holds a permit of its own making */
+    rti_arena_deinit(&channels->arena);
+    rti_pool_deinit(&channels->blocks);
+    channels->sched->modules[RTI_MODULE_CHANNEL] = NULL;
 }
 
 static rt_status channels_info(const struct rti_channel *channel, rt_channel_info *out_info)

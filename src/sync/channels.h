@@ -67,8 +67,7 @@ struct rti_channels {
 /* Makes an empty module and hangs it at the scheduler. RT_OK; RT_ERR_STATE if there is one. */
 rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sched);
 
-/* Takes the module away; channels that are still there are gone with it, their values are not
- * destroyed. Nobody waits on one and no region owns one. */
+/* Takes the module away. Channels that are still there are finalized; no context waits on one. */
 void rti_channels_deinit(struct rti_channels *channels);
 
 /* Checks the invariants of the module and of every channel; returns how many channels there are. */
