@@ -9,11 +9,14 @@
 #include <orrery/rt/budget.h>
 #include <orrery/rt/bus.h>
 #include <orrery/rt/call.h>
+#include <orrery/rt/channel.h>
+#include <orrery/rt/cx.h>
 #include <orrery/rt/file.h>
 #include <orrery/rt/ipc.h>
 #include <orrery/rt/link.h>
 #include <orrery/rt/net.h>
 #include <orrery/rt/outcome.h>
+#include <orrery/rt/region.h>
 #include <orrery/rt/registry.h>
 #include <orrery/rt/runtime.h>
 #include <orrery/rt/sim.h>
