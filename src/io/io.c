@@ -121,18 +121,25 @@ rt_status rti_io_failure(const struct rti_op *op)
     return (rt_status){op->status, text != NULL ? text : rt_status_text(op->status)};
 }
 
+/* The descriptor that only the request knows of: a connection it accepted, or the socket it was to
+ * connect, unless somebody has closed that under it. -1: none. */
+static int net_orphan(const struct rti_request *request)
+{
+    const struct rti_op *op = &request->op;
+    bool is_answered = request->state == RTI_REQUEST_ANSWERED;
+    if (op->code == RTI_OP_ACCEPT && is_answered && op->status == RT_OK) {
+        return (int)op->result;
+    }
+    bool is_closed_here = is_answered && op->status == RT_ERR_CLOSED && op->error == 0;
+    return op->code == RTI_OP_CONNECT && !is_closed_here ? op->fd : -1;
+}
+
 static void net_release(struct rti_request *request)
 {
     struct rti_net_request *record = RTI_CONTAINER_OF(request, struct rti_net_request, request);
-    struct rti_op *op = &request->op;
-    if (!request->is_taken) {
-        /* A connection nobody took, or a socket whose connect nobody waited for. */
-        if (op->code == RTI_OP_ACCEPT && request->state == RTI_REQUEST_ANSWERED &&
-            op->status == RT_OK) {
-            (void)request->port->ops->close_fd(request->port, (int)op->result);
-        } else if (op->code == RTI_OP_CONNECT && op->fd >= 0) {
-            (void)request->port->ops->close_fd(request->port, op->fd);
-        }
+    int orphan = request->is_taken ? -1 : net_orphan(request);
+    if (orphan >= 0) {
+        (void)request->port->ops->close_fd(request->port, orphan);
     }
     rti_pool_free(&record->io->net, record);
 }
@@ -151,6 +158,7 @@ struct rti_request *rti_net_request_new(struct rti_io *io, enum rti_op_code code
 
 rt_status rti_net_request_do(struct rti_request *request, struct rti_io_call *call)
 {
+    request->op.is_patient = call->timeout_ms != 0;
     if (rti_request_attempt(request)) {
         return RT_SUCCESS;
     }

@@ -229,7 +229,7 @@ static rt_status connect_failure(const struct rti_op *op)
     rt_status status = rti_io_failure(op);
     if (op->error == EAGAIN) {
         status.code = RT_ERR_FULL;
-    } else if (status.code == RT_ERR_CLOSED) {
+    } else if (status.code == RT_ERR_CLOSED && op->error != 0) {
         status.code = RT_ERR_IO;
     }
     return status;

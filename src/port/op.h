@@ -49,17 +49,18 @@ enum rti_op_state {
 };
 
 struct rti_op {
-    struct rti_link link;            /* the port's while in flight */
-    enum rti_op_code code;           /* initiator */
-    enum rti_op_state state;         /* port */
-    bool is_cancelled;               /* port: cancel was asked for while in flight */
-    bool is_truncated;               /* port: RECVFROM's datagram was longer than the buffer */
-    uint8_t stage;                   /* port: its own bookkeeping while in flight */
-    int fd;                          /* initiator */
-    void *buffer;                    /* initiator; untouched by the port after done */
-    size_t length;                   /* initiator: bytes of buffer */
-    uint64_t offset;                 /* initiator: for positioned file work */
-    void *address;                   /* initiator: sockaddr or NULL; as `buffer` */
+    struct rti_link link;    /* the port's while in flight */
+    enum rti_op_code code;   /* initiator */
+    enum rti_op_state state; /* port */
+    bool is_cancelled;       /* port: cancel was asked for while in flight */
+    bool is_truncated;       /* port: RECVFROM's datagram was longer than the buffer */
+    bool is_patient; /* initiator: submit follows if it would wait; attempt may skip the try */
+    uint8_t stage;   /* port: its own bookkeeping while in flight */
+    int fd;          /* initiator */
+    void *buffer;    /* initiator; untouched by the port after done */
+    size_t length;   /* initiator: bytes of buffer */
+    uint64_t offset; /* initiator: for positioned file work */
+    void *address;   /* initiator: sockaddr or NULL; as `buffer` */
     size_t address_length;           /* initiator: bytes of address; port: bytes filled in */
     rt_status_code status;           /* port: RT_OK, or why not */
     int error;                       /* port: the system's errno, 0 if none */
@@ -68,12 +69,36 @@ struct rti_op {
     void (*done)(struct rti_op *op); /* scheduler thread; the op is the initiator's again */
 };
 
+static inline void rti_op_answer(struct rti_op *op, rt_status_code status, int64_t result,
+                                 int error)
+{
+    op->status = status;
+    op->result = result;
+    op->error = error;
+}
+
 /* Makes an op of `code`, answered to `done`. What the code needs beyond is set by hand. */
 static inline void rti_op_init(struct rti_op *op, enum rti_op_code code,
                                void (*done)(struct rti_op *op))
 {
     RT_ASSERT(code < RTI_OP_CODE_COUNT);
-    *op = (struct rti_op){.code = code, .state = RTI_OP_IDLE, .fd = -1, .done = done};
+    /* One by one: a compiler makes a slow loop of one large assignment, and this is hot. */
+    rti_link_init(&op->link);
+    op->code = code;
+    op->state = RTI_OP_IDLE;
+    op->is_cancelled = false;
+    op->is_truncated = false;
+    op->is_patient = false;
+    op->stage = 0;
+    op->fd = -1;
+    op->buffer = NULL;
+    op->length = 0;
+    op->offset = 0;
+    op->address = NULL;
+    op->address_length = 0;
+    op->work = NULL;
+    op->done = done;
+    rti_op_answer(op, RT_OK, 0, 0);
 }
 
 static inline bool rti_op_is_idle(const struct rti_op *op)
@@ -92,14 +117,6 @@ static inline bool rti_op_is_inward(const struct rti_op *op)
 {
     return op->code == RTI_OP_READ || op->code == RTI_OP_ACCEPT || op->code == RTI_OP_RECVFROM ||
            op->code == RTI_OP_POLL_IN;
-}
-
-static inline void rti_op_answer(struct rti_op *op, rt_status_code status, int64_t result,
-                                 int error)
-{
-    op->status = status;
-    op->result = result;
-    op->error = error;
 }
 
 /* The port takes the op: it was the initiator's, and the answer of an earlier use is wiped. */

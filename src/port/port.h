@@ -72,8 +72,9 @@ struct rti_port_ops {
 
     /* Does the op now if that needs no waiting: true, and the op holds its answer as after `done`,
      * which is not called. False: it would wait, behind earlier ops of its fd or for the world, and
-     * is the initiator's still, to submit or to drop. Work and NOP always would. Scheduler thread.
-     */
+     * is the initiator's still, to submit or to drop. Work and NOP always would. The answer is
+     * about this moment, unless the op is patient: then the port may go by what it knows from the
+     * last look, and the submit that follows hears of everything since. Scheduler thread. */
     bool (*attempt)(struct rti_port *port, struct rti_op *op);
 
     /* Closes a descriptor that ops were submitted for. Each op that waits on it is answered with

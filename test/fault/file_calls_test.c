@@ -71,6 +71,23 @@ static void gate_shut(int fd)
     pthread_mutex_unlock(&gate.mutex);
 }
 
+/* Shuts the gate for opens as well. */
+static void gate_shut_opens(int fd)
+{
+    gate_shut(fd);
+    pthread_mutex_lock(&gate.mutex);
+    gate.is_open_gated = true;
+    pthread_mutex_unlock(&gate.mutex);
+}
+
+static void gate_limit(int fd, size_t most)
+{
+    pthread_mutex_lock(&gate.mutex);
+    gate.fd = fd;
+    gate.most = most;
+    pthread_mutex_unlock(&gate.mutex);
+}
+
 static void gate_let_go(void)
 {
     pthread_mutex_lock(&gate.mutex);
@@ -259,8 +276,7 @@ static void short_transfers(void *arg)
     size_t actual = 0;
     (void)arg;
     file_make();
-    gate.fd = fd;
-    gate.most = 3;
+    gate_limit(fd, 3);
     /* A short write goes on; a short read is the end of what there is now. */
     CHECK_OK(rt_file_pwrite(fd, "abcdefghij", 10, 0, &actual, -1));
     CHECK_EQ(actual, 10);
@@ -269,7 +285,7 @@ static void short_transfers(void *arg)
     CHECK_OK(rt_file_read(fd, buf + 3, 10, &actual, -1));
     CHECK_EQ(actual, 3);
     CHECK_EQ(memcmp(buf, "abcdef", 6), 0);
-    gate.most = 0;
+    gate_limit(fd, 0);
     gate_fail(fd, EINTR, 0, 2);
     CHECK_OK(rt_file_pread(fd, buf, 10, 0, &actual, -1));
     CHECK(actual == 10 && memcmp(buf, "abcdefghij", 10) == 0);
@@ -485,8 +501,7 @@ static void kill_under_work(void *arg)
     (void)arg;
     file_make();
     for (size_t i = 0; i < RTI_COUNT_OF(victims); i++) {
-        gate_shut(fd);
-        gate.is_open_gated = true;
+        gate_shut_opens(fd);
         struct rti_fiber *victim = io_world_go(victims[i], NULL);
         gate_await_inside(1);
         io_world_kill(victim);
@@ -512,8 +527,7 @@ static void kill_with_answer(void *arg)
 {
     (void)arg;
     file_make();
-    gate_shut(-3);
-    gate.is_open_gated = true;
+    gate_shut_opens(-3);
     struct rti_fiber *victim = io_world_go(victim_open, NULL);
     gate_await_inside(1);
     gate_let_go();

@@ -262,6 +262,122 @@ TEST(port_registration_lost_behind_its_back_is_made_again)
     fixture_close();
 }
 
+/* A connected TCP pair: [0] is the server's. */
+static void tcp_pair(int fds[2])
+{
+    struct sockaddr_in address;
+    int listener = listener_open(&address, 4);
+    fds[1] = client_open(&address);
+    fds[0] = accept(listener, NULL, NULL);
+    CHECK(fds[0] >= 0);
+    close(listener);
+}
+
+TEST(port_read_that_left_room_waits_for_the_next_without_a_try)
+{
+    int fds[2];
+    char buffer[8];
+    struct probe probe;
+    fixture_open(NULL);
+    tcp_pair(fds);
+    probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(write(fds[1], "xyz", 3), 3);
+        unsigned made = faults[CALL_RECV].made;
+        fixture_wait_for(&probe, 1);
+        CHECK_ANSWER(&probe, RT_OK, 3);
+        CHECK_EQ(faults[CALL_RECV].made, made + 1);
+        probe_init(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+        probe.op.is_patient = true;
+        CHECK(!port->ops->attempt(port, &probe.op));
+        port->ops->submit(port, &probe.op);
+        fixture_poll();
+        CHECK_EQ(faults[CALL_RECV].made, made + 1);
+    }
+    fixture_close();
+}
+
+TEST(port_attempt_without_patience_looks_at_this_moment)
+{
+    int fds[2];
+    char buffer[8];
+    struct probe probe;
+    fixture_open(NULL);
+    tcp_pair(fds);
+    probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+    CHECK_EQ(write(fds[1], "x", 1), 1);
+    fixture_wait_for(&probe, 1);
+    /* What came since the last look is found, whatever the last look has seen. */
+    CHECK_EQ(write(fds[1], "yz", 2), 2);
+    probe_init(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+    CHECK(port->ops->attempt(port, &probe.op));
+    CHECK(probe.op.status == RT_OK && probe.op.result == 2);
+    CHECK(!port->ops->attempt(port, &probe.op));
+    /* And what comes after a look that found nothing is told. */
+    port->ops->submit(port, &probe.op);
+    CHECK_EQ(write(fds[1], "w", 1), 1);
+    fixture_wait_for(&probe, 1);
+    CHECK_ANSWER(&probe, RT_OK, 1);
+    fixture_close();
+}
+
+TEST(port_end_that_came_with_the_last_bytes_is_heard)
+{
+    for (int is_waiting = 0; is_waiting < 2; is_waiting++) {
+        int fds[2];
+        char buffer[8];
+        struct probe probe;
+        fixture_open(NULL);
+        tcp_pair(fds);
+        probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+        if (is_waiting == 0) {
+            /* Watched already when bytes and end come. */
+            CHECK_EQ(write(fds[1], "a", 1), 1);
+            fixture_wait_for(&probe, 1);
+            CHECK_EQ(write(fds[1], "bc", 2), 2);
+            CHECK_EQ(shutdown(fds[1], SHUT_WR), 0);
+            probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+        } else {
+            /* One event tells of both. */
+            CHECK_EQ(write(fds[1], "bc", 2), 2);
+            CHECK_EQ(shutdown(fds[1], SHUT_WR), 0);
+        }
+        fixture_wait_for(&probe, 1);
+        CHECK_ANSWER(&probe, RT_OK, 2);
+        probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+        fixture_wait_for(&probe, 1);
+        CHECK_ANSWER(&probe, RT_OK, 0);
+        CHECK_OK(port->ops->close_fd(port, fds[0]));
+        fixture_close();
+        close(fds[1]);
+    }
+}
+
+TEST(port_bytes_behind_urgent_data_are_not_left_lying)
+{
+    int fds[2];
+    char buffer[8];
+    struct probe probe;
+    fixture_open(NULL);
+    tcp_pair(fds);
+    probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+    CHECK_EQ(write(fds[1], "ab", 2), 2);
+    CHECK_EQ(send(fds[1], "!", 1, MSG_OOB), 1);
+    CHECK_EQ(write(fds[1], "cd", 2), 2);
+    size_t got = 0;
+    for (;;) {
+        fixture_wait_for(&probe, 1);
+        CHECK_EQ(probe.op.status, RT_OK);
+        got += (size_t)probe.op.result;
+        if (got == 4) {
+            break;
+        }
+        probe_submit(&probe, RTI_OP_READ, fds[0], buffer + got, sizeof(buffer) - got);
+    }
+    CHECK_EQ(memcmp(buffer, "abcd", 4), 0);
+    fixture_close();
+}
+
 #define STREAM_BYTES 30000U
 
 static unsigned char stream_out[STREAM_BYTES];

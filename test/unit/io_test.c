@@ -21,14 +21,14 @@ extern void *__libc_realloc(void *memory, size_t size);
 static rti_atomic_u32 is_counting;
 static rti_atomic_u32 allocations;
 
-static RTI_UNUSED void allocation_seen(void)
+#if !RTI_ASAN && !RTI_TSAN
+static void allocation_seen(void)
 {
     if (rti_u32_load_relaxed(&is_counting) != 0) {
         rti_u32_add_relaxed(&allocations, 1);
     }
 }
 
-#if !RTI_ASAN && !RTI_TSAN
 void *malloc(size_t size)
 {
     allocation_seen();

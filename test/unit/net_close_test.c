@@ -167,19 +167,20 @@ static void prepare_deaf_listener(struct blocked *self)
 }
 
 static int fillers[8];
+static size_t fillers_count;
+static bool is_connecting;
 
 static rt_status call_connect(struct blocked *self)
 {
     uint16_t port;
     CHECK_OK(rt_net_local_port(self->fds[0], &port));
-    size_t count = 0;
-    while (count < 8 && !RT_FAILED(rt_net_connect("127.0.0.1", port, &fillers[count], 50))) {
-        count++;
+    fillers_count = 0;
+    while (fillers_count < 8 &&
+           !RT_FAILED(rt_net_connect("127.0.0.1", port, &fillers[fillers_count], 20))) {
+        fillers_count++;
     }
-    CHECK(count >= 1 && count < 8);
-    for (size_t i = 0; i < count; i++) {
-        io_world.fds_before++; /* they stay open until the process ends */
-    }
+    CHECK(fillers_count >= 1 && fillers_count < 8);
+    is_connecting = true;
     return rt_net_connect("127.0.0.1", port, &self->out, -1);
 }
 
@@ -254,25 +255,62 @@ TEST(net_kill_under_each_blocked_call_leaves_no_request_and_no_descriptor)
     CHECK_EQ(io_world.ends[1], RTI_FIBER_KILLED);
 }
 
+/* Starts a connect that nobody answers. */
+static struct rti_fiber *start_connecting(void)
+{
+    connecting.code = RT_STATUS_COUNT;
+    is_connecting = false;
+    connecting.prepare(&connecting);
+    struct rti_fiber *fiber = io_world_go(blocked_main, &connecting);
+    while (!is_connecting) {
+        io_world_sleep_ms(1);
+    }
+    io_world_await_requests(1);
+    return fiber;
+}
+
+static void finish_connecting(void)
+{
+    io_world_await_requests(0);
+    for (size_t i = 0; i < fillers_count; i++) {
+        CHECK_OK(rt_net_close(fillers[i]));
+    }
+    blocked_close(&connecting);
+}
+
 static void kill_under_connect(void *arg)
 {
     (void)arg;
-    connecting.code = RT_STATUS_COUNT;
-    connecting.prepare(&connecting);
-    struct rti_fiber *fiber = io_world_go(blocked_main, &connecting);
-    for (int i = 0; i < 12; i++) {
-        io_world_sleep_ms(50);
-    }
-    io_world_await_requests(1);
-    io_world_kill(fiber);
-    io_world_await_requests(0);
+    io_world_kill(start_connecting());
+    finish_connecting();
     CHECK_EQ(connecting.code, RT_STATUS_COUNT);
-    blocked_close(&connecting);
 }
 
 TEST(net_kill_under_a_blocked_connect_closes_its_socket)
 {
     run_alone(kill_under_connect);
+}
+
+static void close_under_connect(void *arg)
+{
+    (void)arg;
+    start_connecting();
+    const struct rti_request *request = rti_pool_block(&io_world.io.net, 0);
+    CHECK(request->op.code == RTI_OP_CONNECT && request->waiter != NULL);
+    int fd = request->op.fd;
+    CHECK_OK(rt_net_close(fd));
+    /* The number belongs to somebody else at once, and stays his. */
+    int other = -1;
+    CHECK_OK(rt_udp_open("127.0.0.1", 0, &other));
+    CHECK_EQ(other, fd);
+    finish_connecting();
+    CHECK_EQ(connecting.code, RT_ERR_CLOSED);
+    CHECK_OK(rt_net_close(other));
+}
+
+TEST(net_close_under_a_blocked_connect_is_closed_and_closes_once)
+{
+    run_alone(close_under_connect);
 }
 
 /* The answer has come and the fiber is queued when the kill comes: the connection has no owner. */

@@ -14,6 +14,14 @@
  * so when the op is answered, for the next will come: steady traffic costs no epoll_ctl. An event
  * for a direction where nobody waits ends the watch: a peer that talks to nobody wakes us once.
  *
+ * Going dry. A try that said EAGAIN while its direction was watched has proved that an edge will
+ * come before there is anything to do: the direction is dry until the next event, and what is
+ * submitted meanwhile waits at once, without a try. So has a read from TCP that
+ * left room in its buffer, unless the end of the stream hides behind the bytes: both can come in
+ * one edge, so an event that tells of an end (EPOLLRDHUP is asked for), an error or urgent data,
+ * which cuts a read short as well, ends that trust for good. Local sockets never have it: passed
+ * descriptors cut their reads without a sign. A steady request and answer thus costs one recv.
+ *
  * Descriptors are numbers and numbers are used again. A descriptor that ops were submitted for is
  * closed by rti_poller_close: what waits is answered, epoll forgets it, the generation of the
  * number grows, and then it is closed. An event carries the generation it was armed with and is
@@ -42,7 +50,8 @@
  * I1  An op is in a queue iff its stage is WAITING; waiting_count counts them.  (rti_poller_audit)
  * I2  A queue that is not empty has its direction armed.                        (rti_poller_audit)
  * I3  An UNKNOWN entry has nothing armed and nothing queued.                    (rti_poller_audit)
- * I4  No event reaches an op of a number's later owner.            (generation, poller_take_event)
+ * I4  A dry direction is armed.                                                 (rti_poller_audit)
+ * I5  No event reaches an op of a number's later owner.            (generation, poller_take_event)
  *
  * Costs: no system call beyond the op's own if it need not wait; one epoll_ctl when a direction is
  * first waited for; fstat and fcntl on first use of a number, none for accepted ones. A poll
@@ -59,8 +68,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -152,28 +163,33 @@ static int poller_watch(struct rti_poller *poller, int fd, struct rti_fd *entry,
     }
     int verb = entry->armed == 0 ? EPOLL_CTL_ADD : armed == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
     struct epoll_event event = {.events = EPOLLET, .data.u64 = event_tag(entry, fd)};
-    event.events |= (armed & 1U << RTI_INWARD) != 0 ? (uint32_t)EPOLLIN : 0;
+    event.events |=
+        (armed & 1U << RTI_INWARD) != 0 ? (uint32_t)(EPOLLIN | EPOLLRDHUP | EPOLLPRI) : 0;
     event.events |= (armed & 1U << RTI_OUTWARD) != 0 ? (uint32_t)EPOLLOUT : 0;
     int error = epoll_ctl(poller->epoll_fd, verb, fd, &event) == 0 ? 0 : errno;
     /* Closed or duplicated behind our back: what epoll knows is not what we know. */
     if (verb == EPOLL_CTL_ADD && error == EEXIST) {
         error = epoll_ctl(poller->epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
     } else if (verb == EPOLL_CTL_MOD && error == ENOENT) {
+        entry->dry = 0;
         error = epoll_ctl(poller->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
     } else if (verb == EPOLL_CTL_DEL) {
         error = 0;
     }
     if (error == 0) {
         entry->armed = armed;
+        entry->dry = (uint8_t)(entry->dry & armed);
     }
     return error;
 }
 
-static void entry_to_known(struct rti_poller *poller, int fd, enum rti_fd_kind kind)
+static void entry_to_known(struct rti_poller *poller, int fd, enum rti_fd_kind kind, bool is_tcp)
 {
     struct rti_fd *entry = &poller->fds[fd];
-    RT_ASSERT(entry->kind == RTI_FD_UNKNOWN && entry->armed == 0);
+    RT_ASSERT(entry->kind == RTI_FD_UNKNOWN && entry->armed == 0 && entry->dry == 0);
     entry->kind = (uint8_t)kind;
+    entry->is_tcp = is_tcp;
+    entry->is_ending = false;
     rti_list_init(&entry->queue[RTI_INWARD]);
     rti_list_init(&entry->queue[RTI_OUTWARD]);
     if (poller->fds_top <= (size_t)fd) {
@@ -207,6 +223,14 @@ static void entry_to_unknown(struct rti_poller *poller, int fd)
     entry->is_starved = false;
 }
 
+static bool socket_is_tcp(int fd)
+{
+    int protocol = 0;
+    socklen_t length = sizeof(protocol);
+    return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0 &&
+           protocol == IPPROTO_TCP;
+}
+
 /* First use of a number: what is it? Returns 0 or an errno. */
 static int entry_learn(struct rti_poller *poller, int fd)
 {
@@ -224,7 +248,9 @@ static int entry_learn(struct rti_poller *poller, int fd)
     if ((flags & O_NONBLOCK) == 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
         return errno;
     }
-    entry_to_known(poller, fd, S_ISSOCK(about.st_mode) ? RTI_FD_SOCKET : RTI_FD_STREAM);
+    bool is_socket = S_ISSOCK(about.st_mode);
+    entry_to_known(poller, fd, is_socket ? RTI_FD_SOCKET : RTI_FD_STREAM,
+                   is_socket && socket_is_tcp(fd));
     return 0;
 }
 
@@ -264,7 +290,7 @@ static void poller_note_answer(struct rti_poller *poller, struct rti_op *op)
         if (poller->fds[fd].kind != RTI_FD_UNKNOWN) {
             entry_to_unknown(poller, fd);
         }
-        entry_to_known(poller, fd, RTI_FD_SOCKET);
+        entry_to_known(poller, fd, RTI_FD_SOCKET, poller->fds[op->fd].is_tcp);
     } else if (op->error == EBADF) {
         struct rti_fd *entry = &poller->fds[op->fd];
         if (rti_list_is_empty(&entry->queue[RTI_INWARD]) &&
@@ -292,6 +318,28 @@ static enum rti_direction op_direction(const struct rti_op *op)
     return rti_op_is_inward(op) ? RTI_INWARD : RTI_OUTWARD;
 }
 
+static bool entry_is_dry(const struct rti_fd *entry, enum rti_direction direction)
+{
+    return (entry->dry & 1U << direction) != 0;
+}
+
+/* A read that took all there was: it left room, and nothing ends the stream behind the bytes. */
+static bool op_drained(const struct rti_fd *entry, const struct rti_op *op)
+{
+    return op->code == RTI_OP_READ && op->status == RT_OK && op->result > 0 &&
+           (size_t)op->result < op->length && entry->is_tcp && !entry->is_ending;
+}
+
+/* Tries, and notes whether the direction is dry now. */
+static enum rti_try poller_try(struct rti_fd *entry, struct rti_op *op)
+{
+    enum rti_try end = rti_fd_op_try(entry, op);
+    if (end == RTI_TRY_BLOCKED || (end == RTI_TRY_ANSWERED && op_drained(entry, op))) {
+        entry->dry = (uint8_t)(entry->dry | (entry->armed & 1U << op_direction(op)));
+    }
+    return end;
+}
+
 void rti_poller_submit(struct rti_poller *poller, struct rti_op *op)
 {
     struct rti_fd *entry = poller_entry(poller, op);
@@ -300,8 +348,8 @@ void rti_poller_submit(struct rti_poller *poller, struct rti_op *op)
         return;
     }
     enum rti_direction direction = op_direction(op);
-    if (rti_list_is_empty(&entry->queue[direction])) {
-        enum rti_try end = rti_fd_op_try(entry, op);
+    if (rti_list_is_empty(&entry->queue[direction]) && !entry_is_dry(entry, direction)) {
+        enum rti_try end = poller_try(entry, op);
         if (end != RTI_TRY_ANSWERED) {
             uint8_t armed = (uint8_t)(entry->armed | 1U << direction);
             int error = poller_watch(poller, op->fd, entry, armed);
@@ -329,8 +377,10 @@ bool rti_poller_attempt(struct rti_poller *poller, struct rti_op *op)
     if (entry == NULL) {
         return true;
     }
-    if (!rti_list_is_empty(&entry->queue[op_direction(op)]) ||
-        rti_fd_op_try(entry, op) != RTI_TRY_ANSWERED) {
+    enum rti_direction direction = op_direction(op);
+    if (!rti_list_is_empty(&entry->queue[direction]) ||
+        (op->is_patient && entry_is_dry(entry, direction)) ||
+        poller_try(entry, op) != RTI_TRY_ANSWERED) {
         return false;
     }
     poller_note_answer(poller, op);
@@ -377,9 +427,9 @@ static void poller_serve(struct rti_poller *poller, struct rti_fd *entry,
                          enum rti_direction direction)
 {
     struct rti_list *queue = &entry->queue[direction];
-    while (!rti_list_is_empty(queue)) {
+    while (!rti_list_is_empty(queue) && !entry_is_dry(entry, direction)) {
         struct rti_op *op = rti_op_of_link(rti_list_peek(queue));
-        enum rti_try end = rti_fd_op_try(entry, op);
+        enum rti_try end = poller_try(entry, op);
         if (end == RTI_TRY_STARVED) {
             entry_to_starved(poller, entry);
         }
@@ -407,14 +457,18 @@ static void poller_take_event(struct rti_poller *poller, const struct epoll_even
         return;
     }
     static const uint32_t means[RTI_DIRECTION_COUNT] = {
-        [RTI_INWARD] = EPOLLIN | EPOLLHUP | EPOLLERR,
+        [RTI_INWARD] = EPOLLIN | EPOLLRDHUP | EPOLLPRI | EPOLLHUP | EPOLLERR,
         [RTI_OUTWARD] = EPOLLOUT | EPOLLHUP | EPOLLERR,
     };
     uint8_t armed = entry->armed;
+    if ((event->events & (EPOLLRDHUP | EPOLLPRI | EPOLLHUP | EPOLLERR)) != 0) {
+        entry->is_ending = true;
+    }
     for (int direction = 0; direction < RTI_DIRECTION_COUNT; direction++) {
         if ((event->events & means[direction]) == 0) {
             continue;
         }
+        entry->dry = (uint8_t)(entry->dry & ~(1U << direction));
         if (rti_list_is_empty(&entry->queue[direction])) {
             armed = (uint8_t)(armed & ~(1U << direction));
         } else {
@@ -539,9 +593,10 @@ size_t rti_poller_audit(const struct rti_poller *poller)
     for (size_t i = 0; i < poller->fds_top; i++) {
         const struct rti_fd *entry = &poller->fds[i];
         if (entry->kind == RTI_FD_UNKNOWN) {
-            RT_ASSERT(entry->armed == 0 && !entry->is_starved);
+            RT_ASSERT(entry->armed == 0 && entry->dry == 0 && !entry->is_starved);
             continue;
         }
+        RT_ASSERT((entry->dry & ~entry->armed) == 0);
         count += queue_audit(entry, (int)i, RTI_INWARD);
         count += queue_audit(entry, (int)i, RTI_OUTWARD);
     }

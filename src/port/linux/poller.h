@@ -44,7 +44,10 @@ struct rti_fd {
     uint32_t generation;                        /* of the number: grows with each close */
     uint8_t kind;                               /* enum rti_fd_kind */
     uint8_t armed;   /* directions epoll watches, as bits 1 << direction; 0: not registered */
+    uint8_t dry;     /* directions of `armed` that had nothing at the last try, no event since */
     bool is_starved; /* the accept at the head of the inward queue lacks a free descriptor */
+    bool is_tcp;     /* a read that leaves room has taken all there was */
+    bool is_ending;  /* an event told of an end, an error or urgent data: no such trust any more */
 };
 
 struct rti_poller {

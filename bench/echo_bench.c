@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Question: what does an echo server of actors cost, compared with one written by hand over epoll?
+ *
+ * Method: 64 TCP connections of the loopback, each with one message of 64 bytes under way at a
+ * time. A child process makes them and keeps all of them busy; the server in the parent is ours,
+ * one actor per connection, or the hand-written one: one thread, epoll, level-triggered, the way
+ * such a server is usually written. Rounds alternate between the two. Client and server share one
+ * processor, so that a round takes the sum of what both cost and no other processor's load counts;
+ * the median of the rounds' ratios is reported, and the processor time of the server alone.
+ *
+ * Non-goals: several cores, large messages, latency under light load.
+ *
+ * Prints echo_orrery and echo_epoll in messages a second, echo_ratio (orrery to epoll: the goal is
+ * 0.95), and the processor time of the servers in ns per message. Usage: echo_bench [MESSAGES PER
+ * ROUND] */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <orrery/rt.h>
+
+#include "support/bench.h"
+
+#define CONNECTIONS   64
+#define MESSAGE_BYTES 64
+#define ROUNDS        7
+
+static long messages; /* per round, all connections together */
+static int listener;
+static uint16_t port;
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+/* The cheapest client that keeps all connections busy: every connection gets a message, then every
+ * answer is fetched, the one asked for last first: when that is there, the others mostly are, and
+ * the client sleeps once and not for each of them. */
+static _Noreturn void client_main(void)
+{
+    int fds[CONNECTIONS];
+    char buf[MESSAGE_BYTES] = {0};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; i < CONNECTIONS; i++) {
+        int on = 1;
+        fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(fds[i], (struct sockaddr *)&address, sizeof(address)) != 0) {
+            die("connect");
+        }
+        setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    }
+    for (long sent = 0; sent < messages; sent += CONNECTIONS) {
+        for (int i = 0; i < CONNECTIONS; i++) {
+            if (write(fds[i], buf, sizeof(buf)) != sizeof(buf)) {
+                die("client write");
+            }
+        }
+        for (int i = CONNECTIONS - 1; i >= 0; i--) {
+            if (recv(fds[i], buf, sizeof(buf), MSG_WAITALL) != sizeof(buf)) {
+                die("client read");
+            }
+        }
+    }
+    _exit(0);
+}
+
+static pid_t client_start(void)
+{
+    struct sockaddr_in address;
+    socklen_t length = sizeof(address);
+    if (getsockname(listener, (struct sockaddr *)&address, &length) != 0) {
+        die("getsockname");
+    }
+    port = ntohs(address.sin_port);
+    pid_t pid = fork();
+    if (pid < 0) {
+        die("fork");
+    }
+    if (pid == 0) {
+        client_main();
+    }
+    return pid;
+}
+
+static void client_join(pid_t pid)
+{
+    int status;
+    if (waitpid(pid, &status, 0) != pid || status != 0) {
+        fprintf(stderr, "echo_bench: the client failed\n");
+        exit(1);
+    }
+}
+
+/* ---- the hand-written server ---- */
+
+static void listener_open(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        listen(listener, CONNECTIONS) != 0) {
+        die("listen");
+    }
+}
+
+static void epoll_serve(void)
+{
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    int open_count = 0;
+    for (int i = 0; i < CONNECTIONS; i++) {
+        int on = 1;
+        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
+            die("epoll_ctl");
+        }
+        open_count++;
+    }
+    while (open_count > 0) {
+        struct epoll_event events[CONNECTIONS];
+        int count = epoll_wait(epoll, events, CONNECTIONS, -1);
+        for (int i = 0; i < count; i++) {
+            char buf[1024];
+            int fd = events[i].data.fd;
+            ssize_t got = recv(fd, buf, sizeof(buf), 0);
+            if (got > 0 && send(fd, buf, (size_t)got, MSG_NOSIGNAL) == got) {
+                continue;
+            }
+            if (got < 0 && errno == EAGAIN) {
+                continue;
+            }
+            close(fd);
+            open_count--;
+        }
+    }
+    close(epoll);
+}
+
+static void epoll_round(void)
+{
+    listener_open();
+    pid_t pid = client_start();
+    epoll_serve();
+    client_join(pid);
+    close(listener);
+}
+
+/* ---- ours ---- */
+
+static void check(rt_status status, const char *what)
+{
+    if (RT_FAILED(status)) {
+        fprintf(stderr, "echo_bench: %s: %s\n", what, status.msg);
+        exit(1);
+    }
+}
+
+static void echo(int fd)
+{
+    char buf[1024];
+    size_t count;
+    while (!RT_FAILED(rt_net_recv(fd, buf, sizeof(buf), &count, -1))) {
+        check(rt_net_send(fd, buf, count, &count, -1), "send");
+    }
+    check(rt_net_close(fd), "close");
+}
+
+static void connection_main(void *arg)
+{
+    echo((int)(intptr_t)arg);
+    rt_exit();
+}
+
+/* Accepts all connections and serves the last one itself: one actor per connection. */
+static void acceptor_main(void *arg)
+{
+    const actor_config config = {.stack_size = 8192, .priority = RT_PRIO_NORMAL};
+    int fd = -1;
+    (void)arg;
+    for (int i = 0; i < CONNECTIONS; i++) {
+        check(rt_net_accept(listener, &fd, -1), "accept");
+        if (i < CONNECTIONS - 1 &&
+            rt_spawn_ex(connection_main, (void *)(intptr_t)fd, &config) == ACTOR_ID_INVALID) {
+            fprintf(stderr, "echo_bench: no room for an actor\n");
+            exit(1);
+        }
+    }
+    echo(fd);
+    rt_exit();
+}
+
+static void orrery_round(void)
+{
+    const rt_net_listen_config config = {.address = "127.0.0.1", .backlog = CONNECTIONS};
+    check(rt_init(), "rt_init");
+    check(rt_net_listen_ex(&config, &listener), "listen");
+    pid_t pid = client_start();
+    if (rt_spawn(acceptor_main, NULL) == ACTOR_ID_INVALID) {
+        fprintf(stderr, "echo_bench: no room for an actor\n");
+        exit(1);
+    }
+    rt_run();
+    client_join(pid);
+    check(rt_net_close(listener), "close");
+    rt_cleanup();
+}
+
+/* ---- measuring ---- */
+
+static double cpu_ns(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return ((double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec) * 1e9 +
+           ((double)usage.ru_utime.tv_usec + (double)usage.ru_stime.tv_usec) * 1e3;
+}
+
+struct figures {
+    double wall[ROUNDS]; /* ns per message */
+    double cpu[ROUNDS];
+};
+
+static void measure(void (*round)(void), struct figures *figures, int i)
+{
+    double cpu = cpu_ns();
+    double wall = bench_now_ns();
+    round();
+    figures->wall[i] = (bench_now_ns() - wall) / (double)messages;
+    figures->cpu[i] = (cpu_ns() - cpu) / (double)messages;
+}
+
+static void stay_on_one_processor(void)
+{
+    cpu_set_t allowed;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < CPU_SETSIZE; i++) {
+        if (CPU_ISSET(i, &allowed)) {
+            CPU_SET(i, &one);
+            break;
+        }
+    }
+    (void)sched_setaffinity(0, sizeof(one), &one);
+}
+
+int main(int argc, char **argv)
+{
+    static struct figures ours;
+    static struct figures theirs;
+    double ratios[ROUNDS];
+    messages = argc > 1 ? atol(argv[1]) : 50000;
+    if (messages < 1) {
+        fprintf(stderr, "usage: echo_bench [MESSAGES PER ROUND]\n");
+        return 2;
+    }
+    messages = (messages + CONNECTIONS - 1) / CONNECTIONS * CONNECTIONS;
+    stay_on_one_processor();
+    for (int i = 0; i < ROUNDS; i++) {
+        measure(orrery_round, &ours, i);
+        measure(epoll_round, &theirs, i);
+        ratios[i] = theirs.wall[i] / ours.wall[i];
+    }
+    printf("echo_orrery\t%.0f\n", 1e9 / bench_median(ours.wall, ROUNDS));
+    printf("echo_epoll\t%.0f\n", 1e9 / bench_median(theirs.wall, ROUNDS));
+    printf("echo_ratio\t%.3f\n", bench_median(ratios, ROUNDS));
+    printf("echo_orrery_cpu_ns\t%.0f\n", bench_median(ours.cpu, ROUNDS));
+    printf("echo_epoll_cpu_ns\t%.0f\n", bench_median(theirs.cpu, ROUNDS));
+    return 0;
+}
