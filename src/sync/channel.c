@@ -3,6 +3,7 @@
 #define RTI_MODULE "channel"
 #include "sync/channel.h"
 
+#include "base/marks.h"
 #include "sync/permit.h"
 
 void rti_channel_init(struct rti_channel *channel, const rt_channel_config *config, void *memory,
@@ -105,6 +106,7 @@ static struct rti_channel_waiter *channel_first(struct rti_waitlist *line)
         if (rti_wait_event(waiter->wait) == RTI_EVENT_NONE) {
             return rti_channel_waiter_of(waiter);
         }
+        RT_SOMETIMES(true, "channel: a waiter was passed over");
         rti_list_remove(link);
     }
     return NULL;
@@ -178,7 +180,9 @@ static void channel_return_slot(struct rti_channel *channel, uint32_t offset)
     channel->order[channel->fresh] = offset;
 }
 
-/* Gives the oldest value that is promised to nobody to a claimed receiver. */
+/* Serves a claimed receiver; there is a value that is promised to nobody. A fiber gets the oldest
+ * value, also if a promise was made when that one came: promises are for any value, so that values
+ * are received in their order. */
 static void channel_give(struct rti_channel *channel, struct rti_channel_waiter *waiter)
 {
     if (waiter->kind == RTI_CHANNEL_POLL) {
@@ -243,7 +247,7 @@ enum rti_channel_try rti_channel_put(struct rti_channel *channel, const void *va
         return RTI_CHANNEL_MUST_WAIT;
     }
     struct rti_channel_waiter *waiter = channel_claim(&channel->receiver_line);
-    if (waiter != NULL && waiter->kind == RTI_CHANNEL_RECV) {
+    if (waiter != NULL && waiter->kind == RTI_CHANNEL_RECV && channel->queued == 0) {
         /* From hand to hand: the place is taken and free again at once. */
         rti_channel_copy(waiter->waiter.slot, value, channel->elem_size);
         channel->sent++;
@@ -251,7 +255,7 @@ enum rti_channel_try rti_channel_put(struct rti_channel *channel, const void *va
         rti_channel_push(channel, value);
         channel_update_room(channel);
         if (waiter != NULL) {
-            channel_promise(channel, waiter);
+            channel_give(channel, waiter);
         }
     }
     if (waiter != NULL) {
@@ -317,6 +321,8 @@ bool rti_channel_commit(struct rti_channel *channel, struct rti_permit *permit, 
     channel->sent++;
     channel_update_room(channel);
     rti_channel_settle(channel, wakes);
+    RT_SOMETIMES(channel->is_rendezvous && channel->queued > channel->promised,
+                 "channel: a permit outlived its receiver");
     channel_tell_if_sender_side_gone(channel, wakes);
     return true;
 }
@@ -349,6 +355,7 @@ static bool channel_unreceive(struct rti_channel *channel, const void *value,
     if (channel->receivers == 0 || channel->queued + channel->reserved >= channel->capacity) {
         return false;
     }
+    RT_SOMETIMES(true, "channel: a value of a dead receiver came back");
     /* The place before the head is the last of the free ones. */
     channel->head = channel->head == 0 ? channel->capacity - 1 : channel->head - 1;
     rti_channel_copy(channel->slots + channel->order[channel->head], value, channel->elem_size);
@@ -362,22 +369,28 @@ bool rti_channel_leave(struct rti_channel *channel, struct rti_channel_waiter *w
                        bool is_abandoned, struct rti_list *wakes)
 {
     RT_ASSERT(waiter->channel == channel && channel->waits > 0);
+    RT_SOMETIMES(rti_link_is_linked(&waiter->wake_link), "channel: a waiter ended before its wake");
     bool is_lost = false;
     channel->waits--;
     if (rti_link_is_linked(&waiter->wake_link)) {
         rti_list_remove(&waiter->wake_link);
     }
     if (waiter->is_promised) {
+        RT_SOMETIMES(!rti_waitlist_is_empty(&channel->receiver_line),
+                     "channel: a promise passed on");
         channel_unpromise(channel, waiter);
         rti_channel_settle(channel, wakes);
     } else if (rti_link_is_linked(&waiter->waiter.link)) {
         rti_list_remove(&waiter->waiter.link);
     } else if (RTI_UNLIKELY(is_abandoned) && waiter->result == RT_OK) {
         if (waiter->permit != NULL && waiter->permit->channel != NULL) {
+            RT_SOMETIMES(!rti_waitlist_is_empty(&channel->sender_line),
+                         "channel: a grant passed on");
             rti_channel_abort(channel, waiter->permit, wakes);
         } else if (waiter->kind == RTI_CHANNEL_RECV) {
             is_lost = !channel_unreceive(channel, waiter->waiter.slot, wakes);
             channel->destroyed += is_lost;
+            RT_SOMETIMES(is_lost, "channel: a value of a dead receiver is lost");
         }
     }
     return is_lost;
@@ -421,6 +434,7 @@ void rti_channel_close_sender(struct rti_channel *channel, const struct rti_chan
         struct rti_permit *permit = RTI_CONTAINER_OF(at, struct rti_permit, link);
         if (permit->waiter != NULL && permit->waiter->end == end) {
             /* Granted to one who has not come back for it. */
+            RT_SOMETIMES(true, "channel: a close took a grant back");
             permit->waiter->result = RT_ERR_CLOSED;
             channel_disarm(channel, permit);
             channel_return_slot(channel, permit->offset);
@@ -442,6 +456,7 @@ void rti_channel_close_receiver(struct rti_channel *channel, const struct rti_ch
         next = rti_list_next(&channel->promises, at);
         struct rti_waiter *waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
         if (rti_channel_waiter_of(waiter)->end == end) {
+            RT_SOMETIMES(true, "channel: a close took a promise back");
             channel_unpromise(channel, rti_channel_waiter_of(waiter));
             rti_channel_waiter_of(waiter)->result = RT_ERR_CLOSED;
         }

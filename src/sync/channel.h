@@ -24,6 +24,10 @@
  * side has nobody or nothing. Because it always does, a line with somebody in it means that there
  * is nothing to take, and a newcomer who finds something takes it without jumping a queue.
  *
+ * Promises. A value for a poll receiver stays in the queue until it polls: one value is promised,
+ * not a certain one. Whoever receives meanwhile takes the oldest, so values leave in the order in
+ * which they came in, even if a promise is given up later.
+ *
  * Rendezvous. There are slots, as many as permits may exist at a time, but a place is granted only
  * against a receiver that waits: reserved < receivers in line. If that receiver goes away before
  * the permit is resolved, the value waits in its slot for the next one.
@@ -255,8 +259,8 @@ static inline struct rti_channel_waiter *rti_channel_hand_over(struct rti_channe
                                                                const void *value)
 {
     struct rti_link *link = rti_list_peek(&channel->receiver_line.list);
-    if (link == NULL || !rti_waitlist_is_empty(&channel->sender_line) || channel->reserved != 0 ||
-        channel->queued == channel->capacity) {
+    if (link == NULL || !rti_waitlist_is_empty(&channel->sender_line) ||
+        (channel->reserved | channel->queued) != 0) {
         return NULL;
     }
     struct rti_channel_waiter *waiter =
@@ -279,8 +283,8 @@ static inline struct rti_channel_waiter *rti_channel_meet(struct rti_channel *ch
                                                           void *out_value)
 {
     struct rti_link *link = rti_list_peek(&channel->sender_line.list);
-    if (link == NULL || !channel->is_rendezvous || channel->reserved != 0 ||
-        channel->queued != channel->promised || !rti_waitlist_is_empty(&channel->receiver_line)) {
+    if (link == NULL || !channel->is_rendezvous || (channel->reserved | channel->queued) != 0 ||
+        !rti_waitlist_is_empty(&channel->receiver_line)) {
         return NULL;
     }
     struct rti_channel_waiter *waiter =

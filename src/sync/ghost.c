@@ -5,9 +5,9 @@
 #include "sched/scheduler.h"
 
 static const char *const ghost_lines[] = {
-    [RTI_GHOST_PERMIT_REUSED] = "orrery: ghost: a permit was used after it was resolved",
-    [RTI_GHOST_HANDLE_REUSED] = "orrery: ghost: a channel handle was used after it was closed",
-    [RTI_GHOST_TIMER_CANCELLED_TWICE] = "orrery: ghost: a timer was cancelled twice",
+    [RTI_GHOST_PERMIT_REUSED] = "ghost: a permit was used after it was resolved",
+    [RTI_GHOST_HANDLE_REUSED] = "ghost: a channel handle was used after it was closed",
+    [RTI_GHOST_TIMER_CANCELLED_TWICE] = "ghost: a timer was cancelled twice",
 };
 
 _Static_assert(RTI_COUNT_OF(ghost_lines) == RTI_GHOST_KIND_COUNT, "each kind has its line");
