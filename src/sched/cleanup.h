@@ -6,12 +6,13 @@
  *
  * A record stands for one thing that is held, a send permit for example. Taking the thing pushes
  * the record, giving it back takes the record out, from wherever it lies. What is still there when
- * the holder ends is run, the latest first. Each fiber has a stack, run by rti_fiber_settle for
- * every end there is: return, exit, kill, overflow. A poll context has one too.
+ * the holder ends is run, the latest first. Each fiber has a stack, run for every end there is: by
+ * a fiber that exits or is killed, before it leaves its stack, where records may lie; by
+ * rti_fiber_settle for one that has returned or overflowed. A poll context has one too.
  *
- * `run` is called on the worker's own stack, or by who ends a poll context: it never suspends and
- * cannot be cancelled. The record is out of the stack by then and `run` may free its memory. A
- * record must not lie in a frame that can be left without giving the thing back: keep it in a pool.
+ * `run` never suspends and cannot be cancelled. The record is out of the stack by then and `run`
+ * may free its memory. A record must not lie in a frame that can be left without giving the thing
+ * back: keep it in a pool, or make leaving the frame a bug that is caught.
  *
  * I1  A record runs at most once, and never after it was taken out.    (rti_cleanup_run_all) */
 

@@ -16,8 +16,8 @@ static _Noreturn void fiber_finish(struct rti_worker *worker, enum rti_fiber_end
     rti_panic(RTI_MODULE, __LINE__, "a fiber that ended was resumed");
 }
 
-/* The way out of a killed fiber: what its wait has linked anywhere lies on its stack and goes
- * first. */
+/* The way out of a killed fiber: what its wait has linked anywhere, and what it holds, may lie on
+ * its stack and goes first. */
 static _Noreturn RTI_COLD void fiber_die(struct rti_worker *worker)
 {
     struct rti_fiber *self = worker->fiber;
@@ -26,6 +26,7 @@ static _Noreturn RTI_COLD void fiber_die(struct rti_worker *worker)
         self->wait = NULL;
         rti_wait_finish(wait);
     }
+    rti_cleanup_run_all(&self->cleanups);
     fiber_finish(worker, RTI_FIBER_KILLED);
 }
 
@@ -237,6 +238,7 @@ uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait)
 
 _Noreturn void rti_fiber_exit(struct rti_worker *worker)
 {
+    rti_cleanup_run_all(&worker->fiber->cleanups);
     fiber_finish(worker, RTI_FIBER_EXITED);
 }
 
