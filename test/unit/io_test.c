@@ -10,43 +10,9 @@
 
 #include <orrery/rt/file.h>
 
+#include "support/heap_watch.h"
 #include "support/io_world.h"
 #include "support/test.h"
-
-/* Every allocation of the process passes here. */
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *memory, size_t size);
-
-static rti_atomic_u32 is_counting;
-static rti_atomic_u32 allocations;
-
-#if !RTI_ASAN && !RTI_TSAN
-static void allocation_seen(void)
-{
-    if (rti_u32_load_relaxed(&is_counting) != 0) {
-        rti_u32_add_relaxed(&allocations, 1);
-    }
-}
-
-void *malloc(size_t size)
-{
-    allocation_seen();
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    allocation_seen();
-    return __libc_calloc(count, size);
-}
-
-void *realloc(void *memory, size_t size)
-{
-    allocation_seen();
-    return __libc_realloc(memory, size);
-}
-#endif
 
 static char path[] = "/tmp/orrery-io-test-XXXXXX";
 
@@ -110,21 +76,14 @@ static void use_everything(void *arg)
 
 TEST(io_allocates_nothing_over_a_run_of_every_call)
 {
-    if (RTI_ASAN || RTI_TSAN) {
-        test_skip("the sanitizer owns malloc");
-    }
+    heap_watch();
     close(mkstemp(path));
     io_world_start(2);
-    void *probe = NULL;
-    rti_u32_store_relaxed(&is_counting, 1);
-    probe = malloc(1); /* the count counts */
-    CHECK_EQ(rti_u32_load_relaxed(&allocations), 1);
     io_world_go(use_everything, NULL);
     io_world_go(use_everything, NULL);
+    heap_watch();
     io_world_run();
-    rti_u32_store_relaxed(&is_counting, 0);
-    CHECK_EQ(rti_u32_load_relaxed(&allocations), 1);
-    free(probe);
+    CHECK_EQ(heap_calls(), 0);
     io_world_finish();
     unlink(path);
 }
