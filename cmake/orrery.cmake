@@ -8,6 +8,7 @@ find_package(Threads REQUIRED)
 
 file(GLOB ORRERY_SOURCES CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/*/*.c
+  ${PROJECT_SOURCE_DIR}/src/runtime/linux/*.c
   ${PROJECT_SOURCE_DIR}/src/port/linux/*.c
   ${PROJECT_SOURCE_DIR}/src/port/sim/*.c
   ${PROJECT_SOURCE_DIR}/src/port/arch/${CMAKE_SYSTEM_PROCESSOR}/*.c

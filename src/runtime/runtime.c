@@ -7,18 +7,11 @@
 #include <orrery/rt/runtime.h>
 #include <orrery/rt/sim.h>
 
-/* Threads that wait for files. Started in rt_init: starting a thread allocates inside the C
- * library. */
-#define FILE_THREADS 2
-
 struct rt_runtime rti_runtime;
 
 /* The phase word: one visitor, and the bits below the visitors. */
 #define PHASE_VISITOR 4U
 #define PHASE_MASK    (PHASE_VISITOR - 1)
-
-/* How long stop sleeps between two looks at visitors that are still there. */
-#define VISIT_LOOK_NS UINT64_C(1000000)
 
 bool rti_runtime_claim(void)
 {
@@ -69,8 +62,7 @@ static void runtime_await_visitors(void)
     uint32_t word;
     /* Pairs with the release in runtime_leave. */
     while ((word = rti_u32_load_acquire(&rti_runtime.phase)) >= PHASE_VISITOR) {
-        (void)rti_linux_futex_wait(&rti_runtime.linux_port.port, &rti_runtime.phase, word,
-                                   rti_linux_clock_now() + VISIT_LOOK_NS);
+        rti_host_nap(&rti_runtime.phase, word);
     }
 }
 
@@ -94,11 +86,11 @@ rt_status rti_runtime_start(struct rti_port *port)
     status = rti_actors_init(&runtime->actors, &runtime->sched);
     RT_ASSERT(!RT_FAILED(status));
     rti_actor_timers_init(&runtime->timers, &runtime->actors);
-    rti_buses_init(&runtime->buses, &runtime->actors);
-    status = rti_io_init(&runtime->io, &runtime->sched);
-    RT_ASSERT(!RT_FAILED(status));
-    status = rti_channels_init(&runtime->channels, &runtime->sched);
-    RT_ASSERT(!RT_FAILED(status));
+    for (size_t i = 0; i < RTI_HOST_PARTS_MAX; i++) {
+        if (rti_host_parts[i] != NULL) {
+            rti_host_parts[i]->start(runtime);
+        }
+    }
     runtime->stop.call = runtime_stop_called;
     rti_u32_init(&runtime->is_stop_posted, 0);
     runtime_move(RTI_RUNTIME_CLAIMED, RTI_RUNTIME_READY);
@@ -126,10 +118,12 @@ void rti_runtime_stop(void)
         rt_status status = rti_sched_run(&runtime->sched);
         RT_ASSERT(!RT_FAILED(status));
     }
-    rti_buses_deinit(&runtime->buses);
+    for (size_t i = RTI_HOST_PARTS_MAX; i > 0; i--) {
+        if (rti_host_parts[i - 1] != NULL) {
+            rti_host_parts[i - 1]->stop();
+        }
+    }
     rti_actor_timers_deinit(&runtime->timers);
-    rti_channels_deinit(&runtime->channels);
-    rti_io_deinit(&runtime->io);
     rti_actors_deinit(&runtime->actors);
     rti_sched_deinit(&runtime->sched);
 }
@@ -157,15 +151,15 @@ rt_status rt_init(void)
     if (rti_worker_current() != NULL || !rti_runtime_claim()) {
         return (rt_status){RT_ERR_STATE, "the runtime is there already: rt_cleanup ends it"};
     }
-    struct rti_port_linux_config config = {.pool_threads = FILE_THREADS, .is_pool_eager = true};
-    rt_status status = rti_port_linux_init(&rti_runtime.linux_port, &config);
+    struct rti_port *port = NULL;
+    rt_status status = rti_host_open(&port);
     if (RT_FAILED(status)) {
         rti_runtime_release();
         return status;
     }
-    status = rti_runtime_start(&rti_runtime.linux_port.port);
+    status = rti_runtime_start(port);
     if (RT_FAILED(status)) {
-        rti_port_linux_deinit(&rti_runtime.linux_port);
+        rti_host_close();
         rti_runtime_release();
     }
     return status;
@@ -200,7 +194,7 @@ void rt_cleanup(void)
         return;
     }
     rti_runtime_stop();
-    rti_port_linux_deinit(&rti_runtime.linux_port);
+    rti_host_close();
     rti_runtime_release();
 }
 

@@ -5,7 +5,11 @@
 /* The one runtime of the process, assembled from one struct per module.
  *
  * Only src/runtime/ includes this: a module reaches its own state through the current worker. The
- * struct is static, so the footprint of a program is known when it is linked.
+ * struct is static, so the footprint of a program is known when it is linked. What not every target
+ * has is a part: a file of its own with its state in it, which the host names in its list.
+ *
+ * The host is the target: runtime/linux/ or runtime/cortex_m/. It gives the port, the list of
+ * parts, and the one nap that stop may need.
  *
  *     NONE --claim--> CLAIMED --> READY <--> RUNNING
  *      ^              |    ^                    |
@@ -24,12 +28,6 @@
 
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
-#include "actor/bus.h"
-#include "io/io.h"
-#include "port/linux/port_linux.h"
-#include "port/sim/port_sim.h"
-#include "sched/chooser.h"
-#include "sync/channels.h"
 #include "time/deadline.h"
 
 enum rti_runtime_phase {
@@ -43,20 +41,38 @@ struct rt_runtime {
     rti_atomic_u32 phase;          /* enum rti_runtime_phase, and the visitors */
     rti_atomic_u32 is_stop_posted; /* the stop post is queued */
     struct rti_post stop;          /* rt_shutdown's, from whatever thread */
-    struct rti_port_linux linux_port;
-    struct rti_port_sim sim_port;
     struct rti_wheel wheel;
     struct rti_sched sched;
-    struct rti_journal journal;
-    struct rti_seeded_chooser chooser;
     struct rti_actors actors;
     struct rti_actor_timers timers;
-    struct rti_buses buses;
-    struct rti_io io;
-    struct rti_channels channels;
 };
 
 extern struct rt_runtime rti_runtime;
+
+/* A module that a target may be without. `stop` comes after the last actor has ended. */
+struct rti_runtime_part {
+    void (*start)(struct rt_runtime *runtime);
+    void (*stop)(void);
+};
+
+extern const struct rti_runtime_part rti_part_bus;
+extern const struct rti_runtime_part rti_part_io;
+extern const struct rti_runtime_part rti_part_channel;
+
+#define RTI_HOST_PARTS_MAX 3
+
+/* The parts of this target in the order they start; NULL: not in this program. */
+extern const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX];
+
+/* Makes the port of the real world and its end. */
+rt_status rti_host_open(struct rti_port **port);
+void rti_host_close(void);
+
+/* Sleeps a moment, while *word == expected. */
+void rti_host_nap(rti_atomic_u32 *word, uint32_t expected);
+
+/* The files that a simulated program works on: the machine's own, or NULL. */
+const struct rti_port_file *rti_host_files(void);
 
 /* Takes the runtime for the calling thread; false if somebody has it. */
 bool rti_runtime_claim(void);

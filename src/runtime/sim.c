@@ -5,7 +5,9 @@
 #include <orrery/rt/sim.h>
 
 #include "base/marks.h"
+#include "port/sim/port_sim.h"
 #include "runtime/runtime.h"
+#include "sched/chooser.h"
 
 /* Where simulated time begins: not at 0, so that a program that takes a time of 0 for none fails.
  */
@@ -14,13 +16,20 @@
 /* The chooser draws from a stream of its own, away from what the program draws. */
 #define SIM_CHOOSER_SALT UINT64_C(0x63686f6f73657231)
 
+/* The simulated world. Whoever has claimed the runtime owns it. */
+static struct {
+    struct rti_port_sim port;
+    struct rti_journal journal;
+    struct rti_seeded_chooser chooser;
+} sim;
+
 static void sim_observe(const rt_sim_config *config, uint64_t seed)
 {
     struct rt_runtime *runtime = &rti_runtime;
-    rti_journal_init(&runtime->journal, NULL, 0);
-    rti_seeded_chooser_init(&runtime->chooser, seed ^ SIM_CHOOSER_SALT);
-    rti_sched_observe(&runtime->sched, &runtime->journal,
-                      config->fixed_order ? NULL : &runtime->chooser.chooser);
+    rti_journal_init(&sim.journal, NULL, 0);
+    rti_seeded_chooser_init(&sim.chooser, seed ^ SIM_CHOOSER_SALT);
+    rti_sched_observe(&runtime->sched, &sim.journal,
+                      config->fixed_order ? NULL : &sim.chooser.chooser);
     runtime->sched.steps_max = config->steps_max != 0 ? config->steps_max : RT_SIM_STEPS_MAX;
 }
 
@@ -29,9 +38,9 @@ static void sim_report(rt_sim_report *report, uint64_t seed)
     const struct rt_runtime *runtime = &rti_runtime;
     *report = (rt_sim_report){
         .seed = seed,
-        .trace_hash = rti_journal_digest(&runtime->journal),
+        .trace_hash = rti_journal_digest(&sim.journal),
         .steps = runtime->sched.worker.turns,
-        .time = runtime->sim_port.now_ns - SIM_START_NS,
+        .time = sim.port.now_ns - SIM_START_NS,
         .actors_left = rti_actors_count(&runtime->actors),
     };
 }
@@ -50,9 +59,9 @@ rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
     }
     uint64_t seed = config->seed;
     (void)rti_port_environment_number("ORRERY_SEED", &seed);
-    rti_port_sim_init(&rti_runtime.sim_port, seed, SIM_START_NS, NULL);
-    rti_runtime.sim_port.port.file = &rti_linux_file; /* files are the machine's own */
-    rt_status status = rti_runtime_start(&rti_runtime.sim_port.port);
+    rti_port_sim_init(&sim.port, seed, SIM_START_NS, NULL);
+    sim.port.port.file = rti_host_files();
+    rt_status status = rti_runtime_start(&sim.port.port);
     if (RT_FAILED(status)) {
         rti_runtime_release();
         return status;

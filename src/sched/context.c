@@ -106,6 +106,7 @@ void rti_context_init(struct rti_context *context, void *stack_low, size_t stack
 #else
     rti_arch_prepare(&context->saved, high, (void (*)(void))entry, context);
 #endif
+    rti_arch_set_guard(&context->saved, stack_low);
 #if RTI_TSAN
     context->tsan_fiber = __tsan_create_fiber(0);
     context->tsan_fiber_is_ours = true;
@@ -121,6 +122,7 @@ void rti_context_adopt(struct rti_context *context)
 {
     *context = (struct rti_context){.stack_low = NULL};
     rti_arch_fp_control_save(&context->saved);
+    rti_arch_set_guard(&context->saved, NULL);
 #if RTI_TSAN
     context->tsan_fiber = __tsan_get_current_fiber();
 #endif

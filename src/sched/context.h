@@ -31,6 +31,8 @@
 #include "port/arch/x86_64/switch.h"
 #elif defined(__aarch64__)
 #include "port/arch/aarch64/switch.h"
+#elif defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_7EM__) || defined(__ARM_ARCH_8M_MAIN__)
+#include "port/arch/armv7m/switch.h"
 #else
 #error "no context switch for this processor: see src/port/arch/"
 #endif
@@ -92,7 +94,11 @@ void rti_context_audit(const struct rti_context *context);
 bool rti_context_shadow_stack_is_on(void);
 
 /* Enough to switch away at once, checks included; nothing else is promised. */
+#if defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ == 4
+#define RTI_CONTEXT_STACK_MIN 384
+#else
 #define RTI_CONTEXT_STACK_MIN 1024
+#endif
 
 #if RTI_CONTEXT_ANNOTATED
 void *rti_context_switch_annotated(struct rti_context *from, struct rti_context *to,

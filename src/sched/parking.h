@@ -13,7 +13,8 @@
  *     return rti_call_parking(a, b, c, body);
  *
  * which calls body(a, b, c) and comes back to the function's own caller by an indirect jump. Where
- * the tools watch calls and returns (sanitizers) it is a plain call.
+ * the tools watch calls and returns (sanitizers), or no return is predicted (Cortex-M), it is a
+ * plain call.
  *
  * Only for the path that parks: a jump leaves the processor's stack of calls one too deep, which
  * costs nothing when the next thing there was another fiber's anyway. */
@@ -24,7 +25,7 @@
 
 typedef rt_status (*rti_parking_body)(void *a, void *b, uintptr_t c);
 
-#if RTI_ASAN || RTI_TSAN
+#if RTI_ASAN || RTI_TSAN || defined(__arm__)
 
 static inline rt_status rti_call_parking(void *a, void *b, uintptr_t c, rti_parking_body body)
 {

@@ -15,6 +15,10 @@ TESTED_BY = {
     "src/port/explore/seam.c": "test/model/litmus_model.c",
     "src/port/explore/search.c": "test/model/reduction_check.c",
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
+    "src/runtime/linux/host.c": "test/unit/runtime_test.c",  # what rt_init opens
+    "src/runtime/part_bus.c": "test/unit/sim_test.c",  # a run has them all
+    "src/runtime/part_channel.c": "test/unit/sim_test.c",
+    "src/runtime/part_io.c": "test/unit/runtime_test.c",
     "src/time/timer_list.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it
     "src/time/wheel_api.c": "test/conform/wheel_conform_test.c",  # the specification's own cases
 }

@@ -137,6 +137,13 @@ _Noreturn static RTI_ALWAYSINLINE void rti_arch_leave(struct rti_arch_context *t
     __builtin_unreachable();
 }
 
+/* The guard of a stack is the memory's business here, not the switch's. */
+static inline void rti_arch_set_guard(struct rti_arch_context *context, const void *stack_low)
+{
+    (void)context;
+    (void)stack_low;
+}
+
 /* Makes the first switch to `context` call entry(transfer, argument) on the stack that ends at
  * `stack_high`, which is a multiple of 16. */
 static inline void rti_arch_prepare(struct rti_arch_context *context, void *stack_high,

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime on Linux: every part, over the port of port/linux/. */
+#define RTI_MODULE "host"
+#include "port/linux/port_linux.h"
+#include "runtime/runtime.h"
+
+/* Threads that wait for files. Started in rt_init: starting a thread allocates inside the C
+ * library. */
+#define FILE_THREADS 2
+
+/* How long stop sleeps between two looks at visitors that are still there. */
+#define NAP_NS UINT64_C(1000000)
+
+static struct rti_port_linux linux_port;
+
+const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
+    &rti_part_io,
+    &rti_part_channel,
+    &rti_part_bus,
+};
+
+rt_status rti_host_open(struct rti_port **port)
+{
+    struct rti_port_linux_config config = {.pool_threads = FILE_THREADS, .is_pool_eager = true};
+    *port = &linux_port.port;
+    return rti_port_linux_init(&linux_port, &config);
+}
+
+void rti_host_close(void)
+{
+    rti_port_linux_deinit(&linux_port);
+}
+
+void rti_host_nap(rti_atomic_u32 *word, uint32_t expected)
+{
+    (void)rti_linux_futex_wait(&linux_port.port, word, expected, rti_linux_clock_now() + NAP_NS);
+}
+
+const struct rti_port_file *rti_host_files(void)
+{
+    return &rti_linux_file;
+}

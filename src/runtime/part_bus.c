@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The buses as a part of the runtime. */
+#include "actor/bus.h"
+#include "runtime/runtime.h"
+
+static struct rti_buses buses;
+
+static void part_start(struct rt_runtime *runtime)
+{
+    rti_buses_init(&buses, &runtime->actors);
+}
+
+static void part_stop(void)
+{
+    rti_buses_deinit(&buses);
+}
+
+const struct rti_runtime_part rti_part_bus = {part_start, part_stop};
