@@ -4,13 +4,13 @@
 
 /* What the parts of the flight controller say to each other.
  *
- *                  sensors bus               state bus            call
+ *                  sensors bus               state bus          message
  *     imu       ─┐             ┌───────────┐          ┌─────────┐ motors ┌───────┐
  *     barometer ─┼────────────▶│ estimator │─────┬───▶│ control │───────▶│ world │
  *     gps       ─┘             └───────────┘     │    └─────────┘        └───────┘
- *      ▲ call: what do you measure?              │         ▲ set point       │
- *      └─────────────────────────────────────────┼─────────┼─────────────────┘
- *                                                ├───▶ mission
+ *      ▲                                         │         ▲                 │
+ *      └── call: what do you measure? ───────────┼─────────┼─────────────────┘
+ *                                                ├───▶ mission, by message: be there
  *                                                ├───▶ telemetry ══ TCP ══▶ ground
  *                                                ├───▶ logger ──▶ file
  *                                                └───▶ display ──▶ terminal
