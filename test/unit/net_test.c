@@ -203,6 +203,8 @@ TEST(net_limits_are_never_early_and_a_timeout_consumes_nothing)
 
 /* A byte and a limit that come in one look, in either order: port and wheel are filled while the
  * reader is parked and before the scheduler looks again. */
+#define RACE_MS 100
+
 struct race {
     bool is_byte_first;
     rt_status_code code;
@@ -213,7 +215,7 @@ static void race_reader(void *arg)
 {
     struct race *race = arg;
     char byte = 0;
-    race->code = rt_net_recv(pair[0], &byte, 1, &race->received, 20).code;
+    race->code = rt_net_recv(pair[0], &byte, 1, &race->received, RACE_MS).code;
     if (race->code == RT_OK) {
         CHECK_EQ(byte, 'r');
     } else {
@@ -236,10 +238,10 @@ static void race_writer(void *arg)
     io_world_await_requests(1);
     if (race->is_byte_first) {
         CHECK_EQ(send(pair[1], "r", 1, 0), 1);
-        spin_ms(25);
+        spin_ms(RACE_MS + 5);
         return;
     }
-    io_world_sleep_ms(40);
+    io_world_sleep_ms(2 * RACE_MS);
     CHECK_EQ(send(pair[1], "r", 1, 0), 1);
 }
 
