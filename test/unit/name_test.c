@@ -116,7 +116,9 @@ static void run_alone(void (*main)(void *arg))
 {
     *(void **)&real_lookup = dlsym(RTLD_NEXT, "getaddrinfo");
     *(void **)&real_free = dlsym(RTLD_NEXT, "freeaddrinfo");
-    CHECK(real_lookup != NULL && real_free != NULL);
+    if (real_lookup == NULL || real_free == NULL) {
+        test_skip("a statically linked program has no second getaddrinfo");
+    }
     io_world_start(0);
     io_world_go(main, NULL);
     io_world_finish();
