@@ -48,12 +48,12 @@ static void request_detach(struct rti_request *request)
     }
 }
 
-/* Does this wait end because its fiber does? A kill marks the fiber, whatever event had claimed the
- * wait before; an overflow claims it. */
+/* Does this wait end because its fiber does? A kill and an overflow mark the fiber, whatever event
+ * had claimed the wait before. */
 static bool wait_is_of_dying(const struct rti_wait *wait)
 {
     const struct rti_fiber *fiber = wait->target;
-    return fiber->is_killed || rti_wait_event(wait) == RTI_EVENT_KILL;
+    return fiber->is_killed;
 }
 
 static void request_unlink(struct rti_waiter *waiter)

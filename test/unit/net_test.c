@@ -201,6 +201,31 @@ TEST(net_limits_are_never_early_and_a_timeout_consumes_nothing)
     run_alone(time_limits);
 }
 
+/* A call that must not wait looks at this moment, also where the port knows that nothing was there a
+ * moment ago. */
+static void look_now(void *arg)
+{
+    char byte = 0;
+    size_t count;
+    (void)arg;
+    io_world_tcp_pair(pair);
+    for (int i = 0; i < 3; i++) {
+        CHECK_STATUS(rt_net_recv(pair[0], &byte, 1, &count, 1), RT_ERR_TIMEOUT);
+        CHECK_STATUS(rt_net_recv(pair[0], &byte, 1, &count, 0), RT_ERR_WOULDBLOCK);
+        char sent = (char)('a' + i);
+        CHECK_EQ(send(pair[1], &sent, 1, 0), 1);
+        CHECK_OK(rt_net_recv(pair[0], &byte, 1, &count, 0));
+        CHECK_EQ(byte, sent);
+    }
+    CHECK_OK(rt_net_close(pair[0]));
+    CHECK_OK(rt_net_close(pair[1]));
+}
+
+TEST(net_call_that_must_not_wait_finds_what_came_a_moment_ago)
+{
+    run_alone(look_now);
+}
+
 /* A byte and a limit that come in one look, in either order: port and wheel are filled while the
  * reader is parked and before the scheduler looks again. */
 #define RACE_MS 100
