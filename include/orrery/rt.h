@@ -14,6 +14,9 @@
 #include <orrery/rt/file.h>
 #include <orrery/rt/ipc.h>
 #include <orrery/rt/link.h>
+#include <orrery/rt/loop.h>
+#include <orrery/rt/machine.h>
+#include <orrery/rt/machine_op.h>
 #include <orrery/rt/net.h>
 #include <orrery/rt/outcome.h>
 #include <orrery/rt/region.h>

@@ -34,7 +34,15 @@
     X(RTI_JOURNAL_RESERVE, "reserve")   /* task got a permit on channel; value: its serial */      \
     X(RTI_JOURNAL_ABORT, "abort")       /* a permit on channel was aborted; value: its serial */   \
     X(RTI_JOURNAL_CLOSE, "close")       /* a handle of channel was closed; value: state after */   \
-    X(RTI_JOURNAL_CANCEL, "cancel")     /* a context was cancelled; task: whose, or 0 */
+    X(RTI_JOURNAL_CANCEL, "cancel")     /* a context was cancelled; task: whose, or 0 */           \
+    X(RTI_JOURNAL_OP_SUBMIT, "op") /* task submitted; channel: code; timer: parent; value: id */   \
+    X(RTI_JOURNAL_OP_TRACE, "op-trace") /* follows op; timer: trace id; value: id */               \
+    X(RTI_JOURNAL_OP_HOP, "op-hop")   /* came from another loop; task: for whom; channel: queue */ \
+    X(RTI_JOURNAL_OP_TAKE, "op-take") /* delivered to task; value: id */                           \
+    X(RTI_JOURNAL_OP_CANCEL, "op-cancel") /* task asked to cancel; value: id */                    \
+    X(RTI_JOURNAL_OP_RING, "op-ring")     /* task rang; value: id */                               \
+    X(RTI_JOURNAL_OP_ANSWER, "op-answer") /* task answered; channel: status; value: id */          \
+    X(RTI_JOURNAL_OP_DONE, "op-done")     /* the answer is with task; channel: status; value: id */
 
 #define RTI_JOURNAL_ENUM_ENTRY(kind, name) kind,
 enum rti_journal_kind { RTI_JOURNAL_KINDS(RTI_JOURNAL_ENUM_ENTRY) RTI_JOURNAL_KIND_COUNT };

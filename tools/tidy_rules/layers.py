@@ -23,7 +23,7 @@ LAYERS = {
     "sync": ("time", "sched", "base"),
     "actor": GROUND,
     "task": GROUND,
-    "machine": GROUND,
+    "machine": (*GROUND, *SEAM),
     "observe": PROGRAM,
     "runtime": (*PROGRAM, "observe", "port"),
     "port": ("base",),

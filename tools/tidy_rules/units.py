@@ -6,6 +6,16 @@ from .tree import Fixture, Rule
 
 # A source file without a test file of its own, and the test file that tries it instead.
 TESTED_BY = {
+    "src/machine/channel_op.c": "test/unit/machine_channel_test.c",
+    "src/machine/close.c": "test/unit/machine_close_test.c",
+    "src/machine/hierarchy.c": "test/unit/machine_tree_test.c",
+    "src/machine/inbox.c": "test/unit/machine_loop_test.c",
+    "src/machine/loop.c": "test/unit/machine_loop_test.c",
+    "src/machine/machine.c": "test/unit/machine_op_test.c",
+    "src/machine/platform.c": "test/unit/machine_platform_test.c",
+    "src/machine/recv_ring.c": "test/unit/machine_ring_test.c",
+    "src/machine/route.c": "test/unit/machine_op_test.c",
+    "src/machine/slots.c": "test/unit/machine_loop_test.c",
     "src/port/arch/x86_64/fp_control.c": "test/unit/context_fp_test.c",  # a part of the switch
     "src/port/explore/machine.c": "test/model/litmus_model.c",
     "src/port/explore/main.c": "test/model/litmus_model.c",

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_PLATFORM_H
+#define RTI_PLATFORM_H
+
+/* The platform machine: the root that turns ops of machines into ops of the port (port/op.h) and
+ * the port's answers into completions. It is a machine like any other; what it waits for is in the
+ * world and not in a queue.
+ *
+ * The port's op lies inside the rt_io_op, so nothing is allocated and nothing can be full. It is
+ * submitted when the platform takes the op, and `done`, inside the port's wait on the loop's
+ * thread, completes it. A wish to cancel is handed to the port; whatever the port answers is the
+ * answer.
+ *
+ * A standing receive waits for the descriptor to be readable and then reads without waiting, into
+ * the ring where there is room and into the loop's scratch where there is none. Reading into memory
+ * that others also use is safe only because such a read never stays with the port.
+ *
+ * I1  The platform holds an op iff the port has it.                         (RT_ASSERT in done)
+ * I2  After the completion the port has nothing of the op.                  (rti_op_is_idle) */
+
+#include "machine/loop.h"
+
+extern const rt_machine_config rti_platform_config;
+
+#endif
