@@ -37,7 +37,7 @@
     X(RTI_JOURNAL_CANCEL, "cancel")     /* a context was cancelled; task: whose, or 0 */           \
     X(RTI_JOURNAL_OP_SUBMIT, "op") /* task submitted; channel: code; timer: parent; value: id */   \
     X(RTI_JOURNAL_OP_TRACE, "op-trace") /* follows op; timer: trace id; value: id */               \
-    X(RTI_JOURNAL_OP_HOP, "op-hop")   /* came from another loop; task: for whom; channel: queue */ \
+    X(RTI_JOURNAL_OP_HOP, "op-hop")   /* came from another loop; task: its queue; timer: trace */  \
     X(RTI_JOURNAL_OP_TAKE, "op-take") /* delivered to task; value: id */                           \
     X(RTI_JOURNAL_OP_CANCEL, "op-cancel") /* task asked to cancel; value: id */                    \
     X(RTI_JOURNAL_OP_RING, "op-ring")     /* task rang; value: id */                               \
