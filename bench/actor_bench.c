@@ -19,7 +19,8 @@
  * The numbers that count are the ratios to the yield of the same run. For instructions instead of
  * time run one case under callgrind: `actor_bench 100000 round_trip`.
  *
- * Non-goals: caches emptied by other work; the system's clock, which the simulated port replaces.
+ * Stacks have their guard pages, as with rt_init. Non-goals: caches emptied by other work; the
+ * system's clock, which the simulated port replaces.
  *
  * Usage: actor_bench [COUNT PER ROUND [CASE]] */
 #define _GNU_SOURCE
@@ -34,6 +35,7 @@
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
 #include "actor/bus.h"
+#include "port/linux/port_linux.h"
 #include "port/sim/port_sim.h"
 #include "support/bench.h"
 #include "time/deadline.h"
@@ -41,6 +43,7 @@
 #define ROUNDS 9
 #define BATCH  100
 
+static struct rti_port_linux machine; /* whose memory protection the stacks have */
 static struct rti_port_sim port;
 static struct rti_wheel wheel;
 static struct rti_sched sched;
@@ -236,7 +239,7 @@ static const struct bench benches[] = {
 
 static double run_round(const struct bench *bench)
 {
-    rti_port_sim_init(&port, 1, 0, NULL);
+    rti_port_sim_init(&port, 1, 0, &machine.port);
     rti_wheel_init(&wheel, 0);
     struct rti_timer_source source = rti_wheel_source(&wheel);
     rt_bus_config config = {.max_subscribers = 8, .max_entries = 16, .max_entry_size = 8};
@@ -267,6 +270,7 @@ int main(int argc, char **argv)
         return 2;
     }
     count -= count % 2;
+    must(rti_port_linux_init(&machine, NULL));
     static double rounds[RTI_COUNT_OF(benches)][ROUNDS];
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < RTI_COUNT_OF(benches); i++) {

@@ -19,6 +19,8 @@ set_target_properties(orrery_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(orrery_objects
   PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(orrery_objects PRIVATE orrery_flags Threads::Threads)
+# Each file enters its code into the table of the library's text: see base/text.h.
+target_compile_definitions(orrery_objects PRIVATE RTI_LIBRARY)
 
 # Gives a library made of the objects its public face.
 function(orrery_add_library target kind)

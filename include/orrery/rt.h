@@ -11,6 +11,7 @@
 #include <orrery/rt/call.h>
 #include <orrery/rt/channel.h>
 #include <orrery/rt/cx.h>
+#include <orrery/rt/fault.h>
 #include <orrery/rt/file.h>
 #include <orrery/rt/ipc.h>
 #include <orrery/rt/link.h>

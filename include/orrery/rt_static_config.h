@@ -82,6 +82,18 @@
 #define RT_DEFAULT_STACK_SIZE 65536 /* stack of an actor that names no size, bytes */
 #endif
 
+/* The guard below each stack where memory can be protected: whole pages of the machine, a power of
+ * two; 0 leaves it at guard words. It is not taken from the stacks and costs addresses, no memory.
+ * It is what -fstack-clash-protection takes for granted on the processor: a larger frame touches
+ * something every so many bytes. */
+#ifndef RT_STACK_GUARD_SIZE
+#if defined(__aarch64__)
+#define RT_STACK_GUARD_SIZE 65536
+#else
+#define RT_STACK_GUARD_SIZE 4096
+#endif
+#endif
+
 #ifndef RT_STACK_PAINT
 #define RT_STACK_PAINT                                                                             \
     0 /* 1: spawn fills stacks, so that rt_actor_stats knows how deep they went */

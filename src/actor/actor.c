@@ -27,20 +27,6 @@ static bool actor_config_is_valid(const actor_config *config)
            config->stack_size <= ACTOR_STACK_SIZE_MAX;
 }
 
-static void *actor_stack_alloc(struct rti_actors *actors, const actor_config *config, size_t size)
-{
-    return config->malloc_stack ? rti_port_heap_alloc(size) : rti_arena_alloc(&actors->arena, size);
-}
-
-static void actor_stack_free(struct rti_actors *actors, void *memory, bool is_heap)
-{
-    if (is_heap) {
-        rti_port_heap_free(memory);
-    } else {
-        rti_arena_free(&actors->arena, memory);
-    }
-}
-
 static void actor_copy_name(struct rti_actor *actor, const char *name)
 {
     size_t length = 0;
@@ -80,7 +66,6 @@ static void actor_init(struct rti_actor *actor, struct rti_actors *actors, actor
 static void actor_init_fiber(struct rti_actor *actor, const actor_config *config, actor_fn fn,
                              void *arg)
 {
-    size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
     struct rti_fiber_options options = {
         .id = actor->id,
         .priority = (uint8_t)config->priority,
@@ -88,7 +73,7 @@ static void actor_init_fiber(struct rti_actor *actor, const actor_config *config
         .arg = arg,
         .on_done = rti_actor_on_done,
     };
-    rti_stack_init(&options.stack, actor->stack_memory, size);
+    rti_actor_stack_init(&actor->stack, &options.stack);
     actor->is_stack_painted = ACTOR_PAINTS_STACKS;
     if (ACTOR_PAINTS_STACKS) {
         rti_stack_paint(&options.stack);
@@ -100,20 +85,19 @@ static actor_id actor_spawn(struct rti_actors *actors, actor_fn fn, void *arg,
                             const actor_config *config)
 {
     size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
-    void *memory = actor_stack_alloc(actors, config, size);
-    if (memory == NULL) {
+    struct rti_actor_stack stack = rti_actor_stack_take(actors, size, config->malloc_stack);
+    if (stack.block == NULL) {
         return ACTOR_ID_INVALID;
     }
     actor_id id = rti_handle_alloc(&actors->ids);
     if (id == RTI_HANDLE_NONE) {
-        actor_stack_free(actors, memory, config->malloc_stack);
+        rti_actor_stack_give(actors, &stack);
         return ACTOR_ID_INVALID;
     }
     struct rti_actor *actor = &actors->table[rti_handle_index(&actors->ids, id)];
     actor_init(actor, actors, id);
+    actor->stack = stack;
     actor_copy_name(actor, config->name);
-    actor->stack_memory = memory;
-    actor->is_stack_heap = config->malloc_stack;
     actor_init_fiber(actor, config, fn, arg);
     rti_fiber_start(actors->sched, &actor->fiber);
     return id;
@@ -121,7 +105,7 @@ static actor_id actor_spawn(struct rti_actors *actors, actor_fn fn, void *arg,
 
 actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg)
 {
-    struct rti_actors *actors = rti_actors_of(rti_worker_current());
+    struct rti_actors *actors = rti_actors_of(rti_worker_enter());
     if (actors == NULL) {
         rti_port_log("rt_spawn: this thread has no runtime: call rt_init here first");
         return ACTOR_ID_INVALID;
@@ -140,7 +124,7 @@ actor_id rt_spawn(actor_fn fn, void *arg)
 
 _Noreturn void rt_exit(void)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     if (worker == NULL || rti_actor_of(worker) == NULL) {
         rti_panic(RTI_MODULE, __LINE__, "rt_exit outside of an actor");
     }
@@ -155,7 +139,7 @@ actor_id rt_self(void)
 
 void rt_yield(void)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     if (worker != NULL && worker->fiber != NULL) {
         rti_fiber_yield(worker);
     }
@@ -168,13 +152,13 @@ bool rt_actor_alive(actor_id id)
 
 struct rti_actor *rti_actor_current(void)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     return worker == NULL ? NULL : rti_actor_of(worker);
 }
 
 struct rti_actor *rti_actor_lookup(actor_id id)
 {
-    struct rti_actors *actors = rti_actors_of(rti_worker_current());
+    struct rti_actors *actors = rti_actors_of(rti_worker_enter());
     return actors == NULL ? NULL : rti_actors_lookup(actors, id);
 }
 
@@ -241,7 +225,7 @@ void rti_actor_kill(struct rti_actor *actor)
 
 rt_status rt_actor_kill(actor_id id)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actors *actors = rti_actors_of(worker);
     if (actors == NULL) {
         return rti_actor_refusal(worker);
@@ -268,7 +252,7 @@ static rt_actor_state actor_state(const struct rti_actor *actor)
 
 rt_status rt_actor_stats(actor_id id, struct rt_actor_stats *out)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actors *actors = rti_actors_of(worker);
     if (actors == NULL) {
         return rti_actor_refusal(worker);
@@ -285,7 +269,7 @@ rt_status rt_actor_stats(actor_id id, struct rt_actor_stats *out)
         .messages_received = actor->messages_received,
         .mailbox_depth = actor->mailbox.count,
         .mailbox_depth_max = actor->mailbox.count_max,
-        .stack_size = rti_stack_usable_size(&actor->fiber.stack),
+        .stack_size = rti_stack_own_size(&actor->fiber.stack),
         .stack_used_max = actor->is_stack_painted ? rti_stack_high_water(&actor->fiber.stack) : 0,
     };
     memcpy(out->name, actor->name, sizeof(out->name));

@@ -29,6 +29,7 @@
 #include <orrery/rt/actor.h>
 #include <orrery/rt/link.h>
 
+#include "actor/actor_stack.h"
 #include "actor/mailbox.h"
 #include "sched/fiber.h"
 
@@ -61,8 +62,7 @@ struct rti_actor {
     struct rti_list watchers;    /* those on it, oldest first */
     struct rti_list names;       /* registered */
     struct rti_list owned[RTI_OWNED_COUNT];
-    void *stack_memory; /* from the arena or the heap */
-    bool is_stack_heap;
+    struct rti_actor_stack stack; /* the memory of its fiber's stack */
     bool is_stack_painted;
     char name[RT_ACTOR_NAME_MAX + 1];
 };

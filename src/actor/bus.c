@@ -75,7 +75,7 @@ static void subscription_end(struct rti_subscription *subscription)
 /* The calling actor and its subscription at the bus with this id. */
 static rt_status subscription_lookup(bus_id id, struct rti_subscription **out)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
     if (RTI_UNLIKELY(self == NULL)) {
         return rti_actor_refusal(worker);
@@ -94,7 +94,7 @@ static rt_status subscription_lookup(bus_id id, struct rti_subscription **out)
 
 rt_status rt_bus_create(const rt_bus_config *cfg, bus_id *out)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_buses *buses = buses_of(worker);
     if (buses == NULL) {
         return rti_actor_refusal(worker);
@@ -123,7 +123,7 @@ static void bus_end(struct rti_buses *buses, struct rti_bus *bus)
 
 rt_status rt_bus_destroy(bus_id id)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_buses *buses = buses_of(worker);
     if (buses == NULL) {
         return rti_actor_refusal(worker);
@@ -174,7 +174,7 @@ static void bus_wake_all(struct rti_bus *bus)
 
 rt_status rt_bus_publish(bus_id id, const void *data, size_t len)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_buses *buses = buses_of(worker);
     if (RTI_UNLIKELY(buses == NULL)) {
         return rti_actor_refusal(worker);
@@ -198,7 +198,7 @@ rt_status rt_bus_publish(bus_id id, const void *data, size_t len)
 
 rt_status rt_bus_subscribe(bus_id id)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
     if (self == NULL) {
         return rti_actor_refusal(worker);
@@ -338,7 +338,7 @@ rt_status rt_bus_read_wait(bus_id id, void *buf, size_t max_len, size_t *actual_
 
 size_t rt_bus_entry_count(bus_id id)
 {
-    struct rti_buses *buses = buses_of(rti_worker_current());
+    struct rti_buses *buses = buses_of(rti_worker_enter());
     const struct rti_bus *bus = buses == NULL ? NULL : bus_lookup(buses, id);
     return bus == NULL ? 0 : bus->entries.count;
 }

@@ -97,7 +97,7 @@ static rt_status call_make(struct rti_worker *worker, struct rti_actor *self,
 
 rt_status rt_call(actor_id to, const void *data, size_t len, rt_message *reply, int32_t timeout_ms)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
     if (self == NULL) {
         return rti_actor_refusal(worker);
@@ -148,7 +148,7 @@ static struct rti_call_wait *call_find(struct rti_actors *actors, rt_call_id id)
 
 rt_status rt_reply_to(rt_call_id call, const void *data, size_t len)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actors *actors = rti_actors_of(worker);
     if (actors == NULL) {
         return rti_actor_refusal(worker);
@@ -179,7 +179,7 @@ rt_status rt_reply_to(rt_call_id call, const void *data, size_t len)
 
 rt_status rt_reply(const rt_message *msg, const void *data, size_t len)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     if (worker == NULL || rti_actor_of(worker) == NULL) {
         return rti_actor_refusal(worker);
     }

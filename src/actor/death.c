@@ -5,6 +5,7 @@
 #include "actor/actor_text.h"
 #include "actor/actors.h"
 #include "actor/call.h"
+#include "sched/fault.h"
 
 void rti_death_hook_add(struct rti_actors *actors, enum rti_death_step step,
                         struct rti_death_hook *hook)
@@ -24,18 +25,25 @@ static rt_exit_reason death_reason(const struct rti_actor *actor)
     case RTI_FIBER_OVERFLOWED:
         return RT_EXIT_CRASH_STACK;
     case RTI_FIBER_RETURNED:
+    case RTI_FIBER_FAULTED:
         break;
     }
     return RT_EXIT_CRASH;
 }
 
-static RTI_COLD void death_log_overflow(const struct rti_actor *actor)
+/* One line for an end that its author did not write. */
+static RTI_COLD void death_log(const struct rti_actor *actor)
 {
     struct rti_actor_text text;
     rti_actor_text_init(&text);
     rti_actor_text_add(&text, "Actor ");
     rti_actor_text_add_number(&text, actor->id);
-    rti_actor_text_add(&text, " stack overflow detected");
+    if (actor->fiber.end == RTI_FIBER_OVERFLOWED) {
+        rti_actor_text_add(&text, " stack overflow detected");
+    } else {
+        rti_actor_text_add(&text, " ended by ");
+        rti_actor_text_add(&text, rti_fault_name((enum rti_fault_kind)actor->fiber.fault));
+    }
     rti_port_log(text.line);
 }
 
@@ -43,6 +51,8 @@ static RTI_COLD void death_log_overflow(const struct rti_actor *actor)
 static void death_clear_mailbox(struct rti_actor *actor)
 {
     struct rti_ipc_pools *pools = &actor->actors->ipc;
+    /* Its end may have come inside a filter, which looks no more. */
+    actor->mailbox.is_shown = false;
     rti_actor_drop_held(actor, RT_ERR_CLOSED);
     rti_actor_drop_reply(actor);
     struct rti_entry *entry;
@@ -72,11 +82,7 @@ static void death_free(struct rti_actor *actor)
     for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
         RT_ASSERT(rti_list_is_empty(&actor->owned[i]));
     }
-    if (actor->is_stack_heap) {
-        rti_port_heap_free(actor->stack_memory);
-    } else {
-        rti_arena_free(&actors->arena, actor->stack_memory);
-    }
+    rti_actor_stack_give(actors, &actor->stack);
     rti_handle_free(&actors->ids, actor->id);
     actor->id = ACTOR_ID_INVALID;
 }
@@ -88,8 +94,8 @@ void rti_death_process(struct rti_actor *actor)
     rt_exit_reason reason = death_reason(actor);
     actor->reachable_id = ACTOR_ID_INVALID;
     actor->waits_for = ACTOR_ID_INVALID;
-    if (reason == RT_EXIT_CRASH_STACK) {
-        death_log_overflow(actor);
+    if (actor->fiber.end == RTI_FIBER_OVERFLOWED || actor->fiber.end == RTI_FIBER_FAULTED) {
+        death_log(actor);
     }
     death_clear_mailbox(actor);
     rti_links_notify(actor, reason);

@@ -121,7 +121,7 @@ static RTI_NOINLINE rt_status ipc_send_other(struct rti_actor *receiver, const v
 
 rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mode)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actors *actors = rti_actors_of(worker);
     if (RTI_UNLIKELY(actors == NULL)) {
         return rti_actor_refusal(worker);
@@ -243,7 +243,7 @@ static rt_status ipc_receive_timed(void *actor, void *msg, uintptr_t timeout)
 
 rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
     if (RTI_UNLIKELY(self == NULL)) {
         return rti_actor_refusal(worker);
@@ -266,6 +266,14 @@ rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
     return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_later);
 }
 
+/* The compiler may not make a jump of the call: the function would return to our caller. */
+static RTI_OUTSIDE bool ipc_ask(const rt_ipc_filter *filter, const rt_message *shown)
+{
+    bool is_wanted = filter->match(shown, filter->arg);
+    __asm__ volatile("" : "+r"(is_wanted));
+    return is_wanted;
+}
+
 static bool ipc_passes(struct rti_actor *self, const rt_ipc_filter *filter,
                        const struct rti_entry *entry)
 {
@@ -277,7 +285,7 @@ static bool ipc_passes(struct rti_actor *self, const rt_ipc_filter *filter,
     }
     rt_message shown = {.sender = entry->sender, .len = entry->len, .data = entry->data};
     self->mailbox.is_shown = true;
-    bool is_wanted = filter->match(&shown, filter->arg);
+    bool is_wanted = ipc_ask(filter, &shown);
     self->mailbox.is_shown = false;
     return is_wanted;
 }
@@ -320,7 +328,7 @@ static rt_status ipc_receive_match(struct rti_worker *worker, struct rti_actor *
 rt_status rt_ipc_recv_match(const rt_ipc_filter *filter, rt_message *msg, int32_t timeout_ms)
 {
     static const rt_ipc_filter everything = {.sender = ACTOR_ID_INVALID};
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
     if (self == NULL) {
         return rti_actor_refusal(worker);

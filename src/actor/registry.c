@@ -85,7 +85,7 @@ static rt_status registry_add(struct rti_registry *registry, const char *name, s
 
 rt_status rt_register(const char *name, actor_id id)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actors *actors = rti_actors_of(worker);
     if (actors == NULL) {
         return rti_actor_refusal(worker);
@@ -110,7 +110,7 @@ rt_status rt_register(const char *name, actor_id id)
 
 rt_status rt_unregister(const char *name)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_actors *actors = rti_actors_of(worker);
     if (actors == NULL) {
         return rti_actor_refusal(worker);
@@ -128,7 +128,7 @@ rt_status rt_unregister(const char *name)
 
 actor_id rt_whereis(const char *name)
 {
-    struct rti_actors *actors = rti_actors_of(rti_worker_current());
+    struct rti_actors *actors = rti_actors_of(rti_worker_enter());
     if (actors == NULL || name == NULL) {
         return ACTOR_ID_INVALID;
     }

@@ -30,6 +30,33 @@
  */
 #define RTI_CACHE_LINE 64
 
+/* Where the library's code lies. Each source file of the library enters the bounds of its text
+ * sections into a table, so that a fault inside the runtime can be told from one in the program
+ * (base/text.h). A label in the last subsection stands behind everything the compiler puts into a
+ * section. */
+#if defined(__clang__)
+#define RTI_TEXT_COLD ".text.unlikely."
+#else
+#define RTI_TEXT_COLD ".text.unlikely"
+#endif
+/* A function that does nothing but call one of the program's. It lies outside of the table, so that
+ * a fault in the program's function is one of the program, also if that has no frame of its own. */
+#define RTI_OUTSIDE __attribute__((noinline, section(".text.orrery_outside")))
+
+#if defined(RTI_LIBRARY)
+__asm__(".pushsection .text, 8191\n"
+        ".Lrti_text_end:\n"
+        ".popsection\n"
+        ".pushsection " RTI_TEXT_COLD ", 8191, \"ax\", %progbits\n"
+        ".Lrti_text_cold_end:\n"
+        ".popsection\n"
+        ".pushsection orrery_text, \"a\", %progbits\n"
+        ".p2align 2\n"
+        ".long .text - ., .Lrti_text_end - .\n"
+        ".long " RTI_TEXT_COLD " - ., .Lrti_text_cold_end - .\n"
+        ".popsection\n");
+#endif
+
 #if defined(__SANITIZE_ADDRESS__)
 #define RTI_ASAN 1
 #elif defined(__has_feature)

@@ -73,7 +73,7 @@ void rti_io_audit(const struct rti_io *io)
 
 rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_io *io = worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_IO];
     if (RTI_UNLIKELY(io == NULL)) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};

@@ -22,6 +22,7 @@
 #include "base/compiler.h"
 #include "base/time.h"
 
+struct rti_fault_policy; /* port/fault.h */
 struct rti_op;
 struct rti_port;
 struct rti_port_file; /* port/file.h */
@@ -99,10 +100,23 @@ struct rti_port_ops {
     /* Page-aligned zeroed memory outside the heap, and its return. NULL if there is none. */
     void *(*memory_map)(struct rti_port *port, size_t size);
     void (*memory_unmap)(struct rti_port *port, void *memory, size_t size);
-    /* Makes whole pages of mapped memory fault at any access, until they are unmapped. RT_OK;
+    /* Makes whole pages of memory that is not shared, mapped or the program's own, fault at any
+     * access, until they are unguarded or unmapped. Their content is lost. RT_OK;
      * RT_ERR_INVALID if not whole pages; RT_ERR_NOMEM if the system has no more mappings;
      * RT_ERR_UNSUPPORTED where there is no such protection. */
     rt_status (*memory_guard)(struct rti_port *port, void *memory, size_t size);
+    /* Makes guarded pages accessible again, with undefined content. */
+    void (*memory_unguard)(struct rti_port *port, void *memory, size_t size);
+    /* The bytes that memory_guard counts in; 0 or NULL where there is no such protection. */
+    size_t (*memory_page_size)(struct rti_port *port);
+
+    /* NULL where faults cannot be caught. From here on a fault of any thread is shown to the policy
+     * first, on a stack of its own if the thread is this one. One owner at a time. RT_OK;
+     * RT_ERR_STATE if there is one already; RT_ERR_UNSUPPORTED where faults cannot be caught;
+     * RT_ERR_IO if the system refuses. */
+    rt_status (*faults_open)(struct rti_port *port, const struct rti_fault_policy *policy);
+    /* Puts everything back as it was; the thread of faults_open only. */
+    void (*faults_close)(struct rti_port *port);
 };
 
 struct rti_port {

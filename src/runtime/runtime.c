@@ -83,6 +83,11 @@ rt_status rti_runtime_start(struct rti_port *port)
     if (RT_FAILED(status)) {
         return status;
     }
+    status = rti_faults_open(&runtime->sched);
+    if (RT_FAILED(status) && status.code != RT_ERR_UNSUPPORTED) {
+        rti_sched_deinit(&runtime->sched);
+        return status;
+    }
     status = rti_actors_init(&runtime->actors, &runtime->sched);
     RT_ASSERT(!RT_FAILED(status));
     rti_actor_timers_init(&runtime->timers, &runtime->actors);
@@ -125,6 +130,7 @@ void rti_runtime_stop(void)
     }
     rti_actor_timers_deinit(&runtime->timers);
     rti_actors_deinit(&runtime->actors);
+    rti_faults_close(&runtime->sched);
     rti_sched_deinit(&runtime->sched);
 }
 

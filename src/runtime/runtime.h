@@ -28,6 +28,7 @@
 
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
+#include "sched/fault.h"
 #include "time/deadline.h"
 
 enum rti_runtime_phase {
@@ -71,8 +72,8 @@ void rti_host_close(void);
 /* Sleeps a moment, while *word == expected. */
 void rti_host_nap(rti_atomic_u32 *word, uint32_t expected);
 
-/* The files that a simulated program works on: the machine's own, or NULL. */
-const struct rti_port_file *rti_host_files(void);
+/* What a simulated program has of the machine: files, protected memory, faults. NULL: nothing. */
+struct rti_port *rti_host_machine(void);
 
 /* Takes the runtime for the calling thread; false if somebody has it. */
 bool rti_runtime_claim(void);

@@ -59,8 +59,7 @@ rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
     }
     uint64_t seed = config->seed;
     (void)rti_port_environment_number("ORRERY_SEED", &seed);
-    rti_port_sim_init(&sim.port, seed, SIM_START_NS, NULL);
-    sim.port.port.file = rti_host_files();
+    rti_port_sim_init(&sim.port, seed, SIM_START_NS, rti_host_machine());
     rt_status status = rti_runtime_start(&sim.port.port);
     if (RT_FAILED(status)) {
         rti_runtime_release();
@@ -89,7 +88,7 @@ rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
 
 void rt_sim_mark(uint64_t value)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     if (worker != NULL && worker->fiber != NULL) {
         rti_sched_record(worker->sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_MARK,
                                                                     .task = worker->fiber->run.id,

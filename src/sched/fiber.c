@@ -16,6 +16,26 @@ static _Noreturn void fiber_finish(struct rti_worker *worker, enum rti_fiber_end
     rti_panic(RTI_MODULE, __LINE__, "a fiber that ended was resumed");
 }
 
+_Noreturn void rti_fiber_abandon(struct rti_worker *worker, enum rti_fiber_end end)
+{
+    struct rti_fiber *self = worker->fiber;
+    RT_ASSERT(self->wait == NULL);
+    /* Its floating-point controls may be in any state. */
+    rti_context_keep_fp_control(&self->context);
+    rti_cleanup_run_all(&self->cleanups);
+    fiber_finish(worker, end);
+}
+
+_Noreturn void rti_fiber_overflow(struct rti_worker *worker)
+{
+    struct rti_fiber *self = worker->fiber;
+    if (worker->sched->catches_faults) {
+        /* There may be no room for another call: go the way of those who went too far. */
+        *(volatile char *)self->stack.guard = 0;
+    }
+    fiber_finish(worker, RTI_FIBER_OVERFLOWED);
+}
+
 /* The way out of a killed fiber: what its wait has linked anywhere, and what it holds, may lie on
  * its stack and goes first. */
 static _Noreturn RTI_COLD void fiber_die(struct rti_worker *worker)

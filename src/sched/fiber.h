@@ -33,10 +33,11 @@
 
 /* How a fiber came to its end. */
 enum rti_fiber_end {
-    RTI_FIBER_RETURNED,  /* its function returned */
-    RTI_FIBER_EXITED,    /* it called rti_fiber_exit */
-    RTI_FIBER_KILLED,    /* rti_fiber_kill */
-    RTI_FIBER_OVERFLOWED /* a guard word of its stack was overwritten */
+    RTI_FIBER_RETURNED,   /* its function returned */
+    RTI_FIBER_EXITED,     /* it called rti_fiber_exit */
+    RTI_FIBER_KILLED,     /* rti_fiber_kill */
+    RTI_FIBER_OVERFLOWED, /* its stack was too small: a guard word, the guard page or the reserve */
+    RTI_FIBER_FAULTED,    /* a fault was contained: sched/fault.h */
 };
 
 struct rti_cx; /* sync/cx.h */
@@ -45,6 +46,7 @@ struct rti_fiber {
     struct rti_runnable run;
     bool is_killed;             /* ends at its next dispatch */
     uint8_t end;                /* enum rti_fiber_end, valid in on_done */
+    uint8_t fault;              /* enum rti_fault_kind, valid if it faulted */
     int saved_errno;            /* while it does not run */
     struct rti_wait *wait;      /* what it is parked on */
     struct rti_context context; /* where it continues */
@@ -108,11 +110,39 @@ uint32_t rti_fiber_park_open(struct rti_worker *worker, struct rti_wait *wait);
 /* Ends the current fiber. */
 _Noreturn void rti_fiber_exit(struct rti_worker *worker);
 
+/* Ends the current fiber, whose stack is used up. */
+_Noreturn RTI_COLD void rti_fiber_overflow(struct rti_worker *worker);
+
+/* Ends the fiber of `worker`, which stands somewhere in its own code and is never gone back to.
+ * Runs on the worker's stack, below its frames. Fault landing only. */
+_Noreturn void rti_fiber_abandon(struct rti_worker *worker, enum rti_fiber_end end);
+
 /* Ends another fiber, or the current one. Returns false if it is already marked, ending or done. */
 bool rti_fiber_kill(struct rti_sched *sched, struct rti_fiber *fiber);
 
 /* Scheduler only: takes apart a fiber that ended or overflowed. */
 void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber);
+
+/* The worker of the calling thread, for a public function: the first thing it asks, before it has
+ * changed anything. Here a fiber that has no stack left for the call comes to its end. */
+static RTI_ALWAYSINLINE struct rti_worker *rti_worker_enter(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (RTI_LIKELY(worker != NULL)) {
+        struct rti_fiber *fiber = worker->fiber;
+        if (RTI_UNLIKELY(fiber != NULL && rti_arch_stack_pointer() < fiber->stack.limit)) {
+            rti_fiber_overflow(worker);
+        }
+    }
+    return worker;
+}
+
+/* The fiber that calls this, or NULL, in the same way. */
+static inline struct rti_fiber *rti_fiber_enter(void)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    return worker == NULL ? NULL : worker->fiber;
+}
 
 static inline struct rti_fiber *rti_fiber_of(struct rti_runnable *runnable)
 {

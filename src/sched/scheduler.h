@@ -92,8 +92,10 @@ struct rti_sched {
     uint32_t live;
     bool is_local; /* one worker: waits are claimed without locked instructions */
     bool is_stopping;
-    bool is_look_wanted; /* something is known to be due */
-    uint64_t steps_max;  /* observed turns after which a run gives up; 0: never */
+    bool catches_faults;  /* the port shows them to the policy of sched/fault.h */
+    bool contains_faults; /* a fault in a fiber ends that fiber alone */
+    bool is_look_wanted;  /* something is known to be due */
+    uint64_t steps_max;   /* observed turns after which a run gives up; 0: never */
     void *modules[RTI_MODULE_COUNT];
 };
 

@@ -19,6 +19,8 @@ void rti_stack_init(struct rti_stack *stack, void *memory, size_t size)
     size_t usable = (size - (size_t)(aligned - start)) & ~(size_t)(STACK_ALIGNMENT - 1);
     stack->low = (char *)memory + (aligned - start);
     stack->high_guard = stack->low + usable - sizeof(uint64_t);
+    stack->limit = NULL;
+    stack->guard = NULL;
     *(uint64_t *)(void *)stack->low = RTI_STACK_GUARD;
     *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
 }
@@ -32,6 +34,20 @@ size_t rti_stack_usable_size(const struct rti_stack *stack)
 {
     size_t size = (size_t)(stack->high_guard - stack->low) + sizeof(uint64_t);
     return size - 2 * (size_t)STACK_GUARD_ROOM;
+}
+
+void rti_stack_protect(struct rti_stack *stack, void *guard)
+{
+    RT_ASSERT(guard != NULL && (char *)guard < stack->low);
+    RT_ASSERT(rti_stack_usable_size(stack) >= RTI_STACK_RESERVE + (size_t)RTI_STACK_SIZE_MIN / 2);
+    stack->guard = guard;
+    stack->limit = stack->low + STACK_GUARD_ROOM + RTI_STACK_RESERVE;
+}
+
+size_t rti_stack_own_size(const struct rti_stack *stack)
+{
+    size_t usable = rti_stack_usable_size(stack);
+    return stack->limit != NULL ? usable - RTI_STACK_RESERVE : usable;
 }
 
 void rti_stack_paint(struct rti_stack *stack)

@@ -6,14 +6,24 @@
  * use. The scheduler looks at the guards whenever the fiber leaves the processor; a word that has
  * changed ends the fiber.
  *
- *     low                                                       low + size
- *      | guard 8 B | usable, grows downwards ................ | guard 8 B |
+ *     guard          low             limit                                       low + size
+ *      | page(s)      | word | reserve | usable, grows downwards ............... | word |
  *
- * I1  The guards hold RTI_STACK_GUARD from init until the stack is given back.
- * (rti_stack_is_intact)
+ * Guard words are best effort: a frame that jumps over the word without touching it goes unseen,
+ * and what it writes below is somebody else's. Where memory can be protected its owner puts a guard
+ * page below and says so (rti_stack_protect). Touching it is a fault, at once, and sched/fault.h
+ * ends the fiber.
  *
- * Guard words are best effort: a frame that jumps over the word without touching it goes unseen.
- * Ports with memory protection put a page or an MPU region below. */
+ * The fault must not come while the runtime is in the middle of a change. So a protected stack has
+ * a reserve above its page: a call to the runtime that begins below `limit` ends the fiber instead
+ * of beginning (fiber.h: rti_worker_enter), and one that begins above it has the whole reserve for
+ * its own frames.
+ *
+ * I1  The guard words hold RTI_STACK_GUARD from init until the stack is given back.
+ *                                                                       (rti_stack_is_intact)
+ * I2  guard is NULL and limit is NULL, or guard < low < limit < high_guard. (rti_stack_protect)
+ * I3  No call of the runtime needs more than RTI_STACK_RESERVE.  (fault_test: ..._fit_the_reserve)
+ */
 
 #include <stdbool.h>
 
@@ -28,9 +38,21 @@
 #define RTI_STACK_SIZE_MIN 4096
 #endif
 
+/* What the runtime's own frames may take of a protected stack. They need 1.5 KiB where nothing is
+ * optimized; the dynamic loader, which saves all registers when it resolves a function of the C
+ * library that the runtime calls for the first time, another 3 KiB. Instrumented code needs more.
+ */
+#if RTI_ASAN || RTI_TSAN
+#define RTI_STACK_RESERVE 32768
+#else
+#define RTI_STACK_RESERVE 8192
+#endif
+
 struct rti_stack {
     char *low;        /* the memory's start, where the low guard lies; 16-byte aligned */
     char *high_guard; /* where the high guard lies, in the last eight bytes */
+    char *limit;      /* no call to the runtime begins below; NULL: not protected */
+    char *guard;      /* from here to `low` any access faults; NULL: not protected */
 };
 
 /* Takes memory of at least RTI_STACK_SIZE_MIN bytes, cut to 16-byte alignment, and sets the guards.
@@ -52,6 +74,32 @@ static inline uint64_t rti_stack_damage(const struct rti_stack *stack)
 static inline bool rti_stack_is_intact(const struct rti_stack *stack)
 {
     return RTI_LIKELY(rti_stack_damage(stack) == 0);
+}
+
+/* Says that the memory from `guard` up to the stack's start faults at any access, and that the
+ * lowest RTI_STACK_RESERVE bytes are the runtime's. */
+void rti_stack_protect(struct rti_stack *stack, void *guard);
+
+/* What is left to the fiber's own frames. */
+size_t rti_stack_own_size(const struct rti_stack *stack);
+
+/* Does an access to this address hit the guard page? */
+static inline bool rti_stack_guards(const struct rti_stack *stack, uintptr_t address)
+{
+    return stack->guard != NULL && address >= (uintptr_t)stack->guard &&
+           address < (uintptr_t)stack->low;
+}
+
+/* May a stack pointer of this fiber have this value, perhaps after it has gone too far? A frame
+ * that is made page by page is touched at its upper end: the pointer is below the page that faults,
+ * by less than another one. */
+static inline bool rti_stack_holds(const struct rti_stack *stack, uintptr_t sp)
+{
+    uintptr_t lowest = (uintptr_t)stack->low;
+    if (stack->guard != NULL) {
+        lowest = (uintptr_t)stack->guard - (lowest - (uintptr_t)stack->guard);
+    }
+    return sp >= lowest && sp <= (uintptr_t)stack->high_guard;
 }
 
 /* Fills the usable part with a pattern, before the first run, so that rti_stack_high_water can tell

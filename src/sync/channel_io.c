@@ -117,7 +117,7 @@ static RTI_NOINLINE rt_status io_send_plain(struct rti_worker *worker, struct rt
 
 rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (RTI_LIKELY(channels != NULL && value != NULL && io_is_plain(worker, cx))) {
         struct rti_channel_end *end = rti_channels_sender(channels, tx);
@@ -153,7 +153,7 @@ rt_status rt_channel_send_timeout(rt_channel_sender *tx, rt_cx *cx, const void *
 
 rt_status rt_channel_try_send(rt_channel_sender *tx, const void *value)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (RTI_UNLIKELY(channels == NULL)) {
         return rti_channels_refuse_thread(worker);
@@ -286,7 +286,7 @@ static RTI_NOINLINE rt_status io_recv_plain(struct rti_worker *worker, struct rt
 
 rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (RTI_LIKELY(channels != NULL && out_value != NULL && io_is_plain(worker, cx))) {
         struct rti_channel_end *end = rti_channels_receiver(channels, rx);
@@ -316,7 +316,7 @@ rt_status rt_channel_recv_timeout(rt_channel_receiver *rx, rt_cx *cx, void *out_
 
 rt_status rt_channel_try_recv(rt_channel_receiver *rx, void *out_value)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (RTI_UNLIKELY(channels == NULL)) {
         return rti_channels_refuse_thread(worker);

@@ -186,7 +186,7 @@ rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool
 rt_status rti_channel_call_resolve(struct rti_channel_call *call, uintptr_t id, bool is_sender,
                                    rt_cx *cx)
 {
-    call->worker = rti_worker_current();
+    call->worker = rti_worker_enter();
     call->channels = rti_channels_of(call->worker);
     if (call->channels == NULL) {
         return rti_channels_refuse_thread(call->worker);

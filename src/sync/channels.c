@@ -175,7 +175,7 @@ static struct rti_channel *channels_alloc(struct rti_channels *channels,
 static rt_status channels_create(const rt_channel_config *given, bool is_rendezvous,
                                  rt_channel_sender **out_tx, rt_channel_receiver **out_rx)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (channels == NULL) {
         return rti_channels_refuse_thread(worker);
@@ -224,7 +224,7 @@ rt_status rt_channel_create_rendezvous(const rt_channel_config *config, rt_chann
 /* Makes one more handle of the kind of `id`; 0 with the reason in `status` if it cannot. */
 static uintptr_t channels_clone(uintptr_t id, bool is_sender, rt_status *status)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (channels == NULL) {
         *status = rti_channels_refuse_thread(worker);
@@ -319,7 +319,7 @@ static void channels_close(struct rti_channels *channels, struct rti_channel_end
 
 rt_status rt_channel_close_sender(rt_channel_sender *tx)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (channels == NULL) {
         return rti_channels_refuse_thread(worker);
@@ -334,7 +334,7 @@ rt_status rt_channel_close_sender(rt_channel_sender *tx)
 
 rt_status rt_channel_close_receiver(rt_channel_receiver *rx)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (channels == NULL) {
         return rti_channels_refuse_thread(worker);
@@ -414,7 +414,7 @@ static rt_status channels_info(const struct rti_channel *channel, rt_channel_inf
 
 rt_status rt_channel_sender_info(rt_channel_sender *tx, rt_channel_info *out_info)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (channels == NULL) {
         return rti_channels_refuse_thread(worker);
@@ -426,7 +426,7 @@ rt_status rt_channel_sender_info(rt_channel_sender *tx, rt_channel_info *out_inf
 
 rt_status rt_channel_receiver_info(rt_channel_receiver *rx, rt_channel_info *out_info)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (channels == NULL) {
         return rti_channels_refuse_thread(worker);

@@ -20,11 +20,11 @@ static bool cx_is_known(const struct rti_cx *cx)
 /* The given context, else the running fiber's; NULL if there is none, or if it is no context. */
 static struct rti_cx *cx_find(const rt_cx *given)
 {
+    struct rti_fiber *fiber = rti_fiber_enter();
     if (given != NULL) {
         struct rti_cx *cx = rti_cx_of((rt_cx *)(uintptr_t)given);
         return cx_is_known(cx) ? cx : NULL;
     }
-    struct rti_fiber *fiber = rti_fiber_current();
     return fiber == NULL ? NULL : fiber->cx;
 }
 
@@ -129,7 +129,7 @@ static void cx_cleanup_run(struct rti_cleanup *cleanup)
 
 rt_status rt_cx_init(rt_cx *storage)
 {
-    struct rti_fiber *fiber = rti_fiber_current();
+    struct rti_fiber *fiber = rti_fiber_enter();
     if (storage == NULL) {
         return (rt_status){RT_ERR_INVALID, "there is no storage"};
     }
@@ -156,6 +156,7 @@ rt_status rt_cx_init(rt_cx *storage)
 
 rt_status rt_cx_init_poll(rt_cx *storage, rt_waker waker)
 {
+    (void)rti_worker_enter();
     struct rti_sched *sched = rti_sched_current();
     if (storage == NULL) {
         return (rt_status){RT_ERR_INVALID, "there is no storage"};
@@ -171,6 +172,7 @@ rt_status rt_cx_init_poll(rt_cx *storage, rt_waker waker)
 
 rt_status rt_cx_set_waker(rt_cx *storage, rt_waker waker)
 {
+    (void)rti_worker_enter();
     struct rti_cx *cx = rti_cx_of(storage);
     if (!cx_is_known(cx) || cx->kind != RTI_CX_POLL) {
         return (rt_status){RT_ERR_INVALID, "this is no poll context"};
@@ -181,6 +183,7 @@ rt_status rt_cx_set_waker(rt_cx *storage, rt_waker waker)
 
 rt_status rt_cx_abandon(rt_cx *storage)
 {
+    (void)rti_worker_enter();
     struct rti_cx *cx = rti_cx_of(storage);
     if (!cx_is_known(cx) || cx->kind != RTI_CX_POLL) {
         return (rt_status){RT_ERR_INVALID, "this is no poll context"};
@@ -191,6 +194,7 @@ rt_status rt_cx_abandon(rt_cx *storage)
 
 rt_status rt_cx_deinit(rt_cx *storage)
 {
+    (void)rti_worker_enter();
     struct rti_cx *cx = rti_cx_of(storage);
     if (!cx_is_known(cx)) {
         return cx_unknown;

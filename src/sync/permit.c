@@ -239,7 +239,7 @@ rt_status rt_channel_try_reserve(rt_channel_sender *tx, rt_cx *cx, rt_send_permi
 
 void *rt_send_permit_slot(const rt_send_permit *permit)
 {
-    struct rti_channels *channels = rti_channels_of(rti_worker_current());
+    struct rti_channels *channels = rti_channels_of(rti_worker_enter());
     if (channels == NULL || permit == NULL) {
         return NULL;
     }
@@ -263,7 +263,7 @@ bool rti_permit_commit(struct rti_channels *channels, struct rti_permit *record,
 
 rt_status rt_send_permit_send(rt_send_permit *permit, const void *value)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (channels == NULL) {
         return rti_channels_refuse_thread(worker);
@@ -281,7 +281,7 @@ rt_status rt_send_permit_send(rt_send_permit *permit, const void *value)
 
 rt_status rt_send_permit_abort(rt_send_permit *permit)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
     if (channels == NULL) {
         return rti_channels_refuse_thread(worker);

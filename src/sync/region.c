@@ -107,6 +107,7 @@ static const struct rti_member_ops region_member_ops = {.is_runnable = true,
 
 rt_status rt_region_open(rt_region *storage, rt_region *parent_storage, const rt_budget *budget)
 {
+    (void)rti_worker_enter();
     struct rti_sched *sched = rti_sched_current();
     if (sched == NULL) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
@@ -141,7 +142,7 @@ rt_status rt_region_open(rt_region *storage, rt_region *parent_storage, const rt
 rt_status rt_region_enter(rt_region *storage, rt_cx *given)
 {
     struct rti_region *region = rti_region_of(storage);
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_cx *cx = NULL;
     if (region == NULL || worker == NULL || RT_FAILED(rti_cx_resolve(worker, given, &cx))) {
         return region_unknown;
@@ -158,6 +159,7 @@ rt_status rt_region_enter(rt_region *storage, rt_cx *given)
 
 rt_status rt_region_cancel(rt_region *storage)
 {
+    (void)rti_worker_enter();
     struct rti_region *region = rti_region_of(storage);
     if (region == NULL) {
         return region_unknown;
@@ -168,6 +170,7 @@ rt_status rt_region_cancel(rt_region *storage)
 
 rt_status rt_region_begin_close(rt_region *storage)
 {
+    (void)rti_worker_enter();
     struct rti_region *region = rti_region_of(storage);
     if (region == NULL) {
         return rt_region_get_state(storage) == RT_REGION_CLOSED && storage != NULL
@@ -249,7 +252,7 @@ static rt_status region_await(struct rti_worker *worker, struct rti_region *regi
 rt_status rt_region_close(rt_region *storage, rt_cx *given)
 {
     struct rti_region *region = rti_region_of(storage);
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_cx *cx = NULL;
     if (region == NULL || worker == NULL || RT_FAILED(rti_cx_resolve(worker, given, &cx))) {
         return region_unknown;

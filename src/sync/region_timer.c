@@ -63,7 +63,7 @@ rt_status rt_region_timer_start(rt_region *region_storage, rt_cx *given, rt_regi
                                 rt_time deadline, rt_waker waker)
 {
     struct rti_region *region = rti_region_of(region_storage);
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_cx *cx = NULL;
     if (region == NULL || worker == NULL || storage == NULL ||
         (given != NULL && RT_FAILED(rti_cx_resolve(worker, given, &cx)))) {
@@ -89,6 +89,7 @@ rt_status rt_region_timer_start(rt_region *region_storage, rt_cx *given, rt_regi
 
 bool rt_region_timer_cancel(rt_region_timer *storage)
 {
+    (void)rti_worker_enter();
     struct region_timer *timer = (struct region_timer *)(void *)storage;
     if (timer == NULL || timer->magic != TIMER_MAGIC) {
         return false;

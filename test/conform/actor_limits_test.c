@@ -14,6 +14,7 @@
 #define RT_TIMER_ENTRY_POOL_SIZE   8
 #define RT_COMPLETION_QUEUE_SIZE   16
 #define RT_DEFAULT_STACK_SIZE      9000
+#define RT_STACK_GUARD_SIZE        0
 #define RTI_MODULE                 "actor_limits_test"
 #include "actor/actors.h"
 #include "support/test.h"
@@ -33,6 +34,7 @@ TEST(actor_spec_limits_can_all_be_set_at_compile_time)
     CHECK_EQ(RT_TIMER_ENTRY_POOL_SIZE, 8);
     CHECK_EQ(RT_COMPLETION_QUEUE_SIZE, 16);
     CHECK_EQ(RT_DEFAULT_STACK_SIZE, 9000);
+    CHECK_EQ(RT_STACK_GUARD_SIZE, 0);
 }
 
 /* The memory follows from the limits, at compile time, with a margin for bookkeeping. */

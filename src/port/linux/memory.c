@@ -17,6 +17,7 @@
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE  103
 #endif
 
 void *rti_linux_memory_map(struct rti_port *port, size_t size)
@@ -66,8 +67,31 @@ rt_status rti_linux_memory_guard(struct rti_port *port, void *memory, size_t siz
         return RT_SUCCESS;
     }
     if (mprotect(memory, size, PROT_NONE) == 0) {
+        self->is_guard_mixed = self->has_guard_install;
         return RT_SUCCESS;
     }
     return errno == ENOMEM ? (rt_status){RT_ERR_NOMEM, "the system has no more mappings"}
                            : (rt_status){RT_ERR_INVALID, "not memory that can be guarded"};
+}
+
+void rti_linux_memory_unguard(struct rti_port *port, void *memory, size_t size)
+{
+    struct rti_port_linux *self = rti_port_linux_of(port);
+    RT_ASSERT(memory != NULL && size > 0);
+    RT_ASSERT((((uintptr_t)memory | size) & (self->page_size - 1)) == 0);
+    /* Which of the two ways made the guard is not kept: both are undone, and undoing what was not
+     * done changes nothing. */
+    if (self->has_guard_install) {
+        int rc = madvise(memory, size, MADV_GUARD_REMOVE);
+        RT_ASSERT(rc == 0);
+    }
+    if (!self->has_guard_install || self->is_guard_mixed) {
+        int rc = mprotect(memory, size, PROT_READ | PROT_WRITE);
+        RT_ASSERT(rc == 0);
+    }
+}
+
+size_t rti_linux_memory_page_size(struct rti_port *port)
+{
+    return rti_port_linux_of(port)->page_size;
 }

@@ -228,6 +228,10 @@ static const struct rti_port_ops port_linux_ops = {
     .memory_map = rti_linux_memory_map,
     .memory_unmap = rti_linux_memory_unmap,
     .memory_guard = rti_linux_memory_guard,
+    .memory_unguard = rti_linux_memory_unguard,
+    .memory_page_size = rti_linux_memory_page_size,
+    .faults_open = rti_linux_faults_open,
+    .faults_close = rti_linux_faults_close,
 };
 
 static rt_status config_check(const struct rti_port_linux_config *config)
@@ -245,6 +249,17 @@ static rt_status config_check(const struct rti_port_linux_config *config)
     return RT_SUCCESS;
 }
 
+void rti_port_linux_init_bare(struct rti_port_linux *self)
+{
+    memset(self, 0, sizeof(*self));
+    self->port.ops = &port_linux_ops;
+    self->port.file = &rti_linux_file;
+    rti_list_init(&self->answered);
+    self->stack_size = RTI_PORT_STACK_SIZE;
+    self->page_size = (size_t)sysconf(_SC_PAGESIZE);
+    self->has_guard_install = rti_linux_memory_guard_install_works(self->page_size);
+}
+
 rt_status rti_port_linux_init(struct rti_port_linux *self,
                               const struct rti_port_linux_config *config)
 {
@@ -254,15 +269,12 @@ rt_status rti_port_linux_init(struct rti_port_linux *self,
     if (status.code != RT_OK) {
         return status;
     }
-    memset(self, 0, sizeof(*self));
-    self->port.ops = &port_linux_ops;
+    rti_port_linux_init_bare(self);
     self->port.net = &rti_linux_net;
-    self->port.file = &rti_linux_file;
-    rti_list_init(&self->answered);
-    self->stack_size = config->stack_size != 0 ? config->stack_size : RTI_PORT_STACK_SIZE;
-    self->page_size = (size_t)sysconf(_SC_PAGESIZE);
-    self->has_guard_install =
-        !config->is_guard_by_mprotect && rti_linux_memory_guard_install_works(self->page_size);
+    self->has_guard_install = self->has_guard_install && !config->is_guard_by_mprotect;
+    if (config->stack_size != 0) {
+        self->stack_size = config->stack_size;
+    }
     status = rti_poller_init(&self->poller, config, &self->answered);
     if (status.code != RT_OK) {
         return status;

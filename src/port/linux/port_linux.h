@@ -7,6 +7,7 @@
 
 #include "port/file.h"
 #include "port/linux/blocking_pool.h"
+#include "port/linux/fault.h"
 #include "port/linux/poller.h"
 #include "port/net.h"
 #include "port/op.h"
@@ -34,6 +35,7 @@ struct rti_port_linux {
     bool is_waiting;          /* inside wait */
     bool is_closing;          /* inside deinit: what is submitted is answered RT_ERR_CLOSED */
     bool has_guard_install;   /* MADV_GUARD_INSTALL works here */
+    bool is_guard_mixed;      /* it did not for some memory, which mprotect guards */
     size_t stack_size;
     size_t page_size;
     struct rti_poller poller;
@@ -46,6 +48,10 @@ struct rti_port_linux {
 RT_MUST_CHECK rt_status rti_port_linux_init(struct rti_port_linux *self,
                                             const struct rti_port_linux_config *config);
 
+/* Makes a port that has memory, faults and the table of files and nothing else: no descriptor, no
+ * thread, no wait, and no deinit. For the simulator, as its host. */
+void rti_port_linux_init_bare(struct rti_port_linux *self);
+
 /* Answers what is in flight with RT_ERR_CANCELLED, waits for work that runs, joins the threads and
  * closes what init opened; descriptors of ops stay open, they are their makers'. */
 void rti_port_linux_deinit(struct rti_port_linux *self);
@@ -53,7 +59,7 @@ void rti_port_linux_deinit(struct rti_port_linux *self);
 /* Panics if an invariant is broken. Scheduler thread, outside of done. */
 void rti_port_linux_audit(const struct rti_port_linux *self);
 
-/* The bodies that need no poller and no pool: thread.c, futex.c, memory.c. */
+/* The bodies that need no poller and no pool: thread.c, futex.c, memory.c, fault.c. */
 rt_status rti_linux_thread_start(struct rti_port *port, struct rti_port_thread *thread,
                                  void (*main)(void *arg), void *arg);
 void rti_linux_thread_join(struct rti_port *port, struct rti_port_thread *thread);
@@ -63,6 +69,8 @@ void rti_linux_futex_wake(struct rti_port *port, rti_atomic_u32 *word, uint32_t 
 void *rti_linux_memory_map(struct rti_port *port, size_t size);
 void rti_linux_memory_unmap(struct rti_port *port, void *memory, size_t size);
 rt_status rti_linux_memory_guard(struct rti_port *port, void *memory, size_t size);
+void rti_linux_memory_unguard(struct rti_port *port, void *memory, size_t size);
+size_t rti_linux_memory_page_size(struct rti_port *port);
 
 /* Does MADV_GUARD_INSTALL make a page fault here? Emulators say yes and do nothing. */
 bool rti_linux_memory_guard_install_works(size_t page_size);

@@ -172,8 +172,39 @@ static void sim_memory_unmap(struct rti_port *port, void *memory, size_t size)
 static rt_status sim_memory_guard(struct rti_port *port, void *memory, size_t size)
 {
     struct rti_port *host = sim_of(port)->host;
-    RT_ASSERT(host != NULL);
+    if (host == NULL) {
+        return (rt_status){RT_ERR_UNSUPPORTED, "no machine that could protect memory"};
+    }
     return host->ops->memory_guard(host, memory, size);
+}
+
+static void sim_memory_unguard(struct rti_port *port, void *memory, size_t size)
+{
+    struct rti_port *host = sim_of(port)->host;
+    RT_ASSERT(host != NULL);
+    host->ops->memory_unguard(host, memory, size);
+}
+
+static size_t sim_memory_page_size(struct rti_port *port)
+{
+    struct rti_port *host = sim_of(port)->host;
+    return host == NULL ? 0 : host->ops->memory_page_size(host);
+}
+
+static rt_status sim_faults_open(struct rti_port *port, const struct rti_fault_policy *policy)
+{
+    struct rti_port *host = sim_of(port)->host;
+    if (host == NULL) {
+        return (rt_status){RT_ERR_UNSUPPORTED, "no machine whose faults could be caught"};
+    }
+    return host->ops->faults_open(host, policy);
+}
+
+static void sim_faults_close(struct rti_port *port)
+{
+    struct rti_port *host = sim_of(port)->host;
+    RT_ASSERT(host != NULL);
+    host->ops->faults_close(host);
 }
 
 static const struct rti_port_ops sim_ops = {
@@ -193,6 +224,10 @@ static const struct rti_port_ops sim_ops = {
     .memory_map = sim_memory_map,
     .memory_unmap = sim_memory_unmap,
     .memory_guard = sim_memory_guard,
+    .memory_unguard = sim_memory_unguard,
+    .memory_page_size = sim_memory_page_size,
+    .faults_open = sim_faults_open,
+    .faults_close = sim_faults_close,
 };
 
 void rti_port_sim_init(struct rti_port_sim *sim, uint64_t seed, uint64_t start_ns,

@@ -36,7 +36,8 @@ void rti_host_nap(rti_atomic_u32 *word, uint32_t expected)
     (void)rti_linux_futex_wait(&linux_port.port, word, expected, rti_linux_clock_now() + NAP_NS);
 }
 
-const struct rti_port_file *rti_host_files(void)
+struct rti_port *rti_host_machine(void)
 {
-    return &rti_linux_file;
+    rti_port_linux_init_bare(&linux_port);
+    return &linux_port.port;
 }

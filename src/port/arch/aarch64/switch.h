@@ -159,6 +159,14 @@ static inline void rti_arch_prepare(struct rti_arch_context *context, void *stac
     rti_arch_fp_control_save(context);
 }
 
+/* Where the stack is now. */
+static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
+{
+    char *sp;
+    __asm__ volatile("mov %0, sp" : "=r"(sp));
+    return sp;
+}
+
 /* chkfeat clears the bits of x16 whose feature is on, bit 0 the guarded control stack; on a
  * processor that does not know it, it is a nop. Written as a hint for assemblers that do not. */
 static inline int rti_arch_shadow_stack_is_on(void)

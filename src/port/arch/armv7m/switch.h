@@ -80,6 +80,14 @@ static inline void rti_arch_fp_control_switch(struct rti_arch_context *from,
     (void)to;
 }
 
+/* Where the stack is now. */
+static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
+{
+    char *sp;
+    __asm__ volatile("mov %0, sp" : "=r"(sp));
+    return sp;
+}
+
 static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
                                               struct rti_arch_context *to, void *transfer)
 {

@@ -181,6 +181,14 @@ static inline void rti_arch_prepare(struct rti_arch_context *context, void *stac
     rti_arch_fp_control_save(context);
 }
 
+/* Where the stack is now. */
+static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
+{
+    char *sp;
+    __asm__ volatile("movq %%rsp, %0" : "=r"(sp));
+    return sp;
+}
+
 /* rdsspq leaves the register alone where shadow stacks are off, and is a nop on a processor that
  * has none; it is written in bytes for assemblers that do not know it. */
 static inline int rti_arch_shadow_stack_is_on(void)

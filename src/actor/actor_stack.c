@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "actor_stack"
+#include "actor/actor_stack.h"
+
+#include "actor/actors.h"
+
+#if RTI_ASAN
+#include <sanitizer/asan_interface.h>
+#define STACK_HIDE(address, size) __asan_poison_memory_region(address, size)
+#define STACK_SHOW(address, size) __asan_unpoison_memory_region(address, size)
+#else
+#define STACK_HIDE(address, size) ((void)(address), (void)(size))
+#define STACK_SHOW(address, size) ((void)(address), (void)(size))
+#endif
+
+/* Guards and blocks are multiples of it. 1 where there are none, so that rounding changes nothing.
+ */
+#define STACK_UNIT ((size_t)(RT_STACK_GUARD_SIZE > 0 ? RT_STACK_GUARD_SIZE : 1))
+
+_Static_assert((STACK_UNIT & (STACK_UNIT - 1)) == 0, "a guard is a power of two");
+_Static_assert(RT_STACK_GUARD_SIZE == 0 || RT_STACK_GUARD_SIZE >= RTI_ARENA_GRANULE,
+               "a guard is at least a granule");
+
+static size_t stack_round_up(size_t size)
+{
+    return (size + STACK_UNIT - 1) & ~(STACK_UNIT - 1);
+}
+
+/* Bytes of the block that holds a stack of `size` bytes with its guard. */
+static size_t stack_block_size(size_t size)
+{
+    return STACK_UNIT + stack_round_up(RTI_STACK_RESERVE + size);
+}
+
+/* Where the guard of a block lies: the first place that can be one. */
+static char *stack_guard_of(void *block)
+{
+    return (char *)block + (-(uintptr_t)block & (STACK_UNIT - 1));
+}
+
+static bool stack_guard(struct rti_actor_stacks *stacks, void *block)
+{
+    rt_status status =
+        stacks->port->ops->memory_guard(stacks->port, stack_guard_of(block), STACK_UNIT);
+    return !RT_FAILED(status);
+}
+
+static void stack_unguard(struct rti_actor_stacks *stacks, void *block)
+{
+    stacks->port->ops->memory_unguard(stacks->port, stack_guard_of(block), STACK_UNIT);
+}
+
+void rti_actor_stacks_init(struct rti_actors *actors)
+{
+    struct rti_actor_stacks *stacks = &actors->stack_keeper;
+    struct rti_port *port = actors->sched->port;
+    size_t page_size = port->ops->memory_page_size == NULL ? 0 : port->ops->memory_page_size(port);
+    stacks->port = port;
+    stacks->is_protecting =
+        RT_STACK_GUARD_SIZE > 0 && page_size > 0 && RT_STACK_GUARD_SIZE % page_size == 0;
+    stacks->free_bytes = rti_actor_stack_granules(RT_STACK_ARENA_SIZE);
+    stacks->kept_count = 0;
+    rti_arena_init(&actors->arena, actors->stacks,
+                   stacks->is_protecting ? sizeof(actors->stacks)
+                                         : RTI_ARENA_BYTES(RT_STACK_ARENA_SIZE));
+}
+
+/* Gives the stack that was kept longest back to the arena. */
+static void stack_forget_oldest(struct rti_actors *actors)
+{
+    struct rti_actor_stacks *stacks = &actors->stack_keeper;
+    void *block = stacks->kept[0].block;
+    RT_ASSERT(stacks->kept_count > 0);
+    stacks->kept_count--;
+    for (size_t i = 0; i < stacks->kept_count; i++) {
+        stacks->kept[i] = stacks->kept[i + 1];
+    }
+    stack_unguard(stacks, block);
+    rti_arena_free(&actors->arena, block);
+}
+
+void rti_actor_stacks_deinit(struct rti_actors *actors)
+{
+    while (actors->stack_keeper.kept_count > 0) {
+        stack_forget_oldest(actors);
+    }
+    rti_arena_deinit(&actors->arena);
+}
+
+/* The stack of this size that was used last; NULL if none is kept. */
+static void *stack_take_kept(struct rti_actor_stacks *stacks, size_t size)
+{
+    for (size_t i = stacks->kept_count; i > 0; i--) {
+        if (stacks->kept[i - 1].size == size) {
+            void *block = stacks->kept[i - 1].block;
+            stacks->kept_count--;
+            for (size_t j = i - 1; j < stacks->kept_count; j++) {
+                stacks->kept[j] = stacks->kept[j + 1];
+            }
+            STACK_SHOW(block, stack_block_size(size));
+            return block;
+        }
+    }
+    return NULL;
+}
+
+static void stack_keep(struct rti_actors *actors, void *block, size_t size)
+{
+    struct rti_actor_stacks *stacks = &actors->stack_keeper;
+    if (stacks->kept_count == RT_MAX_ACTORS) {
+        stack_forget_oldest(actors);
+    }
+    STACK_HIDE(block, stack_block_size(size));
+    stacks->kept[stacks->kept_count++] = (struct rti_kept_stack){block, size};
+}
+
+/* A new block of the arena, at the price of those that are kept. */
+static void *stack_take_new(struct rti_actors *actors, size_t size)
+{
+    void *block = rti_arena_alloc(&actors->arena, stack_block_size(size));
+    while (block == NULL && actors->stack_keeper.kept_count > 0) {
+        stack_forget_oldest(actors);
+        block = rti_arena_alloc(&actors->arena, stack_block_size(size));
+    }
+    return block;
+}
+
+static void *stack_take_protected(struct rti_actors *actors, size_t size, bool *is_guarded)
+{
+    struct rti_actor_stacks *stacks = &actors->stack_keeper;
+    size_t counted = rti_actor_stack_granules(size);
+    if (counted > stacks->free_bytes) {
+        return NULL;
+    }
+    void *block = stack_take_kept(stacks, size);
+    *is_guarded = true;
+    if (block == NULL) {
+        block = stack_take_new(actors, size);
+        if (block == NULL) {
+            return NULL;
+        }
+        RT_ASSERT((char *)block == stack_guard_of(block));
+        *is_guarded = stack_guard(stacks, block);
+    }
+    stacks->free_bytes -= counted;
+    return block;
+}
+
+static void *stack_take_heap(struct rti_actor_stacks *stacks, size_t size, bool *is_guarded)
+{
+    if (!stacks->is_protecting) {
+        return rti_port_heap_alloc(size);
+    }
+    /* A block of the heap begins anywhere: one unit more, so that the guard fits. */
+    void *block = rti_port_heap_alloc(STACK_UNIT + stack_block_size(size));
+    *is_guarded = block != NULL && stack_guard(stacks, block);
+    return block;
+}
+
+struct rti_actor_stack rti_actor_stack_take(struct rti_actors *actors, size_t size, bool is_heap)
+{
+    struct rti_actor_stacks *stacks = &actors->stack_keeper;
+    struct rti_actor_stack memory = {.size = size, .is_heap = is_heap};
+    if (is_heap) {
+        memory.block = stack_take_heap(stacks, size, &memory.is_guarded);
+    } else if (stacks->is_protecting) {
+        memory.block = stack_take_protected(actors, size, &memory.is_guarded);
+    } else {
+        memory.block = rti_arena_alloc(&actors->arena, size);
+    }
+    return memory;
+}
+
+void rti_actor_stack_init(const struct rti_actor_stack *memory, struct rti_stack *stack)
+{
+    if (memory->is_guarded) {
+        char *guard = stack_guard_of(memory->block);
+        rti_stack_init(stack, guard + STACK_UNIT, RTI_STACK_RESERVE + memory->size);
+        rti_stack_protect(stack, guard);
+    } else {
+        rti_stack_init(stack, memory->block, memory->size);
+    }
+}
+
+void rti_actor_stack_give(struct rti_actors *actors, struct rti_actor_stack *memory)
+{
+    struct rti_actor_stacks *stacks = &actors->stack_keeper;
+    void *block = memory->block;
+    RT_ASSERT(block != NULL);
+    memory->block = NULL;
+    if (memory->is_heap) {
+        if (memory->is_guarded) {
+            stack_unguard(stacks, block);
+        }
+        rti_port_heap_free(block);
+        return;
+    }
+    if (stacks->is_protecting) {
+        stacks->free_bytes += rti_actor_stack_granules(memory->size);
+    }
+    if (memory->is_guarded) {
+        stack_keep(actors, block, memory->size);
+    } else {
+        rti_arena_free(&actors->arena, block);
+    }
+}
+
+size_t rti_actor_stacks_audit(const struct rti_actors *actors, size_t arena_bytes)
+{
+    const struct rti_actor_stacks *stacks = &actors->stack_keeper;
+    RT_ASSERT(stacks->kept_count <= RT_MAX_ACTORS);
+    RT_ASSERT(stacks->is_protecting || stacks->kept_count == 0);
+    for (size_t i = 0; i < stacks->kept_count; i++) {
+        size_t size = rti_arena_block_size(&actors->arena, stacks->kept[i].block);
+        RT_ASSERT(size == stack_block_size(stacks->kept[i].size));
+    }
+    RT_ASSERT(!stacks->is_protecting ||
+              stacks->free_bytes + arena_bytes == rti_actor_stack_granules(RT_STACK_ARENA_SIZE));
+    return stacks->kept_count;
+}
