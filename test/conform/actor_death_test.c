@@ -6,6 +6,7 @@
 
 #include "support/actors.h"
 #include "support/test.h"
+#include "support/world.h"
 
 static struct actors_world *world;
 static actor_id a;
@@ -270,6 +271,7 @@ static void receives_later(void *arg)
 
 TEST(actor_messages_sent_before_death_arrive_before_the_exit_message)
 {
+    world_needs_virtual_clock();
     world = actors_start();
     b = actors_spawn(receives_later, &b, RT_PRIO_HIGH, NULL);
     c = actors_spawn(receives_later, NULL, RT_PRIO_HIGH, NULL);
@@ -291,6 +293,7 @@ static void others_send_before_the_death(void *arg)
 
 TEST(actor_exit_message_comes_to_the_tail_of_the_mailbox)
 {
+    world_needs_virtual_clock();
     world = actors_start();
     a = actors_spawn(exits_soon, NULL, RT_PRIO_NORMAL, NULL);
     b = actors_spawn(receives_later, &b, RT_PRIO_NORMAL, NULL);
@@ -471,7 +474,8 @@ TEST(actor_overflow_leaves_the_runtime_stable)
     actors_spawn(bystander, NULL, RT_PRIO_NORMAL, NULL);
     actors_spawn(spawns_after, NULL, RT_PRIO_NORMAL, NULL);
     (void)actors_capture(run_quietly);
-    CHECK_STR(actors_said(), "yz");
+    CHECK_EQ(strlen(actors_said()), 2);
+    CHECK(strchr(actors_said(), 'y') != NULL && strchr(actors_said(), 'z') != NULL);
     actors_finish(world);
 }
 

@@ -8,16 +8,16 @@
 
 #include "support/actors.h"
 #include "support/test.h"
+#include "support/world.h"
 
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* Runs `fn` as the first actor of a simulated world and demands that all end. */
+/* Runs `fn` as the first actor of a world and demands that all end. */
 static void run(actor_fn fn, void *arg)
 {
-    rt_sim_config config = {.seed = 1, .fixed_order = true};
-    CHECK_OK(rt_sim_run(&config, fn, arg));
+    world_run(fn, arg);
 }
 
 static int dropped;

@@ -5,6 +5,7 @@
 
 #include "support/actors.h"
 #include "support/test.h"
+#include "support/world.h"
 
 static struct actors_world *world;
 static actor_id other;
@@ -99,6 +100,7 @@ static void sleeps(void *arg)
 
 TEST(actor_that_waits_is_blocked_and_not_scheduled)
 {
+    world_needs_virtual_clock();
     static int32_t for_ever = -1;
     static int32_t for_long = 500;
     world = actors_start();
@@ -203,6 +205,7 @@ static void sends_two_at_10ms(void *arg)
 
 TEST(actor_blocked_in_a_sync_send_gets_mail_and_is_not_woken_by_it)
 {
+    world_needs_virtual_clock();
     static actor_id sender;
     world = actors_start();
     other = actors_spawn(releases_after_30ms, NULL, RT_PRIO_NORMAL, NULL);
@@ -256,6 +259,7 @@ static void times_out(void *arg)
 
 TEST(actor_receive_times_out_after_its_time_and_not_before)
 {
+    world_needs_virtual_clock();
     world = actors_start();
     actors_spawn(times_out, NULL, RT_PRIO_NORMAL, NULL);
     actors_finish(world);
@@ -272,6 +276,7 @@ static void waits_longest(void *arg)
 
 TEST(actor_receive_may_wait_for_the_longest_timeout)
 {
+    world_needs_virtual_clock();
     world = actors_start();
     actors_spawn(waits_longest, NULL, RT_PRIO_NORMAL, NULL);
     actors_finish(world);
@@ -303,6 +308,7 @@ static void receives_for_20ms(void *arg)
 
 TEST(actor_message_wins_over_a_timeout_that_came_with_it)
 {
+    world_needs_virtual_clock();
     static char is_later;
     /* Both wait until 20 ms. Once the message is first; once the receiver's deadline has claimed
      * its wait, but the sender, more urgent, runs before the receiver does. */
@@ -336,6 +342,7 @@ static void waits_again(void *arg)
 
 TEST(actor_old_waits_leave_nothing_that_could_end_a_new_one)
 {
+    world_needs_virtual_clock();
     static actor_id receiver;
     world = actors_start();
     receiver = actors_spawn(waits_again, NULL, RT_PRIO_NORMAL, NULL);
@@ -376,6 +383,7 @@ static uint64_t digest_of_chatter(uint64_t seed)
 
 TEST(actor_same_events_give_the_same_decisions)
 {
+    world_needs_virtual_clock();
     uint64_t first = digest_of_chatter(0);
     CHECK(first == digest_of_chatter(0));
     uint64_t shuffled = digest_of_chatter(7);

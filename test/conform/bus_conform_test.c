@@ -4,6 +4,7 @@
  * bus_rules_test.c. */
 #include "support/puppets.h"
 #include "support/test.h"
+#include "support/world.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -220,6 +221,7 @@ static void waiting(void *arg)
 
 TEST(bus_read_wait_takes_the_three_kinds_of_timeout)
 {
+    world_needs_virtual_clock();
     puppets_run(waiting);
 }
 
@@ -259,6 +261,7 @@ static void blocked(void *arg)
 
 TEST(bus_read_wait_blocks_the_actor_until_data_is_available)
 {
+    world_needs_virtual_clock();
     puppets_run(blocked);
 }
 
@@ -288,6 +291,7 @@ static void mail_unblocks(void *arg)
 
 TEST(bus_read_wait_is_unblocked_by_mail_which_stays_in_the_mailbox)
 {
+    world_needs_virtual_clock();
     puppets_run(mail_unblocks);
 }
 
@@ -386,6 +390,7 @@ static void mail_starves_buses(void *arg)
 
 TEST(bus_publish_reports_nomem_at_once_and_drops_nothing_when_the_pool_is_used_up)
 {
+    world_needs_virtual_clock();
     puppets_run(mail_starves_buses);
 }
 

@@ -8,6 +8,7 @@
 #include <orrery/rt.h>
 
 #include "support/test.h"
+#include "support/world.h"
 
 /* The declarations: a second declaration that differs from the header's does not compile. */
 
@@ -71,10 +72,9 @@ SAME_FIELD(max_entries);
 SAME_FIELD(max_entry_size);
 _Static_assert(sizeof(rt_bus_config) == sizeof(struct spec_bus_config), "and has no other field");
 
-static void in_sim(actor_fn fn)
+static void in_world(actor_fn fn)
 {
-    rt_sim_config config = {.fixed_order = true};
-    CHECK_OK(rt_sim_run(&config, fn, NULL));
+    world_run(fn, NULL);
 }
 
 static bus_id make_bus(size_t max_entries, uint8_t max_readers, uint32_t max_age_ms)
@@ -139,7 +139,7 @@ rt_bus_read(bus, buf, len, &actual);
 
 TEST(bus_examples_rule_1_a_late_subscriber_reads_only_what_comes_after)
 {
-    in_sim(late_subscriber);
+    in_world(late_subscriber);
 }
 
 static bus_id shared_bus;
@@ -217,7 +217,7 @@ rt_bus_publish(bus, &E4, sizeof(E4));
 
 TEST(bus_examples_rule_2_the_slow_subscriber_loses_the_entry_that_was_evicted)
 {
-    in_sim(data_loss);
+    in_world(data_loss);
 }
 
 static void subscriber_a(void *arg)
@@ -276,7 +276,7 @@ rt_bus_publish(bus, &E1, sizeof(E1));
 
 TEST(bus_examples_rule_3_the_second_different_reader_uses_the_entry_up)
 {
-    in_sim(unique_counting);
+    in_world(unique_counting);
 }
 
 static void nap(int32_t ms)
@@ -342,7 +342,8 @@ static void typical(void *arg)
 
 TEST(bus_examples_typical_configurations_behave_as_the_table_says)
 {
-    in_sim(typical);
+    world_needs_virtual_clock();
+    in_world(typical);
 }
 
 static void await_tick(timer_id wanted)
@@ -372,7 +373,8 @@ rt_timer_after(max_interval, &timer);  // OK, fires after ~71.6 minutes
 
 TEST(timer_examples_the_largest_delay_is_seventy_one_minutes)
 {
-    in_sim(longest_one_shot);
+    world_needs_virtual_clock();
+    in_world(longest_one_shot);
 }
 
 static void too_long(void *arg)
@@ -393,7 +395,8 @@ uint32_t seventy_two_min_us = 72u * 60 * 1000000;  // 4.32 billion us
 
 TEST(timer_examples_a_longer_delay_wraps_in_its_32_bits)
 {
-    in_sim(too_long);
+    world_needs_virtual_clock();
+    in_world(too_long);
 }
 
 static void counted_minutes(void *arg)
@@ -416,5 +419,6 @@ rt_timer_every(tick_interval, &timer);
 
 TEST(timer_examples_counted_ticks_reach_any_interval)
 {
-    in_sim(counted_minutes);
+    world_needs_virtual_clock();
+    in_world(counted_minutes);
 }

@@ -3,6 +3,7 @@
  * the public functions in the simulated world. */
 #include "support/puppets.h"
 #include "support/test.h"
+#include "support/world.h"
 
 /* Rule 1. */
 
@@ -275,6 +276,7 @@ static void unlimited_readers(void *arg)
 
 TEST(bus_rule_3_zero_readers_and_zero_age_keep_an_entry_until_the_bus_is_full)
 {
+    world_needs_virtual_clock();
     puppets_run(unlimited_readers);
 }
 
@@ -303,6 +305,7 @@ static void age_on_read(void *arg)
 
 TEST(bus_entry_goes_when_a_read_finds_it_max_age_old)
 {
+    world_needs_virtual_clock();
     puppets_run(age_on_read);
 }
 
@@ -325,6 +328,7 @@ static void age_on_publish(void *arg)
 
 TEST(bus_entry_goes_when_a_publication_finds_it_max_age_old)
 {
+    world_needs_virtual_clock();
     puppets_run(age_on_publish);
 }
 
@@ -344,6 +348,7 @@ static void aged_while_waiting(void *arg)
 
 TEST(bus_read_wait_does_not_give_what_is_too_old)
 {
+    world_needs_virtual_clock();
     puppets_run(aged_while_waiting);
 }
 
@@ -372,5 +377,6 @@ static void first_condition(void *arg)
 
 TEST(bus_entry_goes_by_whichever_of_the_three_conditions_is_met_first)
 {
+    world_needs_virtual_clock();
     puppets_run(first_condition);
 }

@@ -9,11 +9,11 @@
 
 #include "base/rng.h"
 #include "support/test.h"
+#include "support/world.h"
 
-static void in_sim(actor_fn fn)
+static void in_world(actor_fn fn)
 {
-    rt_sim_config config = {.fixed_order = true};
-    CHECK_OK(rt_sim_run(&config, fn, NULL));
+    world_run(fn, NULL);
 }
 
 static void on_the_real_clock(actor_fn fn, void *arg)
@@ -52,7 +52,8 @@ static void units(void *arg)
 
 TEST(timer_counts_microseconds_and_receive_milliseconds)
 {
-    in_sim(units);
+    world_needs_virtual_clock();
+    in_world(units);
 }
 
 static void below_a_millisecond(void *arg)
@@ -71,7 +72,8 @@ static void below_a_millisecond(void *arg)
 
 TEST(timer_below_a_millisecond_is_exact_on_an_exact_clock)
 {
-    in_sim(below_a_millisecond);
+    world_needs_virtual_clock();
+    in_world(below_a_millisecond);
 }
 
 /* As many timers at once as there can be: each tick comes at its own time, so in order. */
@@ -207,7 +209,8 @@ static void longest_interval(void *arg)
 
 TEST(timer_interval_may_be_the_largest_number_and_does_not_wrap_when_added_up)
 {
-    in_sim(longest_interval);
+    world_needs_virtual_clock();
+    in_world(longest_interval);
 }
 
 static void old_ids(void *arg)
@@ -234,5 +237,5 @@ static void old_ids(void *arg)
 
 TEST(timer_id_that_is_over_never_cancels_a_later_timer)
 {
-    in_sim(old_ids);
+    in_world(old_ids);
 }

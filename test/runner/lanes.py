@@ -23,6 +23,35 @@ VALGRIND_FILES = (
     "spsc_test",
 )
 
+# Cases in these files also run on the machine itself: those that the simulator runs elsewhere.
+REAL_WORLD_FILES = (
+    "actor_cycle_test",
+    "actor_death_test",
+    "actor_examples_test",
+    "actor_ipc_test",
+    "actor_kill_test",
+    "actor_life_test",
+    "actor_memory_test",
+    "actor_sched_test",
+    "actor_sync_test",
+    "actor_test",
+    "actor_thread_test",
+    "actor_timer_test",
+    "actors_test",
+    "bus_conform_test",
+    "bus_examples_test",
+    "bus_rules_test",
+    "bus_test",
+    "call_test",
+    "death_test",
+    "ipc_test",
+    "link_test",
+    "monitor_test",
+    "registry_test",
+    "runtime_conform_test",
+    "timer_conform_test",
+)
+
 # allow_addr2line: names and lines in the reports also where llvm-symbolizer is not installed.
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:abort_on_error=0"
@@ -66,6 +95,15 @@ LANES = (
         tools=("git",),
     ),
     Lane("plain", "gcc -O2, checks on", collect.all_but_sim, ("plain",), ("gcc",)),
+    Lane(
+        "real",
+        "the actors on the real clock",
+        collect.all_but_sim,
+        ("plain",),
+        ("gcc",),
+        env={"ORRERY_WORLD": "real"},
+        files=REAL_WORLD_FILES,
+    ),
     Lane(
         "sim",
         "the simulator over many seeds",

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "support/test.h"
+#include "support/world.h"
 
 #define SMALL_STACK 16384
 
@@ -13,13 +14,38 @@ static struct actors_world the_world;
 static char said[1024];
 static size_t said_length;
 
+/* The machine's wait. Nobody outside calls these actors: without a deadline and with nothing under
+ * way none ever will, and the run is told so, as in the simulator. */
+static enum rti_wait_end real_wait(struct rti_port *port, uint64_t deadline_ns)
+{
+    const struct actors_world *world = &the_world;
+    bool is_last = deadline_ns == RTI_TIME_NEVER && world->linux_port.in_flight_count == 0;
+    enum rti_wait_end end = world->linux_wait(port, is_last ? 0 : deadline_ns);
+    return is_last && end == RTI_WAIT_DEADLINE ? RTI_WAIT_STUCK : end;
+}
+
+static struct rti_port *port_start(struct actors_world *world)
+{
+    world->is_real = world_is_real();
+    if (!world->is_real) {
+        rti_port_sim_init(&world->sim_port, 1, 0, NULL);
+        return &world->sim_port.port;
+    }
+    CHECK_OK(rti_port_linux_init(&world->linux_port, NULL));
+    world->linux_ops = *world->linux_port.port.ops;
+    world->linux_wait = world->linux_ops.wait;
+    world->linux_ops.wait = real_wait;
+    world->linux_port.port.ops = &world->linux_ops;
+    return &world->linux_port.port;
+}
+
 struct actors_world *actors_start(void)
 {
     struct actors_world *world = &the_world;
-    rti_port_sim_init(&world->port, 1, 0, NULL);
-    rti_wheel_init(&world->wheel, 0);
+    world->port = port_start(world);
+    rti_wheel_init(&world->wheel, world->port->ops->clock_ns(world->port));
     struct rti_timer_source timers = rti_wheel_source(&world->wheel);
-    CHECK_OK(rti_sched_init(&world->sched, &world->port.port, &timers));
+    CHECK_OK(rti_sched_init(&world->sched, world->port, &timers));
     rti_journal_init(&world->journal, NULL, 0);
     rti_sched_observe(&world->sched, &world->journal, NULL);
     CHECK_OK(rti_actors_init(&world->actors, &world->sched));
@@ -66,6 +92,9 @@ static void actors_end(struct actors_world *world)
     actors_check_ledger(world);
     rti_actors_deinit(&world->actors);
     rti_sched_deinit(&world->sched);
+    if (world->is_real) {
+        rti_port_linux_deinit(&world->linux_port);
+    }
 }
 
 void actors_finish(struct actors_world *world)
@@ -83,7 +112,8 @@ void actors_abandon(struct actors_world *world)
 
 uint64_t actors_now_ms(const struct actors_world *world)
 {
-    return world->port.now_ns / RTI_NS_PER_MS;
+    CHECK(!world->is_real);
+    return world->sim_port.now_ns / RTI_NS_PER_MS;
 }
 
 void actors_sleep_ms(uint64_t ms)

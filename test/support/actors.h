@@ -2,7 +2,8 @@
 #ifndef ACTORS_H
 #define ACTORS_H
 
-/* The actor module on a scheduler in the simulated world: what the tests of actor/ start from.
+/* The actor module on a scheduler: what the tests of actor/ start from. The world is the simulated
+ * one, or the machine itself with ORRERY_WORLD=real (world.h).
  *
  *     struct actors_world *world = actors_start();
  *     rt_spawn(fn, arg);
@@ -11,13 +12,19 @@
  * The world is one static object; a case starts it once or several times, one after the other. */
 
 #include "actor/actors.h"
+#include "port/linux/port_linux.h"
 #include "port/sim/port_sim.h"
 #include "sched/chooser.h"
 #include "time/deadline.h"
 #include "time/wheel.h"
 
 struct actors_world {
-    struct rti_port_sim port;
+    bool is_real;
+    struct rti_port *port; /* one of the two below */
+    struct rti_port_sim sim_port;
+    struct rti_port_linux linux_port;
+    struct rti_port_ops linux_ops; /* the machine's, but for the wait */
+    enum rti_wait_end (*linux_wait)(struct rti_port *port, uint64_t deadline_ns);
     struct rti_wheel wheel;
     struct rti_sched sched;
     struct rti_journal journal;
@@ -46,7 +53,7 @@ void actors_abandon(struct actors_world *world);
 /* Demands that no pool, table or arena has anything in use. */
 void actors_check_ledger(struct actors_world *world);
 
-/* Milliseconds of the virtual clock. */
+/* Milliseconds of the virtual clock; a case that asks says world_needs_virtual_clock first. */
 uint64_t actors_now_ms(const struct actors_world *world);
 
 /* Parks the calling actor for so long. */

@@ -2,14 +2,14 @@
 #include "support/puppets.h"
 
 #include "support/test.h"
+#include "support/world.h"
 
 const rt_bus_config puppets_plain_bus = {
     .max_subscribers = 32, .max_entries = 8, .max_entry_size = sizeof(int)};
 
 void puppets_run(actor_fn fn)
 {
-    rt_sim_config config = {.fixed_order = true};
-    CHECK_OK(rt_sim_run(&config, fn, NULL));
+    world_run(fn, NULL);
 }
 
 static rt_status puppet_obey(const struct puppet_command *command, int *value)
@@ -127,6 +127,7 @@ void puppets_publish(bus_id bus, int value)
 
 void puppets_nap(int32_t ms)
 {
+    world_needs_virtual_clock();
     rt_message msg;
     CHECK_STATUS(rt_ipc_recv(&msg, ms), RT_ERR_TIMEOUT);
 }

@@ -4,13 +4,14 @@
 #include <orrery/rt.h>
 
 #include "support/test.h"
+#include "support/world.h"
 
 #define US RT_NS_PER_US
 
-/* Runs one actor in the simulator; the case is over when it has ended. */
-static void in_sim(actor_fn fn)
+/* Runs one actor; the case is over when it has ended. */
+static void in_world(actor_fn fn)
 {
-    CHECK_OK(rt_sim_run(NULL, fn, NULL));
+    world_run(fn, NULL);
 }
 
 static timer_id after(uint32_t us)
@@ -61,7 +62,8 @@ static void one_shot(void *arg)
 
 TEST(timer_after_ticks_once_at_its_time)
 {
-    in_sim(one_shot);
+    world_needs_virtual_clock();
+    in_world(one_shot);
 }
 
 static void periodic(void *arg)
@@ -80,7 +82,8 @@ static void periodic(void *arg)
 
 TEST(timer_every_ticks_on_its_grid_without_drift)
 {
-    in_sim(periodic);
+    world_needs_virtual_clock();
+    in_world(periodic);
 }
 
 /* Lets time pass without taking any message. */
@@ -111,7 +114,8 @@ static void slow_handler(void *arg)
 
 TEST(timer_ticks_that_nobody_takes_are_counted_and_the_grid_stays)
 {
-    in_sim(slow_handler);
+    world_needs_virtual_clock();
+    in_world(slow_handler);
 }
 
 static void held_while_due(void *arg)
@@ -133,7 +137,8 @@ static void held_while_due(void *arg)
 
 TEST(timer_tick_comes_also_while_the_one_before_is_read)
 {
-    in_sim(held_while_due);
+    world_needs_virtual_clock();
+    in_world(held_while_due);
 }
 
 static void zero_delay(void *arg)
@@ -151,7 +156,8 @@ static void zero_delay(void *arg)
 
 TEST(timer_of_zero_ticks_in_the_next_turn)
 {
-    in_sim(zero_delay);
+    world_needs_virtual_clock();
+    in_world(zero_delay);
 }
 
 static void longest_delay(void *arg)
@@ -170,7 +176,8 @@ static void longest_delay(void *arg)
 
 TEST(timer_takes_the_largest_value)
 {
-    in_sim(longest_delay);
+    world_needs_virtual_clock();
+    in_world(longest_delay);
 }
 
 static timer_id foreign;
@@ -205,7 +212,7 @@ static void cancels(void *arg)
 
 TEST(timer_cancel_of_a_fired_cancelled_foreign_or_unknown_one_is_an_error)
 {
-    in_sim(cancels);
+    in_world(cancels);
 }
 
 static void cancel_queued(void *arg)
@@ -224,7 +231,7 @@ static void cancel_queued(void *arg)
 
 TEST(timer_cancel_takes_a_tick_out_of_the_mailbox)
 {
-    in_sim(cancel_queued);
+    in_world(cancel_queued);
 }
 
 static void order_of_mail(void *arg)
@@ -246,7 +253,7 @@ static void order_of_mail(void *arg)
 
 TEST(timer_ticks_stand_in_line_with_other_messages)
 {
-    in_sim(order_of_mail);
+    in_world(order_of_mail);
 }
 
 static void fill_the_pool(void *arg)
@@ -277,7 +284,7 @@ static void fill_the_pool(void *arg)
 
 TEST(timer_pool_exhausted_is_an_error_and_recovers)
 {
-    in_sim(fill_the_pool);
+    in_world(fill_the_pool);
 }
 
 static void fill_the_mail_pool(void *arg)
@@ -300,7 +307,7 @@ static void fill_the_mail_pool(void *arg)
 
 TEST(timer_tick_is_not_lost_to_a_full_message_pool)
 {
-    in_sim(fill_the_mail_pool);
+    in_world(fill_the_mail_pool);
 }
 
 static void die_with_timers(void *arg)
@@ -334,7 +341,7 @@ static void watch_the_dead(void *arg)
 
 TEST(timers_of_a_dead_actor_are_gone_with_it)
 {
-    in_sim(watch_the_dead);
+    in_world(watch_the_dead);
 }
 
 static void bad_arguments(void *arg)
@@ -352,7 +359,7 @@ static void bad_arguments(void *arg)
 
 TEST(timer_bad_arguments_are_refused)
 {
-    in_sim(bad_arguments);
+    in_world(bad_arguments);
 }
 
 TEST(timer_calls_outside_of_an_actor_are_refused)

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "support/actors.h"
 #include "support/test.h"
+#include "support/world.h"
 
 static struct actors_world *world;
 static struct rti_buses buses;
@@ -90,6 +91,7 @@ static void publishes_later(void *arg)
 
 TEST(bus_read_wait_gives_each_entry_as_it_comes_and_times_out_after_the_last)
 {
+    world_needs_virtual_clock();
     static int32_t wait_ms = 20;
     start(&plain);
     spawn(reader, &wait_ms);
@@ -144,6 +146,7 @@ static void reads_one(void *arg)
 
 TEST(bus_reader_whose_entry_was_used_up_waits_on_until_its_first_deadline)
 {
+    world_needs_virtual_clock();
     static int32_t wait_ms = 50;
     rt_bus_config config = plain;
     config.max_readers = 1;
@@ -194,6 +197,7 @@ static void mails_then_publishes(void *arg)
 
 TEST(bus_read_wait_ends_with_wouldblock_when_mail_comes_and_consumes_nothing)
 {
+    world_needs_virtual_clock();
     start(&plain);
     reader_id = actors_spawn(mail_while_waiting, NULL, RT_PRIO_NORMAL, NULL);
     spawn(mails_then_publishes, NULL);
@@ -280,7 +284,7 @@ static void ticks_while_waiting(void *arg)
 
 TEST(bus_read_wait_is_ended_by_the_tick_of_a_timer)
 {
-    CHECK_OK(rt_sim_run(NULL, ticks_while_waiting, NULL));
+    world_run(ticks_while_waiting, NULL);
 }
 
 static void publishes_at_the_deadline(void *arg)
@@ -580,6 +584,7 @@ static void counts_drops(void *arg)
 
 TEST(bus_counts_what_a_slow_subscriber_missed)
 {
+    world_needs_virtual_clock();
     rt_bus_config config = plain;
     config.max_age_ms = 10;
     start(&config);

@@ -6,6 +6,7 @@
 
 #include "support/actors.h"
 #include "support/test.h"
+#include "support/world.h"
 
 static actor_id server;
 static struct actors_world *world;
@@ -78,6 +79,7 @@ static void ask_with_deadline(void *arg)
 
 TEST(call_that_times_out_refuses_the_late_answer)
 {
+    world_needs_virtual_clock();
     world = actors_start();
     server = actors_spawn(never_answers, NULL, RT_PRIO_NORMAL, NULL);
     actors_spawn(ask_with_deadline, NULL, RT_PRIO_NORMAL, NULL);

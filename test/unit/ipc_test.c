@@ -5,6 +5,7 @@
 #include "actor/ipc.h"
 #include "support/actors.h"
 #include "support/test.h"
+#include "support/world.h"
 
 static struct actors_world *world;
 static actor_id peer;
@@ -205,6 +206,7 @@ static void matches_while_waiting(void *arg)
 
 TEST(ipc_match_waits_and_looks_at_each_message_once)
 {
+    world_needs_virtual_clock();
     static actor_id receiver;
     world = actors_start();
     receiver = actors_spawn(matches_while_waiting, NULL, RT_PRIO_NORMAL, NULL);
@@ -375,10 +377,10 @@ TEST(ipc_reads_the_clock_only_to_wait_with_a_timeout)
     world = actors_start();
     actors_unobserved(world);
     static struct rti_port_ops ops;
-    ops = *world->port.port.ops;
+    ops = *world->port->ops;
     sim_clock = ops.clock_ns;
     ops.clock_ns = count_clock;
-    world->port.port.ops = &ops;
+    world->port->ops = &ops;
     actors_spawn(receives_without_clock, NULL, RT_PRIO_NORMAL, NULL);
     actors_finish(world);
 }

@@ -6,6 +6,7 @@
 
 #include "support/actors.h"
 #include "support/test.h"
+#include "support/world.h"
 
 static struct actors_world *world;
 static actor_id ids[4];
@@ -158,6 +159,7 @@ static void links_and_ends(void *arg)
 
 TEST(link_cycle_tells_each_other_one_once)
 {
+    world_needs_virtual_clock();
     world = actors_start();
     ids[0] = actors_spawn(links_and_ends, NULL, RT_PRIO_LOW, NULL);
     for (size_t i = 1; i < 4; i++) {
