@@ -46,6 +46,7 @@ struct sample {
     float roll, pitch, roll_rate, pitch_rate, climb_rate_change; /* of the IMU */
     float altitude;                                              /* of the barometer */
     float x, y;                                                  /* of the GPS */
+    uint32_t wrappings;                                          /* of the GPS: 2, usually */
 };
 
 /* ---- On the state bus ---- */
@@ -76,7 +77,13 @@ struct set_point {
 };
 
 /* To the world: a call that asks for a measurement or the truth, or a command without an answer. */
-enum world_request_kind { WORLD_MEASURE, WORLD_TRUTH, WORLD_MOTORS, WORLD_BREAK_BAROMETER };
+enum world_request_kind {
+    WORLD_MEASURE,
+    WORLD_TRUTH,
+    WORLD_MOTORS,
+    WORLD_BREAK_BAROMETER, /* its next answer is empty */
+    WORLD_CONFUSE_GPS,     /* its next answer is wrapped a million times */
+};
 
 struct world_request {
     enum world_request_kind kind;

@@ -96,11 +96,12 @@ static bool fly(bool has_screen, const char *log_path)
     return has_worked(&flight);
 }
 
-/* Flies in the simulator, which has no network, with accidents drawn from the seed. */
+/* Flies in the simulator, which has no network. Seed 0 follows the plan of accidents, with the
+ * others the gremlin draws. */
 static bool simulate(uint64_t seed, float seconds, struct flight *flight, rt_sim_report *report)
 {
-    *flight =
-        (struct flight){.seconds = seconds, .has_random_faults = true, .log_path = "/dev/null"};
+    *flight = (struct flight){
+        .seconds = seconds, .has_random_faults = seed != 0, .log_path = "/dev/null"};
     const rt_sim_config config = {.seed = seed, .report = report};
     rt_status status = rt_sim_run(&config, flight_begin, flight);
     if (RT_FAILED(status)) {
@@ -140,7 +141,7 @@ static bool simulate_twice(uint64_t seed)
 static bool test(void)
 {
     bool is_well = true;
-    for (uint64_t seed = 1; seed <= TEST_SEEDS; seed++) {
+    for (uint64_t seed = 0; seed < TEST_SEEDS; seed++) {
         struct flight flight;
         rt_sim_report first = {.seed = seed}, second = {.seed = seed};
         bool has_landed = simulate(seed, TEST_FLIGHT_SECONDS, &flight, &first);

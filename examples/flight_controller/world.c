@@ -25,7 +25,8 @@ struct body {
     float roll, pitch, roll_rate, pitch_rate;
     float x, y, altitude, x_speed, y_speed, climb_rate, climb_rate_change;
     float gust_x, gust_y, gust_up, gust_roll, gust_pitch;
-    bool has_broken_barometer; /* its next answer fails */
+    bool has_broken_barometer; /* its next answer is empty */
+    bool has_confused_gps;     /* its next answer is wrapped a million times */
     rt_time commanded;         /* when the motors were last told something */
     struct truth truth;
 };
@@ -127,6 +128,8 @@ static struct sample body_measure(struct body *body, enum sensor sensor)
     case SENSOR_GPS:
         s.x = body->x + 0.2F * noise(body);
         s.y = body->y + 0.2F * noise(body);
+        s.wrappings = body->has_confused_gps ? 1000000 : 2;
+        body->has_confused_gps = false;
         break;
     }
     return s;
@@ -192,6 +195,9 @@ void world(void *arg)
             break;
         case WORLD_BREAK_BAROMETER:
             body.has_broken_barometer = true;
+            break;
+        case WORLD_CONFUSE_GPS:
+            body.has_confused_gps = true;
             break;
         }
         (void)status; /* who asked may be dead by now: nobody is left to be told */
