@@ -54,6 +54,38 @@ func pingPong(count int) {
 	close(ping)
 }
 
+// Sends count numbers through a channel with room for 1024.
+func stream(count int) {
+	numbers := make(chan int, 1024)
+	go func() {
+		for i := 0; i < count; i++ {
+			numbers <- i
+		}
+		close(numbers)
+	}()
+	start := time.Now()
+	for range numbers {
+	}
+	report("channel_stream", start, count)
+}
+
+func rendezvous(count int) {
+	there := make(chan int)
+	back := make(chan int)
+	go func() {
+		for number := range there {
+			back <- number
+		}
+	}()
+	start := time.Now()
+	for i := 0; i < count; i++ {
+		there <- i
+		<-back
+	}
+	report("channel_rendezvous", start, count)
+	close(there)
+}
+
 func spawnJoin(count int) {
 	start := time.Now()
 	for i := 0; i < count; i += batch {
@@ -80,4 +112,6 @@ func main() {
 	yields(count)
 	pingPong(count)
 	spawnJoin(count)
+	rendezvous(count)
+	stream(count)
 }

@@ -99,6 +99,67 @@ static void spawner(void *arg)
     rt_exit();
 }
 
+/* Two channels: there and back, or one for the stream. */
+static rt_channel_sender *tx[2];
+static rt_channel_receiver *rx[2];
+
+static void rendezvous_there(void *arg)
+{
+    (void)arg;
+    for (long i = 0; i < count; i++) {
+        long number = i;
+        must(rt_channel_send(tx[0], NULL, &number));
+        must(rt_channel_recv(rx[1], NULL, &number));
+    }
+    must(rt_channel_close_sender(tx[0]));
+    rt_exit();
+}
+
+static void rendezvous_back(void *arg)
+{
+    long number;
+    (void)arg;
+    while (!RT_FAILED(rt_channel_recv(rx[0], NULL, &number))) {
+        must(rt_channel_send(tx[1], NULL, &number));
+    }
+    rt_exit();
+}
+
+static void stream_send(void *arg)
+{
+    (void)arg;
+    for (long i = 0; i < count; i++) {
+        must(rt_channel_send(tx[0], NULL, &i));
+    }
+    must(rt_channel_close_sender(tx[0]));
+    rt_exit();
+}
+
+static void stream_recv(void *arg)
+{
+    long number;
+    (void)arg;
+    while (!RT_FAILED(rt_channel_recv(rx[0], NULL, &number))) {
+    }
+    rt_exit();
+}
+
+static void run_channels(const char *name, actor_fn first, actor_fn second, size_t capacity)
+{
+    rt_channel_config config = {.elem_size = sizeof(long), .capacity = capacity};
+    must(rt_init());
+    for (int i = 0; i < 2; i++) {
+        must(capacity == 0 ? rt_channel_create_rendezvous(&config, &tx[i], &rx[i])
+                           : rt_channel_create(&config, &tx[i], &rx[i]));
+    }
+    rt_spawn(first, NULL);
+    rt_spawn(second, NULL);
+    started = now_ns();
+    rt_run();
+    report(name, (double)count);
+    rt_cleanup();
+}
+
 static void run(const char *name, actor_fn first, actor_fn second, double operations)
 {
     must(rt_init());
@@ -121,5 +182,7 @@ int main(int argc, char **argv)
     run("switch", yielder, yielder, 2.0 * (double)count);
     run("actor_pingpong", ping, pong, (double)count);
     run("spawn_join", spawner, NULL, (double)count);
+    run_channels("channel_rendezvous", rendezvous_there, rendezvous_back, 0);
+    run_channels("channel_stream", stream_send, stream_recv, 1024);
     return 0;
 }
