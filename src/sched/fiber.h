@@ -81,14 +81,14 @@ void rti_fiber_yield(struct rti_worker *worker);
 /* The wake of a fiber's wait: queues the fiber. */
 void rti_fiber_wake(struct rti_wait *wait);
 
-/* The same for who claimed the wait on `sched`'s own thread and knows that it is a fiber's. */
-static inline void rti_fiber_wake_on(struct rti_sched *sched, struct rti_wait *wait)
+/* The same for who claimed the wait on `sched`'s own thread, knows that it is a fiber's, and has
+ * seen that no journal is written: short enough to be inline. */
+static inline void rti_fiber_wake_quietly(struct rti_sched *sched, struct rti_wait *wait)
 {
     struct rti_fiber *fiber = wait->target;
     RT_DCHECK(wait->wake == rti_fiber_wake && rti_worker_current() == &sched->worker);
-    if (RTI_UNLIKELY(sched->journal != NULL)) {
-        rti_sched_wake(sched, &fiber->run);
-    } else if (rti_runnable_to_woken(&fiber->run)) {
+    RT_DCHECK(sched->journal == NULL);
+    if (rti_runnable_to_woken(&fiber->run)) {
         rti_processor_queue(&sched->processor, &fiber->run);
     }
 }
@@ -123,16 +123,23 @@ bool rti_fiber_kill(struct rti_sched *sched, struct rti_fiber *fiber);
 /* Scheduler only: takes apart a fiber that ended or overflowed. */
 void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber);
 
+/* Ends the calling fiber if it has no stack left for a call of the runtime. */
+static RTI_ALWAYSINLINE void rti_worker_check_stack(struct rti_worker *worker)
+{
+    struct rti_fiber *fiber = worker->fiber;
+    if (RTI_UNLIKELY(fiber != NULL && rti_arch_stack_pointer() < fiber->stack.limit)) {
+        rti_fiber_overflow(worker);
+    }
+}
+
 /* The worker of the calling thread, for a public function: the first thing it asks, before it has
- * changed anything. Here a fiber that has no stack left for the call comes to its end. */
+ * changed anything. Here a fiber that has no stack left for the call comes to its end. A function
+ * that needs no stack itself takes rti_worker_here and leaves the check to what it goes on to. */
 static RTI_ALWAYSINLINE struct rti_worker *rti_worker_enter(void)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_here();
     if (RTI_LIKELY(worker != NULL)) {
-        struct rti_fiber *fiber = worker->fiber;
-        if (RTI_UNLIKELY(fiber != NULL && rti_arch_stack_pointer() < fiber->stack.limit)) {
-            rti_fiber_overflow(worker);
-        }
+        rti_worker_check_stack(worker);
     }
     return worker;
 }

@@ -7,17 +7,25 @@
 #include "base/compiler.h"
 
 /* Initial-exec: one instruction relative to the thread pointer instead of a call into the dynamic
- * loader, and safe in a signal handler. */
-static _Thread_local struct rti_worker *current __attribute__((tls_model("initial-exec"))) = NULL;
+ * loader, and safe in a signal handler. Assembly names it (port/arch/<cpu>/local.h), so it keeps
+ * its name when everything is optimized at link time. */
+#if defined(__clang__)
+#define NAMED_BY_ASSEMBLY __attribute__((used))
+#else
+#define NAMED_BY_ASSEMBLY __attribute__((used, externally_visible))
+#endif
+extern _Thread_local struct rti_worker *rti_worker_local;
+NAMED_BY_ASSEMBLY _Thread_local struct rti_worker *rti_worker_local
+    __attribute__((tls_model("initial-exec"), visibility("hidden"))) = NULL;
 
 RTI_OPAQUE struct rti_worker *rti_worker_current(void)
 {
-    return current;
+    return rti_worker_local;
 }
 
 RTI_OPAQUE void rti_worker_set_current(struct rti_worker *worker)
 {
-    current = worker;
+    rti_worker_local = worker;
 }
 
 RTI_OPAQUE int *rti_errno_address(void)

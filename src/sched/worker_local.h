@@ -15,12 +15,33 @@
  * again and puts the value there. A worker may keep its own thread's address: a worker does not
  * move.
  *
+ * What is called for every value or message loads the worker with rti_worker_here, whose
+ * instructions the optimizer cannot look into either.
+ *
  * I1  An address from here is used on the thread that asked for it.  (moved_fiber tests) */
+
+#include "base/compiler.h"
+
+#if defined(__x86_64__)
+#include "port/arch/x86_64/local.h"
+#elif defined(__aarch64__)
+#include "port/arch/aarch64/local.h"
+#endif
 
 struct rti_worker;
 
 /* The worker of the calling thread; NULL on a thread that is none. Any thread. */
 struct rti_worker *rti_worker_current(void);
+
+/* The same without a call, where the processor has a way. */
+static RTI_ALWAYSINLINE struct rti_worker *rti_worker_here(void)
+{
+#if defined(RTI_ARCH_LOCAL_H)
+    return rti_arch_local_load();
+#else
+    return rti_worker_current();
+#endif
+}
 
 /* Makes the calling thread `worker`, or none with NULL. */
 void rti_worker_set_current(struct rti_worker *worker);

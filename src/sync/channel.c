@@ -6,34 +6,47 @@
 #include "base/marks.h"
 #include "sync/permit.h"
 
+/* Sets the limits of the straight path (I5). */
+static void channel_refresh(struct rti_channel *channel)
+{
+    uint32_t queued = rti_channel_queued(channel);
+    bool is_send_straight = channel->receivers > 0 && !channel->is_rendezvous &&
+                            channel->reserved == 0 &&
+                            rti_waitlist_is_empty(&channel->receiver_line);
+    bool is_recv_straight = channel->receivers > 0 && rti_waitlist_is_empty(&channel->sender_line);
+    channel->room_step = is_send_straight ? 1 : 0;
+    channel->send_limit = channel->tail + (is_send_straight ? channel->capacity - queued : 0);
+    channel->recv_limit = channel->head + (is_recv_straight ? queued - channel->promised : 0);
+}
+
 void rti_channel_init(struct rti_channel *channel, const rt_channel_config *config, void *memory,
                       bool is_rendezvous)
 {
     RT_ASSERT(config->capacity > 0 && memory != NULL);
-    uint32_t capacity = (uint32_t)config->capacity;
     uint32_t elem_size = (uint32_t)config->elem_size;
-    /* The offsets lie behind the slots, as RT_CHANNEL_BYTES has it. */
-    size_t slots_size = ((size_t)elem_size * capacity + 3) / 4 * 4;
+    uint32_t length = (uint32_t)RT_CHANNEL_ROUND(config->capacity);
+    /* The offsets lie behind the slots, aligned. */
+    size_t slots_size = ((size_t)elem_size * length + 3) / 4 * 4;
     *channel = (struct rti_channel){
         .slots = memory,
         .order = (uint32_t *)(void *)((unsigned char *)memory + slots_size),
+        .mask = length - 1,
         .elem_size = elem_size,
-        .capacity = capacity,
-        .room = is_rendezvous ? 0 : capacity,
-        .room_step = is_rendezvous ? 0 : 1,
+        .capacity = (uint32_t)config->capacity,
         .senders = 1,
         .receivers = 1,
         .is_rendezvous = is_rendezvous,
         .destroy = config->destroy,
         .destroy_arg = config->destroy_arg,
     };
-    for (uint32_t i = 0; i < capacity; i++) {
+    for (uint32_t i = 0; i < length; i++) {
         channel->order[i] = i * elem_size;
     }
     rti_waitlist_init(&channel->receiver_line);
     rti_waitlist_init(&channel->sender_line);
     rti_list_init(&channel->promises);
     rti_list_init(&channel->permits);
+    channel_refresh(channel);
 }
 
 /* The sizes of numbers and small structs are copied without a call. */
@@ -68,12 +81,6 @@ rt_channel_state rti_channel_state(const struct rti_channel *channel)
     return is_sender_side_gone ? RT_CHANNEL_SENDER_CLOSED : RT_CHANNEL_OPEN;
 }
 
-static inline void channel_update_room(struct rti_channel *channel)
-{
-    bool is_closed = channel->receivers == 0 || channel->is_rendezvous;
-    channel->room = is_closed ? 0 : channel->capacity - channel->queued - channel->reserved;
-}
-
 /* Are there more than `count` receivers in line that nothing has claimed? */
 static bool channel_has_receivers_beyond(const struct rti_channel *channel, uint32_t count)
 {
@@ -87,10 +94,15 @@ static bool channel_has_receivers_beyond(const struct rti_channel *channel, uint
     return false;
 }
 
+static uint32_t channel_free_count(const struct rti_channel *channel)
+{
+    return channel->capacity - rti_channel_queued(channel) - channel->reserved;
+}
+
 /* Could the first sender in line be given a place? */
 static bool channel_can_grant(const struct rti_channel *channel)
 {
-    if (channel->receivers == 0 || channel->queued + channel->reserved >= channel->capacity) {
+    if (channel->receivers == 0 || channel_free_count(channel) == 0) {
         return false;
     }
     return !channel->is_rendezvous || channel_has_receivers_beyond(channel, channel->reserved);
@@ -139,7 +151,7 @@ static void channel_serve_all(struct rti_waitlist *line, rt_status_code result,
 /* Keeps one queued value for a claimed poll receiver. */
 static void channel_promise(struct rti_channel *channel, struct rti_channel_waiter *waiter)
 {
-    RT_ASSERT(channel->promised < channel->queued);
+    RT_ASSERT(channel->promised < rti_channel_queued(channel));
     channel->promised++;
     waiter->is_promised = true;
     rti_list_push_tail(&channel->promises, &waiter->waiter.link);
@@ -153,19 +165,18 @@ static void channel_unpromise(struct rti_channel *channel, struct rti_channel_wa
     rti_list_remove(&waiter->waiter.link);
 }
 
-/* Gives the slot at `fresh` to a permit. */
+/* Gives the first free slot to a permit. */
 static void channel_arm(struct rti_channel *channel, struct rti_permit *permit)
 {
-    RT_ASSERT(permit->channel == NULL);
+    RT_ASSERT(permit->channel == NULL && channel_free_count(channel) > 0);
     permit->channel = channel;
-    permit->offset = channel->order[channel->fresh];
-    channel->fresh = rti_channel_after(channel, channel->fresh);
+    permit->offset = channel->order[(channel->tail + channel->reserved) & channel->mask];
     channel->reserved++;
-    channel_update_room(channel);
     rti_list_push_tail(&channel->permits, &permit->link);
 }
 
-/* Takes the slot away from a permit; the caller puts it at `tail` or back to `fresh`. */
+/* Takes the slot away from a permit; its offset is not in the ring until the caller puts it to
+ * `tail`, for a value, or to tail + reserved, where the free ones begin. */
 static void channel_disarm(struct rti_channel *channel, struct rti_permit *permit)
 {
     RT_ASSERT(permit->channel == channel && channel->reserved > 0);
@@ -176,8 +187,26 @@ static void channel_disarm(struct rti_channel *channel, struct rti_permit *permi
 
 static void channel_return_slot(struct rti_channel *channel, uint32_t offset)
 {
-    channel->fresh = channel->fresh == 0 ? channel->capacity - 1 : channel->fresh - 1;
-    channel->order[channel->fresh] = offset;
+    channel->order[(channel->tail + channel->reserved) & channel->mask] = offset;
+}
+
+/* Appends a value; there is a free slot. With permits outstanding the first free slot does not
+ * stand at `tail`: its offset moves there. */
+static void channel_push(struct rti_channel *channel, const void *value)
+{
+    uint32_t offset = channel->order[(channel->tail + channel->reserved) & channel->mask];
+    RT_DCHECK(channel_free_count(channel) > 0);
+    rti_channel_copy(channel->slots + offset, value, channel->elem_size);
+    channel->order[channel->tail & channel->mask] = offset;
+    channel->tail++;
+}
+
+/* Takes the oldest value out; there is one. */
+static void channel_pop(struct rti_channel *channel, void *out_value)
+{
+    RT_DCHECK(rti_channel_queued(channel) > 0);
+    rti_channel_copy(out_value, rti_channel_slot(channel, channel->head), channel->elem_size);
+    channel->head++;
 }
 
 /* Serves a claimed receiver; there is a value that is promised to nobody. A fiber gets the oldest
@@ -188,8 +217,7 @@ static void channel_give(struct rti_channel *channel, struct rti_channel_waiter 
     if (waiter->kind == RTI_CHANNEL_POLL) {
         channel_promise(channel, waiter);
     } else {
-        rti_channel_pop(channel, waiter->waiter.slot);
-        channel_update_room(channel);
+        channel_pop(channel, waiter->waiter.slot);
     }
 }
 
@@ -197,8 +225,7 @@ static void channel_give(struct rti_channel *channel, struct rti_channel_waiter 
 static void channel_grant(struct rti_channel *channel, struct rti_channel_waiter *waiter)
 {
     if (waiter->kind == RTI_CHANNEL_SEND) {
-        rti_channel_push(channel, waiter->waiter.slot);
-        channel_update_room(channel);
+        channel_push(channel, waiter->waiter.slot);
     } else {
         channel_arm(channel, waiter->permit);
     }
@@ -208,31 +235,31 @@ void rti_channel_settle(struct rti_channel *channel, struct rti_list *wakes)
 {
     for (;;) {
         struct rti_channel_waiter *waiter = NULL;
-        if (channel->queued > channel->promised) {
+        if (rti_channel_queued(channel) > channel->promised) {
             waiter = channel_claim(&channel->receiver_line);
         }
         if (waiter != NULL) {
             channel_give(channel, waiter);
         } else {
-            if (rti_waitlist_is_empty(&channel->sender_line) || !channel_can_grant(channel)) {
-                return;
+            if (!rti_waitlist_is_empty(&channel->sender_line) && channel_can_grant(channel)) {
+                waiter = channel_claim(&channel->sender_line);
             }
-            waiter = channel_claim(&channel->sender_line);
             if (waiter == NULL) {
-                return;
+                break;
             }
             channel_grant(channel, waiter);
         }
         channel_serve(waiter, RT_OK, wakes);
     }
+    channel_refresh(channel);
 }
 
-/* May somebody who is not in line take a place? On a buffered channel with room nobody is in line
- * (I4). */
+/* May somebody who is not in line take a place? On a buffered channel with a free place nobody is
+ * in line (I4). */
 static bool channel_newcomer_may_send(struct rti_channel *channel)
 {
     if (!channel->is_rendezvous) {
-        return channel->room > 0;
+        return channel_free_count(channel) > 0;
     }
     return channel_first(&channel->sender_line) == NULL && channel_can_grant(channel);
 }
@@ -247,13 +274,12 @@ enum rti_channel_try rti_channel_put(struct rti_channel *channel, const void *va
         return RTI_CHANNEL_MUST_WAIT;
     }
     struct rti_channel_waiter *waiter = channel_claim(&channel->receiver_line);
-    if (waiter != NULL && waiter->kind == RTI_CHANNEL_RECV && channel->queued == 0) {
+    if (waiter != NULL && waiter->kind == RTI_CHANNEL_RECV && channel->tail == channel->head) {
         /* From hand to hand: the place is taken and free again at once. */
         rti_channel_copy(waiter->waiter.slot, value, channel->elem_size);
-        channel->sent++;
+        channel->handed++;
     } else {
-        rti_channel_push(channel, value);
-        channel_update_room(channel);
+        channel_push(channel, value);
         if (waiter != NULL) {
             channel_give(channel, waiter);
         }
@@ -261,21 +287,22 @@ enum rti_channel_try rti_channel_put(struct rti_channel *channel, const void *va
     if (waiter != NULL) {
         channel_serve(waiter, RT_OK, wakes);
     }
+    channel_refresh(channel);
     return RTI_CHANNEL_DONE;
 }
 
 enum rti_channel_try rti_channel_take(struct rti_channel *channel, void *out_value,
                                       struct rti_list *wakes)
 {
-    if (channel->queued > channel->promised) {
-        rti_channel_pop(channel, out_value);
-        channel_update_room(channel);
+    if (rti_channel_queued(channel) > channel->promised) {
+        channel_pop(channel, out_value);
         rti_channel_settle(channel, wakes);
         return RTI_CHANNEL_DONE;
     }
     (void)channel_first(&channel->receiver_line);
     (void)channel_first(&channel->sender_line);
-    struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value);
+    struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value, channel->elem_size);
+    channel_refresh(channel);
     if (sender != NULL) {
         channel_serve(sender, RT_OK, wakes);
         return RTI_CHANNEL_DONE;
@@ -292,6 +319,7 @@ enum rti_channel_try rti_channel_reserve(struct rti_channel *channel, struct rti
         return RTI_CHANNEL_MUST_WAIT;
     }
     channel_arm(channel, permit);
+    channel_refresh(channel);
     return RTI_CHANNEL_DONE;
 }
 
@@ -301,6 +329,7 @@ static void channel_tell_if_sender_side_gone(struct rti_channel *channel, struct
     if (rti_channel_is_sender_side_gone(channel) && !channel->is_sender_side_told) {
         channel->is_sender_side_told = true;
         channel_serve_all(&channel->receiver_line, RT_ERR_DISCONNECTED, wakes);
+        channel_refresh(channel);
     }
 }
 
@@ -315,13 +344,10 @@ bool rti_channel_commit(struct rti_channel *channel, struct rti_permit *permit, 
     if (value != NULL) {
         rti_channel_copy(channel->slots + permit->offset, value, channel->elem_size);
     }
-    channel->order[channel->tail] = permit->offset;
-    channel->tail = rti_channel_after(channel, channel->tail);
-    channel->queued++;
-    channel->sent++;
-    channel_update_room(channel);
+    channel->order[channel->tail & channel->mask] = permit->offset;
+    channel->tail++;
     rti_channel_settle(channel, wakes);
-    RT_SOMETIMES(channel->is_rendezvous && channel->queued > channel->promised,
+    RT_SOMETIMES(channel->is_rendezvous && rti_channel_queued(channel) > channel->promised,
                  "channel: a permit outlived its receiver");
     channel_tell_if_sender_side_gone(channel, wakes);
     return true;
@@ -332,7 +358,6 @@ void rti_channel_abort(struct rti_channel *channel, struct rti_permit *permit,
 {
     channel_disarm(channel, permit);
     channel_return_slot(channel, permit->offset);
-    channel_update_room(channel);
     rti_channel_settle(channel, wakes);
     channel_tell_if_sender_side_gone(channel, wakes);
 }
@@ -352,15 +377,13 @@ void rti_channel_join(struct rti_channel *channel, struct rti_channel_waiter *wa
 static bool channel_unreceive(struct rti_channel *channel, const void *value,
                               struct rti_list *wakes)
 {
-    if (channel->receivers == 0 || channel->queued + channel->reserved >= channel->capacity) {
+    if (channel->receivers == 0 || channel_free_count(channel) == 0) {
         return false;
     }
     RT_SOMETIMES(true, "channel: a value of a dead receiver came back");
-    /* The place before the head is the last of the free ones. */
-    channel->head = channel->head == 0 ? channel->capacity - 1 : channel->head - 1;
-    rti_channel_copy(channel->slots + channel->order[channel->head], value, channel->elem_size);
-    channel->queued++;
-    channel_update_room(channel);
+    /* The slot at the position before the head is the last of the free ones. */
+    channel->head--;
+    rti_channel_copy(rti_channel_slot(channel, channel->head), value, channel->elem_size);
     rti_channel_settle(channel, wakes);
     return true;
 }
@@ -382,6 +405,7 @@ bool rti_channel_leave(struct rti_channel *channel, struct rti_channel_waiter *w
         rti_channel_settle(channel, wakes);
     } else if (rti_link_is_linked(&waiter->waiter.link)) {
         rti_list_remove(&waiter->waiter.link);
+        channel_refresh(channel);
     } else if (RTI_UNLIKELY(is_abandoned) && waiter->result == RT_OK) {
         if (waiter->permit != NULL && waiter->permit->channel != NULL) {
             RT_SOMETIMES(!rti_waitlist_is_empty(&channel->sender_line),
@@ -400,8 +424,7 @@ void rti_channel_take_promised(struct rti_channel *channel, struct rti_channel_w
                                void *out_value, struct rti_list *wakes)
 {
     channel_unpromise(channel, waiter);
-    rti_channel_pop(channel, out_value);
-    channel_update_room(channel);
+    channel_pop(channel, out_value);
     rti_channel_settle(channel, wakes);
 }
 
@@ -441,7 +464,6 @@ void rti_channel_close_sender(struct rti_channel *channel, const struct rti_chan
         }
     }
     channel->senders--;
-    channel_update_room(channel);
     rti_channel_settle(channel, wakes);
     channel_tell_if_sender_side_gone(channel, wakes);
 }
@@ -462,25 +484,23 @@ void rti_channel_close_receiver(struct rti_channel *channel, const struct rti_ch
         }
     }
     channel->receivers--;
-    channel_update_room(channel);
     if (channel->receivers == 0) {
         RT_ASSERT(channel->promised == 0);
         channel_serve_all(&channel->sender_line, RT_ERR_DISCONNECTED, wakes);
-    } else {
-        rti_channel_settle(channel, wakes);
     }
+    rti_channel_settle(channel, wakes);
 }
 
 void *rti_channel_discard(struct rti_channel *channel)
 {
     RT_ASSERT(channel->receivers == 0);
-    if (channel->queued == 0) {
+    if (rti_channel_queued(channel) == 0) {
         return NULL;
     }
-    void *value = channel->slots + channel->order[channel->head];
-    channel->head = rti_channel_after(channel, channel->head);
-    channel->queued--;
+    void *value = rti_channel_slot(channel, channel->head);
+    channel->head++;
     channel->destroyed++;
+    channel_refresh(channel);
     return value;
 }
 
@@ -509,27 +529,35 @@ size_t rti_channel_line_count(const struct rti_waitlist *line)
 static void channel_audit_slots(const struct rti_channel *channel)
 {
     uint64_t sum = 0;
-    uint32_t free_count = channel->capacity - channel->queued - channel->reserved;
-    uint32_t place = channel->head;
-    for (uint32_t i = 0; i < channel->queued; i++) {
-        sum += channel->order[place];
-        place = rti_channel_after(channel, place);
+    uint64_t length = (uint64_t)channel->mask + 1;
+    for (uint64_t at = channel->head; at != channel->tail; at++) {
+        sum += channel->order[at & channel->mask];
     }
-    RT_ASSERT(place == channel->tail);
-    place = channel->fresh;
-    for (uint32_t i = 0; i < free_count; i++) {
-        sum += channel->order[place];
-        place = rti_channel_after(channel, place);
+    for (uint64_t at = channel->tail + channel->reserved; at != channel->head + length; at++) {
+        sum += channel->order[at & channel->mask];
     }
-    RT_ASSERT(place == channel->head);
     for (struct rti_link *at = rti_list_peek(&channel->permits); at != NULL;
          at = rti_list_next(&channel->permits, at)) {
         const struct rti_permit *permit = RTI_CONTAINER_OF(at, struct rti_permit, link);
         RT_ASSERT(permit->channel == channel);
         sum += permit->offset;
     }
-    uint64_t capacity = channel->capacity;
-    RT_ASSERT(sum == capacity * (capacity - 1) / 2 * channel->elem_size);
+    RT_ASSERT(sum == length * (length - 1) / 2 * channel->elem_size);
+}
+
+/* I5. */
+static void channel_audit_limits(const struct rti_channel *channel)
+{
+    struct rti_channel copy = *channel;
+    /* An empty list is one that points to itself, and the copy lies elsewhere. */
+    struct rti_link somebody;
+    copy.receiver_line.list.head.next =
+        rti_waitlist_is_empty(&channel->receiver_line) ? &copy.receiver_line.list.head : &somebody;
+    copy.sender_line.list.head.next =
+        rti_waitlist_is_empty(&channel->sender_line) ? &copy.sender_line.list.head : &somebody;
+    channel_refresh(&copy);
+    RT_ASSERT(copy.send_limit == channel->send_limit && copy.recv_limit == channel->recv_limit);
+    RT_ASSERT(copy.room_step == channel->room_step);
 }
 
 static void channel_audit_line(const struct rti_channel *channel, const struct rti_waitlist *line)
@@ -547,21 +575,21 @@ static void channel_audit_line(const struct rti_channel *channel, const struct r
 
 void rti_channel_audit(const struct rti_channel *channel)
 {
-    RT_ASSERT(channel->queued + channel->reserved <= channel->capacity);
+    uint32_t queued = rti_channel_queued(channel);
+    RT_ASSERT(channel->capacity <= channel->mask + 1 && (channel->mask & (channel->mask + 1)) == 0);
+    RT_ASSERT(queued + channel->reserved <= channel->capacity);
     RT_ASSERT(channel->promised == rti_list_audit(&channel->promises));
-    RT_ASSERT(channel->promised <= channel->queued);
+    RT_ASSERT(channel->promised <= queued);
     RT_ASSERT(channel->reserved == rti_list_audit(&channel->permits));
-    RT_ASSERT(channel->sent >= channel->queued + channel->destroyed);
+    RT_ASSERT(rti_channel_sent(channel) >= queued + channel->destroyed);
     channel_audit_slots(channel);
     channel_audit_line(channel, &channel->receiver_line);
     channel_audit_line(channel, &channel->sender_line);
+    channel_audit_limits(channel);
     size_t waiting_receivers = rti_channel_line_count(&channel->receiver_line);
     size_t waiting_senders = rti_channel_line_count(&channel->sender_line);
     RT_ASSERT(waiting_receivers + waiting_senders + channel->promised <= channel->waits);
-    RT_ASSERT(waiting_receivers == 0 || channel->queued == channel->promised);
+    RT_ASSERT(waiting_receivers == 0 || queued == channel->promised);
     RT_ASSERT(waiting_receivers == 0 || !rti_channel_is_sender_side_gone(channel));
     RT_ASSERT(waiting_senders == 0 || (channel->receivers > 0 && !channel_can_grant(channel)));
-    bool is_roomless = channel->is_rendezvous || channel->receivers == 0;
-    uint32_t free_count = channel->capacity - channel->queued - channel->reserved;
-    RT_ASSERT(channel->room == (is_roomless ? 0 : free_count));
 }

@@ -5,19 +5,22 @@
 /* The channel itself: places, values, lines. It knows nothing of handles' numbers, contexts, fibers
  * or time; those are channels.h, channel_wait.h and channel_io.c.
  *
- * Places. A value lies in a slot, and `order` is a ring that holds the offset of each slot once:
+ * Places. A value lies in a slot, and `order` is a ring that holds the offset of each slot once.
+ * Its length is a power of two, at least the capacity; positions count up for ever and are masked:
  *
  *     order:   | queued, oldest first | (reserved: held by permits) | free |
- *              head                   tail                          fresh
+ *              head                   tail                   tail + reserved
  *
- * Reserve takes the slot at `fresh`; commit puts it at `tail`; receive takes the one at `head`,
- * which thereby becomes the last of the free ones without being written. Abort steps `fresh` back.
+ * Reserve takes the slot at tail + reserved; commit puts it at `tail`; receive takes the one at
+ * `head`, which thereby becomes the last of the free ones without being written. Abort steps back.
  * So a permit's memory is the slot's own, values are received in the order of their commits,
- * whatever the order of the reserves, and with no permit outstanding tail and fresh coincide and
- * the ring is never rearranged. The entries between tail and fresh mean nothing.
+ * whatever the order of the reserves, and with no permit outstanding the ring is never rearranged.
+ * The entries of the reserved positions mean nothing.
  *
- * Room. `room` is what a newcomer may take without looking at anything else: the free slots of an
- * open buffered channel, 0 for a rendezvous, 0 when no receiver is left.
+ * The straight path. `tail` may be moved up to `send_limit`, and `head` up to `recv_limit`, without
+ * looking at anything else: that is what a send and a receive do that find what they need. The
+ * limits are pinned to where tail and head are, so that everybody goes the long way, while somebody
+ * is in line, a permit is outstanding (sends), no receiver is left, or it is a rendezvous (sends).
  *
  * Lines. Who cannot go on joins a line. rti_channel_settle, called after every change that could
  * serve somebody, gives values to the first receivers and places to the first senders until one
@@ -43,18 +46,19 @@
  * I2  order holds each slot's offset once, counting those that permits hold.   (audit, by sum)
  * I3  If an unclaimed receiver is in line, queued == promised.                 (audit)
  * I4  If an unclaimed sender is in line, no place can be granted.              (audit)
- * I5  room is capacity - queued - reserved, or 0 as said above.                (audit)
+ * I5  The limits and `room_step` are what channel_refresh would make them.     (audit)
  * I6  The four states change only forward: no handle is added to a side that has none, and
  *     rti_channel_state is derived, not stored.                                (RT_ASSERT)
  * I7  `waits` counts the waiters that point here, linked or not; the memory goes when it, both
  *     counts of handles, reserved and pins are 0. (rti_channel_is_gone)
  *
- * Costs: a buffered send or receive that finds what it needs is about 15 instructions beside the
- * copy, without a locked instruction and without a call. Four bytes per slot for `order`.
+ * Costs: a send or receive on the straight path is about 15 instructions beside the copy, without a
+ * locked instruction and without a call. Four bytes per slot for `order`.
  *
  * Rejected: a plain ring of slots (then a value waits behind an earlier reserve that is not
- * committed); swapping slots at commit (the permit's memory would move); waking the first sender
- * and letting it compete (a newcomer wins, or a whole line wakes for one place). */
+ * committed); swapping slots at commit (the permit's memory would move); a ring of exactly the
+ * capacity (three comparisons to wrap, in the shortest path there is); waking the first sender and
+ * letting it compete (a newcomer wins, or a whole line wakes for one place). */
 
 #include <string.h>
 
@@ -65,28 +69,30 @@
 #include "sync/member.h"
 
 struct rti_channel {
-    unsigned char *slots; /* capacity * elem_size bytes */
-    uint32_t *order;      /* capacity offsets into `slots` */
+    /* What the straight path reads: one cache line. */
+    unsigned char *slots; /* mask + 1 places of elem_size bytes */
+    uint32_t *order;      /* mask + 1 offsets into `slots` */
+    uint64_t tail;        /* values ever put into the queue */
+    uint64_t send_limit;
+    uint64_t head; /* values ever taken out of the queue */
+    uint64_t recv_limit;
+    uint32_t mask;
     uint32_t elem_size;
+    uint32_t room_step; /* what one receive adds to send_limit: 1, or 0 while that is pinned */
     uint32_t capacity;
-    uint32_t room;
-    uint32_t room_step; /* what one receive adds to room: 1, or 0 for a rendezvous */
-    uint32_t queued;
+
     uint32_t promised; /* of those queued, kept for waiters in `promises` */
-    uint32_t head;
-    uint32_t tail;
-    uint32_t fresh;
     uint32_t reserved; /* permits and grants */
     struct rti_waitlist receiver_line;
     struct rti_waitlist sender_line;
-    uint64_t sent; /* commits ever */
-    uint64_t destroyed;
+    uint64_t handed;          /* values that went from hand to hand, past the queue */
+    uint64_t destroyed;       /* values that nobody received */
     struct rti_list promises; /* poll receivers that a value is kept for */
     struct rti_list permits;  /* struct rti_permit, armed: as many as `reserved` */
     uint32_t senders;         /* open handles */
     uint32_t receivers;
     uint32_t waits;
-    uint32_t pins;   /* calls of `destroy` under way */
+    uint32_t pins;   /* calls of `destroy` and of wakers under way */
     uint32_t number; /* in the journal: the how-manieth channel of the runtime */
     bool is_rendezvous;
     bool is_sender_side_told; /* waiting receivers have been told that it is gone */
@@ -95,6 +101,24 @@ struct rti_channel {
     void *destroy_arg;
     struct rti_member member; /* of the region that owns it, if one does */
 };
+
+_Static_assert(offsetof(struct rti_channel, promised) <= RTI_CACHE_LINE,
+               "the straight path reads one cache line");
+
+static inline uint32_t rti_channel_queued(const struct rti_channel *channel)
+{
+    return (uint32_t)(channel->tail - channel->head);
+}
+
+static inline uint64_t rti_channel_sent(const struct rti_channel *channel)
+{
+    return channel->tail + channel->handed;
+}
+
+static inline uint64_t rti_channel_received(const struct rti_channel *channel)
+{
+    return channel->head + channel->handed - channel->destroyed;
+}
 
 /* What an attempt to put or take comes to. */
 enum rti_channel_try {
@@ -199,8 +223,14 @@ static inline void rti_channel_line_up(struct rti_channel *channel,
     waiter->kind = (uint8_t)kind;
     waiter->is_promised = false;
     channel->waits++;
-    rti_waitlist_add(is_receiver ? &channel->receiver_line : &channel->sender_line,
-                     &waiter->waiter);
+    if (is_receiver) {
+        channel->send_limit = channel->tail;
+        channel->room_step = 0;
+        rti_waitlist_add(&channel->receiver_line, &waiter->waiter);
+    } else {
+        channel->recv_limit = channel->head;
+        rti_waitlist_add(&channel->sender_line, &waiter->waiter);
+    }
 }
 
 /* Copies a value. A word needs no call and no table. */
@@ -213,54 +243,52 @@ static inline void rti_channel_copy(void *to, const void *from, uint32_t size)
     }
 }
 
-static inline uint32_t rti_channel_after(const struct rti_channel *channel, uint32_t place)
+/* The slot whose offset stands at a position of the ring. */
+static inline unsigned char *rti_channel_slot(const struct rti_channel *channel, uint64_t position)
 {
-    return place + 1 == channel->capacity ? 0 : place + 1;
+    return channel->slots + channel->order[position & channel->mask];
 }
 
-/* Appends a value; there is a free slot. Leaves `room` to the caller. */
-static inline void rti_channel_push(struct rti_channel *channel, const void *value)
+/* The straight path of rti_channel_put, for values of `size` bytes: a constant, so that the copy is
+ * not a call and the caller needs no frame, or the channel's own. */
+static inline bool rti_channel_put_fast(struct rti_channel *channel, const void *value,
+                                        uint32_t size)
 {
-    RT_DCHECK(channel->queued + channel->reserved < channel->capacity);
-    uint32_t offset = channel->order[channel->fresh];
-    rti_channel_copy(channel->slots + offset, value, channel->elem_size);
-    channel->order[channel->tail] = offset;
-    channel->fresh = rti_channel_after(channel, channel->fresh);
-    channel->tail = rti_channel_after(channel, channel->tail);
-    channel->queued++;
-    channel->sent++;
-}
-
-/* Takes the oldest value out; there is one. Leaves `room` to the caller. */
-static inline void rti_channel_pop(struct rti_channel *channel, void *out_value)
-{
-    RT_DCHECK(channel->queued > 0);
-    uint32_t offset = channel->order[channel->head];
-    rti_channel_copy(out_value, channel->slots + offset, channel->elem_size);
-    channel->head = rti_channel_after(channel, channel->head);
-    channel->queued--;
-}
-
-/* The common case of rti_channel_put: a place, and no receiver in line. */
-static inline bool rti_channel_put_fast(struct rti_channel *channel, const void *value)
-{
-    if (RTI_UNLIKELY(channel->room == 0 || !rti_waitlist_is_empty(&channel->receiver_line))) {
+    uint64_t tail = channel->tail;
+    if (RTI_UNLIKELY(tail == channel->send_limit || channel->elem_size != size)) {
         return false;
     }
-    channel->room--;
-    rti_channel_push(channel, value);
+    RT_DCHECK(channel->reserved == 0 && rti_waitlist_is_empty(&channel->receiver_line));
+    rti_channel_copy(rti_channel_slot(channel, tail), value, size);
+    channel->tail = tail + 1;
+    channel->recv_limit++;
+    return true;
+}
+
+/* The straight path of rti_channel_take, likewise. */
+static inline bool rti_channel_take_fast(struct rti_channel *channel, void *out_value,
+                                         uint32_t size)
+{
+    uint64_t head = channel->head;
+    if (RTI_UNLIKELY(head == channel->recv_limit || channel->elem_size != size)) {
+        return false;
+    }
+    RT_DCHECK(rti_waitlist_is_empty(&channel->sender_line));
+    rti_channel_copy(out_value, rti_channel_slot(channel, head), size);
+    channel->head = head + 1;
+    channel->send_limit += channel->room_step;
     return true;
 }
 
 /* The common case of a rendezvous, and of a receiver that is quicker than its senders: the first
- * receiver in line is a fiber and gets the value from hand to hand. The waiter, to be woken when
- * the channel is left, or NULL if it is any other case. */
+ * receiver in line is a fiber and gets the value, of the channel's `size`, from hand to hand. The
+ * waiter, to be woken when the channel is left, or NULL if it is any other case. */
 static inline struct rti_channel_waiter *rti_channel_hand_over(struct rti_channel *channel,
-                                                               const void *value)
+                                                               const void *value, uint32_t size)
 {
     struct rti_link *link = rti_list_peek(&channel->receiver_line.list);
-    if (link == NULL || !rti_waitlist_is_empty(&channel->sender_line) ||
-        (channel->reserved | channel->queued) != 0) {
+    if (link == NULL || !rti_waitlist_is_empty(&channel->sender_line) || channel->reserved != 0 ||
+        channel->tail != channel->head) {
         return NULL;
     }
     struct rti_channel_waiter *waiter =
@@ -270,9 +298,14 @@ static inline struct rti_channel_waiter *rti_channel_hand_over(struct rti_channe
         return NULL;
     }
     rti_list_remove(link);
-    rti_channel_copy(waiter->waiter.slot, value, channel->elem_size);
-    channel->sent++;
+    rti_channel_copy(waiter->waiter.slot, value, size);
+    channel->handed++;
     waiter->result = RT_OK;
+    if (!channel->is_rendezvous && rti_waitlist_is_empty(&channel->receiver_line)) {
+        /* Nobody in line, nothing queued: the whole capacity is on the straight path again. */
+        channel->send_limit = channel->tail + channel->capacity;
+        channel->room_step = 1;
+    }
     return waiter;
 }
 
@@ -280,11 +313,11 @@ static inline struct rti_channel_waiter *rti_channel_hand_over(struct rti_channe
  * taken from its hand. Only if no permit and no earlier receiver has a better right to the meeting.
  * The sender, to be woken when the channel is left, or NULL if it is any other case. */
 static inline struct rti_channel_waiter *rti_channel_meet(struct rti_channel *channel,
-                                                          void *out_value)
+                                                          void *out_value, uint32_t size)
 {
     struct rti_link *link = rti_list_peek(&channel->sender_line.list);
-    if (link == NULL || !channel->is_rendezvous || (channel->reserved | channel->queued) != 0 ||
-        !rti_waitlist_is_empty(&channel->receiver_line)) {
+    if (link == NULL || !channel->is_rendezvous || channel->reserved != 0 ||
+        channel->tail != channel->head || !rti_waitlist_is_empty(&channel->receiver_line)) {
         return NULL;
     }
     struct rti_channel_waiter *waiter =
@@ -294,37 +327,26 @@ static inline struct rti_channel_waiter *rti_channel_meet(struct rti_channel *ch
         return NULL;
     }
     rti_list_remove(link);
-    rti_channel_copy(out_value, waiter->waiter.slot, channel->elem_size);
-    channel->sent++;
+    rti_channel_copy(out_value, waiter->waiter.slot, size);
+    channel->handed++;
     waiter->result = RT_OK;
     return waiter;
 }
 
-/* There is no place, and nobody in line of the receivers who could make one. */
+/* There is no place, and nobody in line of the receivers for whom one could be made. */
 static inline bool rti_channel_is_full(const struct rti_channel *channel)
 {
-    return channel->room == 0 && channel->receivers > 0 &&
-           (!channel->is_rendezvous || rti_waitlist_is_empty(&channel->receiver_line));
+    return channel->receivers > 0 && rti_waitlist_is_empty(&channel->receiver_line) &&
+           (channel->is_rendezvous ||
+            rti_channel_queued(channel) + channel->reserved == channel->capacity);
 }
 
 /* Nothing to take, nobody to take it from, and senders that may bring something: whoever wants to
  * receive joins the line, and that serves nobody else. */
 static inline bool rti_channel_is_idle(const struct rti_channel *channel)
 {
-    return channel->queued == channel->promised && channel->senders > 0 &&
+    return rti_channel_queued(channel) == channel->promised && channel->senders > 0 &&
            rti_waitlist_is_empty(&channel->sender_line);
-}
-
-/* The common case of rti_channel_take: a value, and no sender in line. */
-static inline bool rti_channel_take_fast(struct rti_channel *channel, void *out_value)
-{
-    if (RTI_UNLIKELY(channel->queued <= channel->promised ||
-                     !rti_waitlist_is_empty(&channel->sender_line))) {
-        return false;
-    }
-    rti_channel_pop(channel, out_value);
-    channel->room += channel->room_step;
-    return true;
 }
 
 #endif

@@ -15,10 +15,23 @@ static const rt_status io_null = {RT_ERR_INVALID, "there is no value and values 
 static const char io_send_tag;
 static const char io_recv_tag;
 
-/* How many values have left the channel for receivers. */
-static uint64_t io_received(const struct rti_channel *channel)
+/* Values of this size go the straight path without a call. */
+#define WORD 8
+
+/* Writes the journal and succeeds: the last step of the straight path while somebody watches. */
+static RTI_COLD rt_status io_recorded(struct rti_sched *sched, enum rti_journal_kind kind,
+                                      const struct rti_channel *channel)
 {
-    return channel->sent - channel->queued - channel->destroyed;
+    rti_channels_write(sched, kind, channel->number,
+                       kind == RTI_JOURNAL_SEND ? rti_channel_sent(channel)
+                                                : rti_channel_received(channel));
+    return RT_SUCCESS;
+}
+
+static inline rt_status io_done(struct rti_sched *sched, enum rti_journal_kind kind,
+                                const struct rti_channel *channel)
+{
+    return RTI_UNLIKELY(sched->journal != NULL) ? io_recorded(sched, kind, channel) : RT_SUCCESS;
 }
 
 /* Nothing to cancel, nothing to count: the caller has no context. */
@@ -54,6 +67,10 @@ static rt_status io_send_await(const struct rti_channel_call *call, const void *
     if (call->worker->fiber == NULL) {
         return io_refuse_wait();
     }
+    if (call->cx == NULL && deadline == RT_TIME_NEVER) {
+        return rti_channel_park_plain(call->worker, call->end, RTI_CHANNEL_SEND,
+                                      (void *)(uintptr_t)value);
+    }
     uint32_t number = call->channel->number;
     struct rti_sched *sched = call->worker->sched;
     rt_status status =
@@ -71,7 +88,7 @@ static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const vo
                                       rt_time deadline)
 {
     struct rti_channel_call call;
-    rt_status status = rti_channel_call_init(&call, (uintptr_t)tx, true, cx);
+    rt_status status = rti_channel_call_init(&call, tx, true, cx);
     if (RT_FAILED(status)) {
         return status;
     }
@@ -85,7 +102,8 @@ static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const vo
     rti_list_init(&wakes);
     switch (rti_channel_put(call.channel, value, &wakes)) {
     case RTI_CHANNEL_DONE:
-        rti_channels_record(call.channels, RTI_JOURNAL_SEND, call.channel, call.channel->sent);
+        rti_channels_record(call.channels, RTI_JOURNAL_SEND, call.channel,
+                            rti_channel_sent(call.channel));
         rti_channel_left(call.channels, call.channel, &wakes);
         return RT_SUCCESS;
     case RTI_CHANNEL_GONE:
@@ -95,18 +113,31 @@ static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const vo
     }
 }
 
-/* No place at once: the value goes from hand to hand, or its fiber parks. */
+/* The same for values of any size, and while a journal is written. */
+static RTI_NOINLINE rt_status io_send_any(struct rti_worker *worker, struct rti_channel_end *end,
+                                          const void *value)
+{
+    struct rti_channel *channel = end->channel;
+    if (rti_channel_put_fast(channel, value, channel->elem_size)) {
+        return io_done(worker->sched, RTI_JOURNAL_SEND, channel);
+    }
+    return io_send((rt_channel_sender *)end->id, NULL, value, RT_TIME_NEVER);
+}
+
+/* The straight path is closed: the value goes from hand to hand, or its fiber parks. Like the
+ * straight path it calls nothing but what it ends with, and so needs no frame. */
 static RTI_NOINLINE rt_status io_send_plain(struct rti_worker *worker, struct rti_channel_end *end,
                                             const void *value)
 {
     struct rti_channel *channel = end->channel;
     struct rti_sched *sched = worker->sched;
-    struct rti_channel_waiter *waiter = rti_channel_hand_over(channel, value);
+    rti_worker_check_stack(worker);
+    if (RTI_UNLIKELY(channel->elem_size != WORD || sched->journal != NULL)) {
+        return io_send_any(worker, end, value);
+    }
+    struct rti_channel_waiter *waiter = rti_channel_hand_over(channel, value, WORD);
     if (waiter != NULL) {
-        if (RTI_UNLIKELY(sched->journal != NULL)) {
-            rti_channels_write(sched, RTI_JOURNAL_SEND, channel->number, channel->sent);
-        }
-        rti_fiber_wake_on(sched, waiter->waiter.wait);
+        rti_fiber_wake_quietly(sched, waiter->waiter.wait);
         return RT_SUCCESS;
     }
     if (RTI_LIKELY(rti_channel_is_full(channel) && worker->fiber != NULL)) {
@@ -117,19 +148,20 @@ static RTI_NOINLINE rt_status io_send_plain(struct rti_worker *worker, struct rt
 
 rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
 {
-    struct rti_worker *worker = rti_worker_enter();
+    struct rti_worker *worker = rti_worker_here();
     struct rti_channels *channels = rti_channels_of(worker);
-    if (RTI_LIKELY(channels != NULL && value != NULL && io_is_plain(worker, cx))) {
-        struct rti_channel_end *end = rti_channels_sender(channels, tx);
-        if (RTI_LIKELY(end != NULL)) {
-            if (RTI_LIKELY(rti_channel_put_fast(end->channel, value))) {
-                rti_channels_record(channels, RTI_JOURNAL_SEND, end->channel, end->channel->sent);
-                return RT_SUCCESS;
-            }
-            return io_send_plain(worker, end, value);
-        }
+    if (RTI_UNLIKELY(channels == NULL) || RTI_UNLIKELY(value == NULL) ||
+        RTI_UNLIKELY(!io_is_plain(worker, cx))) {
+        return io_send(tx, cx, value, RT_TIME_NEVER);
     }
-    return io_send(tx, cx, value, RT_TIME_NEVER);
+    struct rti_channel_end *end = rti_channel_ends_find(&channels->senders, tx);
+    if (RTI_UNLIKELY(end == NULL)) {
+        return io_send(tx, cx, value, RT_TIME_NEVER);
+    }
+    if (RTI_UNLIKELY(!rti_channel_put_fast(end->channel, value, WORD))) {
+        return io_send_plain(worker, end, value);
+    }
+    return io_done(worker->sched, RTI_JOURNAL_SEND, end->channel);
 }
 
 rt_status rt_channel_send_until(rt_channel_sender *tx, rt_cx *cx, const void *value,
@@ -151,37 +183,42 @@ rt_status rt_channel_send_timeout(rt_channel_sender *tx, rt_cx *cx, const void *
     return io_send(tx, cx, value, io_deadline(duration));
 }
 
-rt_status rt_channel_try_send(rt_channel_sender *tx, const void *value)
+static RTI_NOINLINE rt_status io_try_send(rt_channel_sender *tx, const void *value)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_channels *channels = rti_channels_of(worker);
-    if (RTI_UNLIKELY(channels == NULL)) {
-        return rti_channels_refuse_thread(worker);
+    struct rti_channel_call call;
+    rt_status status = rti_channel_call_resolve(&call, tx, true, NULL);
+    if (RT_FAILED(status)) {
+        return status;
     }
-    struct rti_channel_end *end = rti_channels_sender(channels, tx);
-    if (RTI_UNLIKELY(end == NULL)) {
-        return rti_channels_refuse(channels, (uintptr_t)tx);
-    }
-    struct rti_channel *channel = end->channel;
-    if (RTI_UNLIKELY(value == NULL && channel->elem_size != 0)) {
+    if (value == NULL && call.channel->elem_size != 0) {
         return io_null;
-    }
-    if (RTI_LIKELY(rti_channel_put_fast(channel, value))) {
-        rti_channels_record(channels, RTI_JOURNAL_SEND, channel, channel->sent);
-        return RT_SUCCESS;
     }
     struct rti_list wakes;
     rti_list_init(&wakes);
-    switch (rti_channel_put(channel, value, &wakes)) {
+    switch (rti_channel_put(call.channel, value, &wakes)) {
     case RTI_CHANNEL_DONE:
-        rti_channels_record(channels, RTI_JOURNAL_SEND, channel, channel->sent);
-        rti_channel_left(channels, channel, &wakes);
+        rti_channels_record(call.channels, RTI_JOURNAL_SEND, call.channel,
+                            rti_channel_sent(call.channel));
+        rti_channel_left(call.channels, call.channel, &wakes);
         return RT_SUCCESS;
     case RTI_CHANNEL_GONE:
         return rti_channel_result(RT_ERR_DISCONNECTED);
     default:
         return (rt_status){RT_ERR_FULL, "no place is free"};
     }
+}
+
+rt_status rt_channel_try_send(rt_channel_sender *tx, const void *value)
+{
+    struct rti_worker *worker = rti_worker_here();
+    struct rti_channels *channels = rti_channels_of(worker);
+    if (RTI_LIKELY(channels != NULL) && RTI_LIKELY(value != NULL)) {
+        struct rti_channel_end *end = rti_channel_ends_find(&channels->senders, tx);
+        if (RTI_LIKELY(end != NULL && rti_channel_put_fast(end->channel, value, WORD))) {
+            return io_done(worker->sched, RTI_JOURNAL_SEND, end->channel);
+        }
+    }
+    return io_try_send(tx, value);
 }
 
 /* A poll context receives what was promised to it, or joins the line. */
@@ -212,7 +249,7 @@ static rt_status io_recv_poll(const struct rti_channel_call *call, void *out_val
             return (rt_status){RT_ERR_WOULDBLOCK, "nothing is there: in line for the next value"};
         }
     }
-    rti_channels_record(call->channels, RTI_JOURNAL_RECV, channel, io_received(channel));
+    rti_channels_record(call->channels, RTI_JOURNAL_RECV, channel, rti_channel_received(channel));
     rti_channel_left(call->channels, channel, &wakes);
     return RT_SUCCESS;
 }
@@ -239,7 +276,7 @@ static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *
                                       rt_time deadline)
 {
     struct rti_channel_call call;
-    rt_status status = rti_channel_call_init(&call, (uintptr_t)rx, false, cx);
+    rt_status status = rti_channel_call_init(&call, rx, false, cx);
     if (RT_FAILED(status)) {
         return status;
     }
@@ -254,7 +291,7 @@ static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *
     switch (rti_channel_take(call.channel, out_value, &wakes)) {
     case RTI_CHANNEL_DONE:
         rti_channels_record(call.channels, RTI_JOURNAL_RECV, call.channel,
-                            io_received(call.channel));
+                            rti_channel_received(call.channel));
         rti_channel_left(call.channels, call.channel, &wakes);
         return RT_SUCCESS;
     case RTI_CHANNEL_GONE:
@@ -264,18 +301,30 @@ static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *
     }
 }
 
-/* Nothing at once: the value comes from the hand of a sender, or the fiber parks. */
+/* The same for values of any size, and while a journal is written. */
+static RTI_NOINLINE rt_status io_recv_any(struct rti_worker *worker, struct rti_channel_end *end,
+                                          void *out_value)
+{
+    struct rti_channel *channel = end->channel;
+    if (rti_channel_take_fast(channel, out_value, channel->elem_size)) {
+        return io_done(worker->sched, RTI_JOURNAL_RECV, channel);
+    }
+    return io_recv((rt_channel_receiver *)end->id, NULL, out_value, RT_TIME_NEVER);
+}
+
+/* The straight path is closed: the value comes from the hand of a sender, or the fiber parks. */
 static RTI_NOINLINE rt_status io_recv_plain(struct rti_worker *worker, struct rti_channel_end *end,
                                             void *out_value)
 {
     struct rti_channel *channel = end->channel;
     struct rti_sched *sched = worker->sched;
-    struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value);
+    rti_worker_check_stack(worker);
+    if (RTI_UNLIKELY(channel->elem_size != WORD || sched->journal != NULL)) {
+        return io_recv_any(worker, end, out_value);
+    }
+    struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value, WORD);
     if (sender != NULL) {
-        if (RTI_UNLIKELY(sched->journal != NULL)) {
-            rti_channels_write(sched, RTI_JOURNAL_RECV, channel->number, io_received(channel));
-        }
-        rti_fiber_wake_on(sched, sender->waiter.wait);
+        rti_fiber_wake_quietly(sched, sender->waiter.wait);
         return RT_SUCCESS;
     }
     if (RTI_LIKELY(rti_channel_is_idle(channel) && worker->fiber != NULL)) {
@@ -286,20 +335,20 @@ static RTI_NOINLINE rt_status io_recv_plain(struct rti_worker *worker, struct rt
 
 rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
 {
-    struct rti_worker *worker = rti_worker_enter();
+    struct rti_worker *worker = rti_worker_here();
     struct rti_channels *channels = rti_channels_of(worker);
-    if (RTI_LIKELY(channels != NULL && out_value != NULL && io_is_plain(worker, cx))) {
-        struct rti_channel_end *end = rti_channels_receiver(channels, rx);
-        if (RTI_LIKELY(end != NULL)) {
-            if (RTI_LIKELY(rti_channel_take_fast(end->channel, out_value))) {
-                rti_channels_record(channels, RTI_JOURNAL_RECV, end->channel,
-                                    io_received(end->channel));
-                return RT_SUCCESS;
-            }
-            return io_recv_plain(worker, end, out_value);
-        }
+    if (RTI_UNLIKELY(channels == NULL) || RTI_UNLIKELY(out_value == NULL) ||
+        RTI_UNLIKELY(!io_is_plain(worker, cx))) {
+        return io_recv(rx, cx, out_value, RT_TIME_NEVER);
     }
-    return io_recv(rx, cx, out_value, RT_TIME_NEVER);
+    struct rti_channel_end *end = rti_channel_ends_find(&channels->receivers, rx);
+    if (RTI_UNLIKELY(end == NULL)) {
+        return io_recv(rx, cx, out_value, RT_TIME_NEVER);
+    }
+    if (RTI_UNLIKELY(!rti_channel_take_fast(end->channel, out_value, WORD))) {
+        return io_recv_plain(worker, end, out_value);
+    }
+    return io_done(worker->sched, RTI_JOURNAL_RECV, end->channel);
 }
 
 rt_status rt_channel_recv_until(rt_channel_receiver *rx, rt_cx *cx, void *out_value,
@@ -314,35 +363,40 @@ rt_status rt_channel_recv_timeout(rt_channel_receiver *rx, rt_cx *cx, void *out_
     return io_recv(rx, cx, out_value, io_deadline(duration));
 }
 
-rt_status rt_channel_try_recv(rt_channel_receiver *rx, void *out_value)
+static RTI_NOINLINE rt_status io_try_recv(rt_channel_receiver *rx, void *out_value)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_channels *channels = rti_channels_of(worker);
-    if (RTI_UNLIKELY(channels == NULL)) {
-        return rti_channels_refuse_thread(worker);
+    struct rti_channel_call call;
+    rt_status status = rti_channel_call_resolve(&call, rx, false, NULL);
+    if (RT_FAILED(status)) {
+        return status;
     }
-    struct rti_channel_end *end = rti_channels_receiver(channels, rx);
-    if (RTI_UNLIKELY(end == NULL)) {
-        return rti_channels_refuse(channels, (uintptr_t)rx);
-    }
-    struct rti_channel *channel = end->channel;
-    if (RTI_UNLIKELY(out_value == NULL && channel->elem_size != 0)) {
+    if (out_value == NULL && call.channel->elem_size != 0) {
         return io_null;
-    }
-    if (RTI_LIKELY(rti_channel_take_fast(channel, out_value))) {
-        rti_channels_record(channels, RTI_JOURNAL_RECV, channel, io_received(channel));
-        return RT_SUCCESS;
     }
     struct rti_list wakes;
     rti_list_init(&wakes);
-    switch (rti_channel_take(channel, out_value, &wakes)) {
+    switch (rti_channel_take(call.channel, out_value, &wakes)) {
     case RTI_CHANNEL_DONE:
-        rti_channels_record(channels, RTI_JOURNAL_RECV, channel, io_received(channel));
-        rti_channel_left(channels, channel, &wakes);
+        rti_channels_record(call.channels, RTI_JOURNAL_RECV, call.channel,
+                            rti_channel_received(call.channel));
+        rti_channel_left(call.channels, call.channel, &wakes);
         return RT_SUCCESS;
     case RTI_CHANNEL_GONE:
         return rti_channel_result(RT_ERR_DISCONNECTED);
     default:
         return (rt_status){RT_ERR_EMPTY, "nothing is there now"};
     }
+}
+
+rt_status rt_channel_try_recv(rt_channel_receiver *rx, void *out_value)
+{
+    struct rti_worker *worker = rti_worker_here();
+    struct rti_channels *channels = rti_channels_of(worker);
+    if (RTI_LIKELY(channels != NULL) && RTI_LIKELY(out_value != NULL)) {
+        struct rti_channel_end *end = rti_channel_ends_find(&channels->receivers, rx);
+        if (RTI_LIKELY(end != NULL && rti_channel_take_fast(end->channel, out_value, WORD))) {
+            return io_done(worker->sched, RTI_JOURNAL_RECV, end->channel);
+        }
+    }
+    return io_try_recv(rx, out_value);
 }

@@ -183,27 +183,28 @@ rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool
                                      : rti_cx_events_status(&cx->events, cx, event);
 }
 
-rt_status rti_channel_call_resolve(struct rti_channel_call *call, uintptr_t id, bool is_sender,
-                                   rt_cx *cx)
+rt_status rti_channel_call_resolve(struct rti_channel_call *call, const void *handle,
+                                   bool is_sender, rt_cx *cx)
 {
     call->worker = rti_worker_enter();
     call->channels = rti_channels_of(call->worker);
     if (call->channels == NULL) {
         return rti_channels_refuse_thread(call->worker);
     }
-    call->end = rti_channels_lookup(call->channels, id,
-                                    is_sender ? RTI_CHANNEL_SENDER : RTI_CHANNEL_RECEIVER);
+    struct rti_channel_ends *ends =
+        is_sender ? &call->channels->senders : &call->channels->receivers;
+    call->end = rti_channels_lookup(call->channels, ends, handle);
     if (call->end == NULL) {
-        return rti_channels_refuse(call->channels, id);
+        return rti_channels_refuse(call->channels, ends, (uintptr_t)handle);
     }
     call->channel = call->end->channel;
     return rti_cx_resolve(call->worker, cx, &call->cx);
 }
 
-rt_status rti_channel_call_init(struct rti_channel_call *call, uintptr_t id, bool is_sender,
+rt_status rti_channel_call_init(struct rti_channel_call *call, const void *handle, bool is_sender,
                                 rt_cx *cx)
 {
-    rt_status status = rti_channel_call_resolve(call, id, is_sender, cx);
+    rt_status status = rti_channel_call_resolve(call, handle, is_sender, cx);
     if (RT_FAILED(status) || call->cx == NULL) {
         return status;
     }

@@ -56,12 +56,12 @@ void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti
 rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool *is_served);
 
 /* Resolves thread, handle and context. */
-rt_status rti_channel_call_resolve(struct rti_channel_call *call, uintptr_t id, bool is_sender,
-                                   rt_cx *cx);
+rt_status rti_channel_call_resolve(struct rti_channel_call *call, const void *handle,
+                                   bool is_sender, rt_cx *cx);
 
 /* The same, and makes the check point that every call that may wait begins with. A context that is
  * cancelled gives up what it waits for. */
-rt_status rti_channel_call_init(struct rti_channel_call *call, uintptr_t id, bool is_sender,
+rt_status rti_channel_call_init(struct rti_channel_call *call, const void *handle, bool is_sender,
                                 rt_cx *cx);
 
 /* Gets an armed record: at once, by parking, or from a poll context that was served. `op` names the

@@ -9,6 +9,22 @@
 #define END_NONE        RT_MAX_CHANNEL_HANDLES
 #define GENERATION_STEP ((uintptr_t)1 << (RTI_CHANNEL_INDEX_BITS + RTI_CHANNEL_KIND_BITS))
 
+static void channels_ends_init(struct rti_channel_ends *ends, uintptr_t kind,
+                               struct rti_channel *nothing)
+{
+    ends->free_head = 0;
+    ends->free_tail = RT_MAX_CHANNEL_HANDLES - 1;
+    ends->open_count = 0;
+    ends->kind = kind;
+    for (uint32_t i = 0; i < RTI_CHANNEL_TABLE_SIZE; i++) {
+        ends->table[i] = (struct rti_channel_end){.id = (uintptr_t)i << RTI_CHANNEL_KIND_BITS,
+                                                  .channel = nothing};
+    }
+    for (uint32_t i = 0; i < RT_MAX_CHANNEL_HANDLES; i++) {
+        ends->next_free[i] = i + 1;
+    }
+}
+
 rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sched)
 {
     RT_ASSERT(channels != NULL && sched != NULL);
@@ -16,15 +32,11 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
         return (rt_status){RT_ERR_STATE, "this runtime has its channels already"};
     }
     channels->sched = sched;
-    channels->free_head = 0;
-    channels->free_tail = RT_MAX_CHANNEL_HANDLES - 1;
-    channels->open_count = 0;
     channels->last_number = 0;
     channels->ghost = (struct rti_ghost){.counts = {0}};
-    for (uint32_t i = 0; i < RT_MAX_CHANNEL_HANDLES; i++) {
-        channels->ends[i] = (struct rti_channel_end){
-            .id = (uintptr_t)i << RTI_CHANNEL_KIND_BITS, .channel = NULL, .next_free = i + 1};
-    }
+    channels->nothing = (struct rti_channel){.number = 0};
+    channels_ends_init(&channels->senders, RTI_CHANNEL_SENDER, &channels->nothing);
+    channels_ends_init(&channels->receivers, RTI_CHANNEL_RECEIVER, &channels->nothing);
     rti_permits_init(&channels->permits);
     rti_pool_init(&channels->blocks, channels->block_memory, sizeof(struct rti_channel),
                   RT_MAX_CHANNELS);
@@ -53,11 +65,13 @@ rt_status rti_channels_refuse_thread(const struct rti_worker *worker)
     return (rt_status){RT_ERR_STATE, "this runtime has no channels"};
 }
 
-rt_status rti_channels_refuse(struct rti_channels *channels, uintptr_t id)
+rt_status rti_channels_refuse(struct rti_channels *channels, const struct rti_channel_ends *ends,
+                              uintptr_t id)
 {
-    uint32_t index = (uint32_t)(id >> RTI_CHANNEL_KIND_BITS) & RTI_CHANNEL_INDEX_MASK;
-    if (index < RT_MAX_CHANNEL_HANDLES && id >= GENERATION_STEP &&
-        id / GENERATION_STEP <= channels->ends[index].id / GENERATION_STEP) {
+    uintptr_t index = (id >> RTI_CHANNEL_KIND_BITS) & (RTI_CHANNEL_TABLE_SIZE - 1);
+    uintptr_t generation = id / GENERATION_STEP;
+    if ((id & RTI_CHANNEL_KIND_MASK) == ends->kind && generation > 0 &&
+        generation <= ends->table[index].id / GENERATION_STEP) {
         RTI_GHOST(&channels->ghost, RTI_GHOST_HANDLE_REUSED);
         return (rt_status){RT_ERR_INVALID, "the handle is closed"};
     }
@@ -74,51 +88,39 @@ void rti_channels_write(struct rti_sched *sched, enum rti_journal_kind kind, uin
                                                         .value = value});
 }
 
-/* Opens an end; the caller has seen that one is free. */
-static struct rti_channel_end *channels_open_end(struct rti_channels *channels,
-                                                 struct rti_channel *channel, bool is_sender)
+/* Opens an end and gives its handle; the caller has seen that one is free. */
+static void *channels_open_end(struct rti_channel_ends *ends, struct rti_channel *channel)
 {
-    uint32_t index = channels->free_head;
+    uint32_t index = ends->free_head;
     RT_ASSERT(index != END_NONE);
-    struct rti_channel_end *end = &channels->ends[index];
-    RT_ASSERT(end->channel == NULL);
-    channels->free_head = end->next_free;
-    channels->open_count++;
+    struct rti_channel_end *end = &ends->table[index];
     RT_ASSERT((end->id & RTI_CHANNEL_KIND_MASK) == 0);
-    end->id += GENERATION_STEP + (is_sender ? RTI_CHANNEL_SENDER : RTI_CHANNEL_RECEIVER);
+    ends->free_head = ends->next_free[index];
+    ends->open_count++;
+    end->id += GENERATION_STEP + ends->kind;
     end->channel = channel;
-    end->next_free = END_NONE;
-    return end;
+    return (void *)end->id;
 }
 
 /* Makes an end name nothing. A place without a further generation is never used again. */
-static void channels_close_end(struct rti_channels *channels, struct rti_channel_end *end)
+static void channels_close_end(struct rti_channels *channels, struct rti_channel_ends *ends,
+                               struct rti_channel_end *end)
 {
-    uint32_t index = (uint32_t)(end - channels->ends);
-    RT_ASSERT(end->channel != NULL && channels->open_count > 0);
-    end->channel = NULL;
-    end->id &= ~(uintptr_t)RTI_CHANNEL_KIND_MASK;
-    channels->open_count--;
+    uint32_t index = (uint32_t)(end - ends->table);
+    RT_ASSERT((end->id & RTI_CHANNEL_KIND_MASK) == ends->kind && ends->open_count > 0);
+    end->channel = &channels->nothing;
+    end->id -= ends->kind;
+    ends->open_count--;
     if (end->id > UINTPTR_MAX - 2 * GENERATION_STEP) {
         return;
     }
-    end->next_free = END_NONE;
-    if (channels->free_head == END_NONE) {
-        channels->free_head = index;
+    ends->next_free[index] = END_NONE;
+    if (ends->free_head == END_NONE) {
+        ends->free_head = index;
     } else {
-        channels->ends[channels->free_tail].next_free = index;
+        ends->next_free[ends->free_tail] = index;
     }
-    channels->free_tail = index;
-}
-
-static bool channels_has_free_ends(const struct rti_channels *channels, uint32_t count)
-{
-    uint32_t at = channels->free_head;
-    while (at != END_NONE && count > 0) {
-        at = channels->ends[at].next_free;
-        count--;
-    }
-    return count == 0;
+    ends->free_tail = index;
 }
 
 static rt_status channels_check_config(const rt_channel_config *config)
@@ -193,7 +195,7 @@ static rt_status channels_create(const rt_channel_config *given, bool is_rendezv
     if (config.region != NULL && (region == NULL || region->state != RT_REGION_OPEN)) {
         return (rt_status){RT_ERR_STATE, "the region takes no new members"};
     }
-    if (!channels_has_free_ends(channels, 2)) {
+    if (channels->senders.free_head == END_NONE || channels->receivers.free_head == END_NONE) {
         return (rt_status){RT_ERR_RESOURCE_EXHAUSTED, "no channel handle is left"};
     }
     struct rti_channel *channel = channels_alloc(channels, &config, is_rendezvous);
@@ -204,8 +206,8 @@ static rt_status channels_create(const rt_channel_config *given, bool is_rendezv
         status = rti_region_join(region, &channel->member);
         RT_ASSERT(!RT_FAILED(status));
     }
-    *out_tx = (rt_channel_sender *)channels_open_end(channels, channel, true)->id;
-    *out_rx = (rt_channel_receiver *)channels_open_end(channels, channel, false)->id;
+    *out_tx = channels_open_end(&channels->senders, channel);
+    *out_rx = channels_open_end(&channels->receivers, channel);
     return RT_SUCCESS;
 }
 
@@ -221,53 +223,52 @@ rt_status rt_channel_create_rendezvous(const rt_channel_config *config, rt_chann
     return channels_create(config, true, out_tx, out_rx);
 }
 
-/* Makes one more handle of the kind of `id`; 0 with the reason in `status` if it cannot. */
-static uintptr_t channels_clone(uintptr_t id, bool is_sender, rt_status *status)
+/* Can `ends`, the table of `handle`, give one more handle of the same channel? */
+static rt_status channels_check_clone(struct rti_channels *channels, struct rti_channel_ends *ends,
+                                      const void *handle, const void *out)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_channels *channels = rti_channels_of(worker);
-    if (channels == NULL) {
-        *status = rti_channels_refuse_thread(worker);
-        return 0;
+    if (out == NULL) {
+        return (rt_status){RT_ERR_INVALID, "a pointer is NULL"};
     }
-    struct rti_channel_end *end =
-        rti_channels_lookup(channels, id, is_sender ? RTI_CHANNEL_SENDER : RTI_CHANNEL_RECEIVER);
-    if (end == NULL) {
-        *status = rti_channels_refuse(channels, id);
-        return 0;
+    if (rti_channels_lookup(channels, ends, handle) == NULL) {
+        return rti_channels_refuse(channels, ends, (uintptr_t)handle);
     }
-    if (channels->free_head == END_NONE) {
-        *status = (rt_status){RT_ERR_RESOURCE_EXHAUSTED, "no channel handle is left"};
-        return 0;
+    if (ends->free_head == END_NONE) {
+        return (rt_status){RT_ERR_RESOURCE_EXHAUSTED, "no channel handle is left"};
     }
-    struct rti_channel *channel = end->channel;
-    if (is_sender) {
-        RT_ASSERT(channel->senders > 0);
-        channel->senders++;
-    } else {
-        RT_ASSERT(channel->receivers > 0);
-        channel->receivers++;
-    }
-    *status = RT_SUCCESS;
-    return channels_open_end(channels, channel, is_sender)->id;
+    return RT_SUCCESS;
 }
 
 rt_status rt_channel_clone_sender(rt_channel_sender *tx, rt_channel_sender **out_tx)
 {
-    rt_status status = {RT_ERR_INVALID, "a pointer is NULL"};
-    uintptr_t id = out_tx == NULL ? 0 : channels_clone((uintptr_t)tx, true, &status);
-    if (id != 0) {
-        *out_tx = (rt_channel_sender *)id;
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_channels *channels = rti_channels_of(worker);
+    if (channels == NULL) {
+        return rti_channels_refuse_thread(worker);
+    }
+    rt_status status = channels_check_clone(channels, &channels->senders, tx, out_tx);
+    if (!RT_FAILED(status)) {
+        struct rti_channel *channel = rti_channels_sender(channels, tx)->channel;
+        RT_ASSERT(channel->senders > 0);
+        channel->senders++;
+        *out_tx = channels_open_end(&channels->senders, channel);
     }
     return status;
 }
 
 rt_status rt_channel_clone_receiver(rt_channel_receiver *rx, rt_channel_receiver **out_rx)
 {
-    rt_status status = {RT_ERR_INVALID, "a pointer is NULL"};
-    uintptr_t id = out_rx == NULL ? 0 : channels_clone((uintptr_t)rx, false, &status);
-    if (id != 0) {
-        *out_rx = (rt_channel_receiver *)id;
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_channels *channels = rti_channels_of(worker);
+    if (channels == NULL) {
+        return rti_channels_refuse_thread(worker);
+    }
+    rt_status status = channels_check_clone(channels, &channels->receivers, rx, out_rx);
+    if (!RT_FAILED(status)) {
+        struct rti_channel *channel = rti_channels_receiver(channels, rx)->channel;
+        RT_ASSERT(channel->receivers > 0);
+        channel->receivers++;
+        *out_rx = channels_open_end(&channels->receivers, channel);
     }
     return status;
 }
@@ -275,7 +276,7 @@ rt_status rt_channel_clone_receiver(rt_channel_receiver *rx, rt_channel_receiver
 void rti_channels_reclaim(struct rti_channels *channels, struct rti_channel *channel)
 {
     if (rti_channel_is_gone(channel)) {
-        RT_ASSERT(channel->queued == 0);
+        RT_ASSERT(rti_channel_queued(channel) == 0);
         channels_free(channels, channel);
     }
 }
@@ -294,27 +295,40 @@ static void channels_discard(struct rti_channel *channel)
     channel->pins--;
 }
 
-static void channels_close(struct rti_channels *channels, struct rti_channel_end *end)
+/* The part of a close that calls out. */
+static void channels_closed(struct rti_channels *channels, struct rti_channel *channel,
+                            struct rti_list *wakes)
 {
-    struct rti_channel *channel = end->channel;
-    struct rti_list wakes;
-    rti_list_init(&wakes);
-    if (rti_channel_end_is_sender(end)) {
-        rti_channel_close_sender(channel, end, &wakes);
-    } else {
-        rti_channel_close_receiver(channel, end, &wakes);
-    }
-    channels_close_end(channels, end);
     rti_channels_record(channels, RTI_JOURNAL_CLOSE, channel, rti_channel_state(channel));
     RT_AUDIT(rti_channel_audit(channel));
-    /* Until here nothing was called out. A waker may close what is left: hold the channel. */
+    /* A waker may close what is left: hold the channel. */
     channel->pins++;
     if (channel->receivers == 0) {
         channels_discard(channel);
     }
-    rti_channel_wake_all(&wakes);
+    rti_channel_wake_all(wakes);
     channel->pins--;
     rti_channels_reclaim(channels, channel);
+}
+
+static void channels_close_sender(struct rti_channels *channels, struct rti_channel_end *end)
+{
+    struct rti_channel *channel = end->channel;
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    rti_channel_close_sender(channel, end, &wakes);
+    channels_close_end(channels, &channels->senders, end);
+    channels_closed(channels, channel, &wakes);
+}
+
+static void channels_close_receiver(struct rti_channels *channels, struct rti_channel_end *end)
+{
+    struct rti_channel *channel = end->channel;
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    rti_channel_close_receiver(channel, end, &wakes);
+    channels_close_end(channels, &channels->receivers, end);
+    channels_closed(channels, channel, &wakes);
 }
 
 rt_status rt_channel_close_sender(rt_channel_sender *tx)
@@ -326,9 +340,9 @@ rt_status rt_channel_close_sender(rt_channel_sender *tx)
     }
     struct rti_channel_end *end = rti_channels_sender(channels, tx);
     if (end == NULL) {
-        return rti_channels_refuse(channels, (uintptr_t)tx);
+        return rti_channels_refuse(channels, &channels->senders, (uintptr_t)tx);
     }
-    channels_close(channels, end);
+    channels_close_sender(channels, end);
     return RT_SUCCESS;
 }
 
@@ -341,21 +355,10 @@ rt_status rt_channel_close_receiver(rt_channel_receiver *rx)
     }
     struct rti_channel_end *end = rti_channels_receiver(channels, rx);
     if (end == NULL) {
-        return rti_channels_refuse(channels, (uintptr_t)rx);
+        return rti_channels_refuse(channels, &channels->receivers, (uintptr_t)rx);
     }
-    channels_close(channels, end);
+    channels_close_receiver(channels, end);
     return RT_SUCCESS;
-}
-
-static void channels_close_all(struct rti_channels *channels, struct rti_channel *channel,
-                               bool is_sender)
-{
-    for (uint32_t i = 0; i < RT_MAX_CHANNEL_HANDLES; i++) {
-        struct rti_channel_end *end = &channels->ends[i];
-        if (end->channel == channel && rti_channel_end_is_sender(end) == is_sender) {
-            channels_close(channels, end);
-        }
-    }
 }
 
 void rti_channels_finalize(struct rti_channels *channels, struct rti_channel *channel)
@@ -365,12 +368,20 @@ void rti_channels_finalize(struct rti_channels *channels, struct rti_channel *ch
     rti_list_init(&wakes);
     channel->pins++;
     /* Without a receiver no place is granted any more. */
-    channels_close_all(channels, channel, false);
+    for (uint32_t i = 0; i < RT_MAX_CHANNEL_HANDLES; i++) {
+        if (channels->receivers.table[i].channel == channel) {
+            channels_close_receiver(channels, &channels->receivers.table[i]);
+        }
+    }
     while ((link = rti_list_peek(&channel->permits)) != NULL) {
         rti_permit_revoke(channels, RTI_CONTAINER_OF(link, struct rti_permit, link), &wakes);
     }
     rti_channel_wake_all(&wakes);
-    channels_close_all(channels, channel, true);
+    for (uint32_t i = 0; i < RT_MAX_CHANNEL_HANDLES; i++) {
+        if (channels->senders.table[i].channel == channel) {
+            channels_close_sender(channels, &channels->senders.table[i]);
+        }
+    }
     channel->pins--;
     rti_channels_reclaim(channels, channel);
 }
@@ -378,9 +389,10 @@ void rti_channels_finalize(struct rti_channels *channels, struct rti_channel *ch
 void rti_channels_deinit(struct rti_channels *channels)
 {
     RT_ASSERT(channels->sched->modules[RTI_MODULE_CHANNEL] == channels);
-    for (uint32_t i = 0; i < RT_MAX_CHANNEL_HANDLES; i++) {
-        if (channels->ends[i].channel != NULL) {
-            rti_channels_finalize(channels, channels->ends[i].channel);
+    for (size_t i = 0; i < channels->blocks.fresh; i++) {
+        struct rti_channel *channel = rti_pool_block(&channels->blocks, i);
+        if (rti_pool_is_in_use(&channels->blocks, channel)) {
+            rti_channels_finalize(channels, channel);
         }
     }
     size_t left = rti_pool_in_use(&channels->blocks);
@@ -399,14 +411,14 @@ static rt_status channels_info(const struct rti_channel *channel, rt_channel_inf
         .state = rti_channel_state(channel),
         .elem_size = channel->elem_size,
         .capacity = channel->capacity,
-        .queued = channel->queued,
+        .queued = rti_channel_queued(channel),
         .reserved = channel->reserved,
         .senders = channel->senders,
         .receivers = channel->receivers,
         .waiting_senders = rti_channel_line_count(&channel->sender_line),
         .waiting_receivers = rti_channel_line_count(&channel->receiver_line),
-        .sent = channel->sent,
-        .received = channel->sent - channel->queued - channel->destroyed,
+        .sent = rti_channel_sent(channel),
+        .received = rti_channel_received(channel),
         .destroyed = channel->destroyed,
     };
     return RT_SUCCESS;
@@ -420,7 +432,7 @@ rt_status rt_channel_sender_info(rt_channel_sender *tx, rt_channel_info *out_inf
         return rti_channels_refuse_thread(worker);
     }
     const struct rti_channel_end *end = rti_channels_sender(channels, tx);
-    return end == NULL ? rti_channels_refuse(channels, (uintptr_t)tx)
+    return end == NULL ? rti_channels_refuse(channels, &channels->senders, (uintptr_t)tx)
                        : channels_info(end->channel, out_info);
 }
 
@@ -432,39 +444,42 @@ rt_status rt_channel_receiver_info(rt_channel_receiver *rx, rt_channel_info *out
         return rti_channels_refuse_thread(worker);
     }
     const struct rti_channel_end *end = rti_channels_receiver(channels, rx);
-    return end == NULL ? rti_channels_refuse(channels, (uintptr_t)rx)
+    return end == NULL ? rti_channels_refuse(channels, &channels->receivers, (uintptr_t)rx)
                        : channels_info(end->channel, out_info);
 }
 
-/* How many open ends of this kind point to the channel. */
-static uint32_t channels_count_ends(const struct rti_channels *channels,
-                                    const struct rti_channel *channel, bool is_sender)
+/* Checks a table and returns how many of its open ends point to `channel`. */
+static uint32_t channels_audit_ends(const struct rti_channels *channels,
+                                    const struct rti_channel_ends *ends,
+                                    const struct rti_channel *channel)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < RT_MAX_CHANNEL_HANDLES; i++) {
-        const struct rti_channel_end *end = &channels->ends[i];
-        count += end->channel == channel && rti_channel_end_is_sender(end) == is_sender;
+    uint32_t open = 0;
+    uint32_t own = 0;
+    for (uint32_t i = 0; i < RTI_CHANNEL_TABLE_SIZE; i++) {
+        const struct rti_channel_end *end = &ends->table[i];
+        bool is_open = end->channel != &channels->nothing;
+        RT_ASSERT(((end->id >> RTI_CHANNEL_KIND_BITS) & (RTI_CHANNEL_TABLE_SIZE - 1)) == i);
+        RT_ASSERT((end->id & RTI_CHANNEL_KIND_MASK) == (is_open ? ends->kind : 0));
+        open += is_open;
+        own += end->channel == channel;
     }
-    return count;
+    RT_ASSERT(open == ends->open_count);
+    return own;
 }
 
 size_t rti_channels_audit(const struct rti_channels *channels)
 {
-    size_t open = 0;
     size_t reserved = 0;
-    for (uint32_t i = 0; i < RT_MAX_CHANNEL_HANDLES; i++) {
-        const struct rti_channel_end *end = &channels->ends[i];
-        RT_ASSERT(((uint32_t)(end->id >> RTI_CHANNEL_KIND_BITS) & RTI_CHANNEL_INDEX_MASK) == i);
-        RT_ASSERT(((end->id & RTI_CHANNEL_KIND_MASK) != 0) == (end->channel != NULL));
-        open += end->channel != NULL;
-    }
-    RT_ASSERT(open == channels->open_count);
+    const struct rti_channel *nothing = &channels->nothing;
+    RT_ASSERT(nothing->tail == nothing->send_limit && nothing->head == nothing->recv_limit);
     for (size_t i = 0; i < channels->blocks.fresh; i++) {
         const struct rti_channel *channel = rti_pool_block(&channels->blocks, i);
         if (rti_pool_is_in_use(&channels->blocks, channel)) {
             rti_channel_audit(channel);
-            RT_ASSERT(channels_count_ends(channels, channel, true) == channel->senders);
-            RT_ASSERT(channels_count_ends(channels, channel, false) == channel->receivers);
+            RT_ASSERT(channels_audit_ends(channels, &channels->senders, channel) ==
+                      channel->senders);
+            RT_ASSERT(channels_audit_ends(channels, &channels->receivers, channel) ==
+                      channel->receivers);
             reserved += channel->reserved;
         }
     }

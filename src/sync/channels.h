@@ -6,22 +6,26 @@
  * rt_static_config.h; the runtime places it and hangs it at sched->modules[RTI_MODULE_CHANNEL].
  *
  * Handles. What the user holds as a pointer is a number: a handle names an end of a channel by its
- * place in `ends` and by a generation that no other use of the place ever has.
+ * place in a table and by a generation that no other use of the place ever has. Senders and
+ * receivers have a table each.
  *
- *     generation ... | index, RTI_CHANNEL_INDEX_BITS | kind, 2 bits
+ *     generation ... | index, RTI_CHANNEL_INDEX_BITS | kind, 4 bits
  *
- * It is as wide as a pointer, so on 64-bit machines a place can be used 2^54 times. Where pointers
+ * It is as wide as a pointer, so on 64-bit machines a place can be used 2^52 times. Where pointers
  * have 32 bits a place wears out after some million uses and is then retired; places are used in
- * turn, first freed first used, so that they wear evenly. A place that is closed keeps its last id
- * with the kind taken out, which equals no handle: one comparison tells that a handle is good, and
- * a wrong one can never reach memory.
+ * turn, first freed first used, so that they wear evenly.
  *
- * I1  A place of `ends` is open iff its channel is not NULL, iff its id has a kind.
+ * A place that is closed keeps its last id with the kind taken out, which is no handle, and points
+ * to `nothing`: a channel that is never ready for the straight path. So the straight path of a send
+ * needs one comparison to know that a handle leads to memory that may be looked at, even if
+ * somebody made it up; the long way looks closer.
+ *
+ * I1  A place is open iff its channel is not `nothing`, iff its id has a kind.
  * I2  A channel's counts of senders and receivers are the open ends that point to it.
  * I3  Every armed permit is in the list of its channel.                 (all: rti_channels_audit)
  *
- * Costs: 24 bytes per handle, about 250 per channel, 80 per permit; resolving a handle is a mask, a
- * bound and a compare. */
+ * Costs: 20 bytes per handle, about 300 per channel, 80 per permit; resolving a handle is a mask
+ * and a comparison. */
 
 #include <orrery/rt_static_config.h>
 
@@ -32,29 +36,37 @@
 #include "sync/ghost.h"
 #include "sync/permit.h"
 
+/* What a handle names. */
 struct rti_channel_end {
-    uintptr_t id;                /* the latest handle issued for this place, open or not */
-    struct rti_channel *channel; /* NULL: closed */
-    uint32_t next_free;
+    uintptr_t id; /* the handle, if open */
+    struct rti_channel *channel;
 };
 
-/* The low bits of a handle. */
-#define RTI_CHANNEL_KIND_BITS UINT32_C(2)
-#define RTI_CHANNEL_KIND_MASK UINT32_C(3)
-#define RTI_CHANNEL_SENDER    UINT32_C(1)
-#define RTI_CHANNEL_RECEIVER  UINT32_C(2)
+/* The low bits of a handle. Four, so that index and kind are the offset into the table. */
+#define RTI_CHANNEL_KIND_BITS 4
+#define RTI_CHANNEL_KIND_MASK ((uintptr_t)15)
+#define RTI_CHANNEL_SENDER    ((uintptr_t)1)
+#define RTI_CHANNEL_RECEIVER  ((uintptr_t)2)
 
 /* Bits that hold an index below RT_MAX_CHANNEL_HANDLES. */
 #define RTI_CHANNEL_INDEX_BITS                                                                     \
     (RT_MAX_CHANNEL_HANDLES <= 2 ? 1 : 32 - __builtin_clz((unsigned)RT_MAX_CHANNEL_HANDLES - 1))
-#define RTI_CHANNEL_INDEX_MASK ((UINT32_C(1) << RTI_CHANNEL_INDEX_BITS) - 1)
+#define RTI_CHANNEL_TABLE_SIZE (1 << RTI_CHANNEL_INDEX_BITS)
 
-struct rti_channels {
-    struct rti_channel_end ends[RT_MAX_CHANNEL_HANDLES];
-    struct rti_sched *sched;
+struct rti_channel_ends {
+    struct rti_channel_end table[RTI_CHANNEL_TABLE_SIZE]; /* every index that a handle can have */
+    uint32_t next_free[RT_MAX_CHANNEL_HANDLES];
     uint32_t free_head; /* RT_MAX_CHANNEL_HANDLES if none */
     uint32_t free_tail;
     uint32_t open_count;
+    uintptr_t kind;
+};
+
+struct rti_channels {
+    struct rti_channel_ends senders;
+    struct rti_channel_ends receivers;
+    struct rti_channel nothing; /* what closed ends point to; never changes */
+    struct rti_sched *sched;
     uint32_t last_number;
     struct rti_ghost ghost;
     struct rti_permits permits;
@@ -81,8 +93,10 @@ void rti_channels_reclaim(struct rti_channels *channels, struct rti_channel *cha
  * region that owns it. */
 void rti_channels_finalize(struct rti_channels *channels, struct rti_channel *channel);
 
-/* What is refused and why: a handle that is closed, unknown or NULL. */
-RTI_COLD rt_status rti_channels_refuse(struct rti_channels *channels, uintptr_t id);
+/* What is refused and why: a handle that is closed, unknown or NULL. `ends` is the table that it
+ * should be in. */
+RTI_COLD rt_status rti_channels_refuse(struct rti_channels *channels,
+                                       const struct rti_channel_ends *ends, uintptr_t id);
 
 RTI_COLD rt_status rti_channels_refuse_thread(const struct rti_worker *worker);
 
@@ -92,35 +106,36 @@ static inline struct rti_channels *rti_channels_of(const struct rti_worker *work
     return RTI_UNLIKELY(worker == NULL) ? NULL : worker->sched->modules[RTI_MODULE_CHANNEL];
 }
 
-/* The open end of this kind with this handle; NULL for every other number. */
-static inline struct rti_channel_end *rti_channels_lookup(struct rti_channels *channels,
-                                                          uintptr_t id, uint32_t kind)
+/* The place that a handle names, if the handle is the latest of that place; else NULL. A number
+ * that was made up may find a place that is closed. */
+static inline struct rti_channel_end *rti_channel_ends_find(struct rti_channel_ends *ends,
+                                                            const void *handle)
 {
-    uint32_t index = (uint32_t)(id >> RTI_CHANNEL_KIND_BITS) & RTI_CHANNEL_INDEX_MASK;
-    if (RTI_UNLIKELY((id & RTI_CHANNEL_KIND_MASK) != kind ||
-                     (RTI_CHANNEL_INDEX_MASK >= RT_MAX_CHANNEL_HANDLES &&
-                      index >= RT_MAX_CHANNEL_HANDLES))) {
-        return NULL;
-    }
-    struct rti_channel_end *end = &channels->ends[index];
+    uintptr_t id = (uintptr_t)handle;
+    struct rti_channel_end *end =
+        &ends->table[(id >> RTI_CHANNEL_KIND_BITS) & (RTI_CHANNEL_TABLE_SIZE - 1)];
     return RTI_LIKELY(end->id == id) ? end : NULL;
+}
+
+/* The open end with this handle; NULL for every other number. */
+static inline struct rti_channel_end *rti_channels_lookup(struct rti_channels *channels,
+                                                          struct rti_channel_ends *ends,
+                                                          const void *handle)
+{
+    struct rti_channel_end *end = rti_channel_ends_find(ends, handle);
+    return end == NULL || end->channel == &channels->nothing ? NULL : end;
 }
 
 static inline struct rti_channel_end *rti_channels_sender(struct rti_channels *channels,
                                                           const rt_channel_sender *tx)
 {
-    return rti_channels_lookup(channels, (uintptr_t)tx, RTI_CHANNEL_SENDER);
+    return rti_channels_lookup(channels, &channels->senders, tx);
 }
 
 static inline struct rti_channel_end *rti_channels_receiver(struct rti_channels *channels,
                                                             const rt_channel_receiver *rx)
 {
-    return rti_channels_lookup(channels, (uintptr_t)rx, RTI_CHANNEL_RECEIVER);
-}
-
-static inline bool rti_channel_end_is_sender(const struct rti_channel_end *end)
-{
-    return (end->id & RTI_CHANNEL_KIND_MASK) == RTI_CHANNEL_SENDER;
+    return rti_channels_lookup(channels, &channels->receivers, rx);
 }
 
 /* Writes an event of the channel with this number to the journal. */

@@ -195,7 +195,7 @@ rt_status rt_channel_reserve_until(rt_channel_sender *tx, rt_cx *cx, rt_send_per
     if (out_permit == NULL) {
         return (rt_status){RT_ERR_INVALID, "a pointer is NULL"};
     }
-    rt_status status = rti_channel_call_init(&call, (uintptr_t)tx, true, cx);
+    rt_status status = rti_channel_call_init(&call, tx, true, cx);
     if (RT_FAILED(status)) {
         return status;
     }
@@ -219,7 +219,7 @@ rt_status rt_channel_try_reserve(rt_channel_sender *tx, rt_cx *cx, rt_send_permi
     if (out_permit == NULL) {
         return (rt_status){RT_ERR_INVALID, "a pointer is NULL"};
     }
-    rt_status status = rti_channel_call_resolve(&call, (uintptr_t)tx, true, cx);
+    rt_status status = rti_channel_call_resolve(&call, tx, true, cx);
     if (RT_FAILED(status)) {
         return status;
     }
@@ -255,7 +255,7 @@ bool rti_permit_commit(struct rti_channels *channels, struct rti_permit *record,
     rti_cleanup_remove(&record->cleanup);
     bool is_sent = rti_channel_commit(channel, record, value, &wakes);
     rti_channels_record(channels, is_sent ? RTI_JOURNAL_SEND : RTI_JOURNAL_ABORT, channel,
-                        is_sent ? channel->sent : record->serial);
+                        is_sent ? rti_channel_sent(channel) : record->serial);
     rti_permit_free(&channels->permits, record);
     rti_channel_left(channels, channel, &wakes);
     return is_sent;

@@ -76,20 +76,20 @@ TEST(channels_handles_are_a_limit_and_come_back)
     rt_channel_sender *tx = NULL;
     kernel_start();
     kernel_channel(1);
-    for (size_t i = 0; i < RT_MAX_CHANNEL_HANDLES - 2; i++) {
+    for (size_t i = 0; i < RT_MAX_CHANNEL_HANDLES - 1; i++) {
         CHECK_OK(rt_channel_clone_sender(kernel.tx, &clones[i]));
     }
     CHECK_STATUS(rt_channel_clone_sender(kernel.tx, &tx), RT_ERR_RESOURCE_EXHAUSTED);
-    CHECK_STATUS(rt_channel_clone_receiver(kernel.rx, &rx), RT_ERR_RESOURCE_EXHAUSTED);
-    CHECK_STATUS(rt_channel_create(&small, &tx, &rx), RT_ERR_RESOURCE_EXHAUSTED);
-    CHECK_OK(rt_channel_close_sender(clones[0]));
-    /* One is free, a channel needs two. */
     CHECK_STATUS(rt_channel_create(&small, &tx, &rx), RT_ERR_RESOURCE_EXHAUSTED);
     CHECK(tx == NULL && rx == NULL);
-    CHECK_EQ(kernel_info().senders, RT_MAX_CHANNEL_HANDLES - 2);
+    CHECK_EQ(kernel_info().senders, RT_MAX_CHANNEL_HANDLES);
     CHECK_OK(rt_channel_clone_receiver(kernel.rx, &rx));
     CHECK_OK(rt_channel_close_receiver(rx));
-    for (size_t i = 1; i < RT_MAX_CHANNEL_HANDLES - 2; i++) {
+    CHECK_OK(rt_channel_close_sender(clones[0]));
+    CHECK_OK(rt_channel_create(&small, &tx, &rx));
+    CHECK_OK(rt_channel_close_sender(tx));
+    CHECK_OK(rt_channel_close_receiver(rx));
+    for (size_t i = 1; i < RT_MAX_CHANNEL_HANDLES - 1; i++) {
         CHECK_OK(rt_channel_close_sender(clones[i]));
     }
     kernel_stop();
@@ -144,19 +144,32 @@ TEST(channels_random_numbers_are_no_handles)
 TEST(channels_place_without_a_further_generation_is_retired)
 {
     kernel_start();
-    struct rti_channel_end *first = &kernel.channels.ends[0];
+    struct rti_channel_end *first = &kernel.channels.senders.table[0];
     first->id |= ~(uintptr_t)0 << (RTI_CHANNEL_INDEX_BITS + RTI_CHANNEL_KIND_BITS + 1);
     kernel_channel(1);
-    uintptr_t last = (uintptr_t)kernel.tx;
-    CHECK(first->id == last);
+    CHECK(first->id == (uintptr_t)kernel.tx);
     CHECK_OK(rt_channel_close_sender(kernel.tx));
     CHECK_OK(rt_channel_close_receiver(kernel.rx));
     for (int i = 0; i < 2 * RT_MAX_CHANNEL_HANDLES; i++) {
         kernel_channel(1);
-        CHECK(first->channel == NULL);
+        CHECK(first->channel == &kernel.channels.nothing);
         CHECK_OK(rt_channel_close_sender(kernel.tx));
         CHECK_OK(rt_channel_close_receiver(kernel.rx));
     }
+    kernel_stop();
+}
+
+TEST(channels_number_made_up_to_match_a_closed_place_is_refused)
+{
+    int value = 1;
+    kernel_start();
+    kernel_channel(1);
+    CHECK_OK(rt_channel_close_sender(kernel.tx));
+    rt_channel_sender *made_up = (void *)kernel.channels.senders.table[0].id;
+    CHECK(rti_channel_ends_find(&kernel.channels.senders, made_up) != NULL);
+    CHECK_STATUS(rt_channel_send(made_up, NULL, &value), RT_ERR_INVALID);
+    CHECK_STATUS(rt_channel_try_send(made_up, &value), RT_ERR_INVALID);
+    CHECK_STATUS(rt_channel_close_sender(made_up), RT_ERR_INVALID);
     kernel_stop();
 }
 

@@ -48,7 +48,9 @@ static void worker_run_fiber(int number)
     rti_context_switch(&worker->home, &fiber.context, NULL);
     errno = 1000 + number;
     CHECK(rti_worker_current() == worker);
+    CHECK(rti_worker_here() == worker);
     rti_worker_set_current(NULL);
+    CHECK(rti_worker_here() == NULL);
 }
 
 static void *thread_main(void *arg)
@@ -68,11 +70,13 @@ static void moving_entry(void *transfer)
 {
     (void)transfer;
     for (int i = 0; i < 20; i++) {
-        struct rti_worker *before = rti_worker_current();
+        struct rti_worker *before = rti_worker_here();
+        CHECK(rti_worker_current() == before);
         CHECK_EQ(before->number, i % 2);
         *rti_errno_address() = i;
         fiber_park();
-        struct rti_worker *after = rti_worker_current();
+        struct rti_worker *after = rti_worker_here();
+        CHECK(rti_worker_current() == after);
         CHECK(after != before);
         CHECK_EQ(after->number, (i + 1) % 2);
         CHECK_EQ(*rti_errno_address(), i);

@@ -39,6 +39,7 @@ EXCEPTIONS = {
     "src/base/marks.c": ("port/port.h",),  # marks are written to a file through the port
     "src/base/atomic.h": ("port/explore",),  # in the explored build the explorer owns the atomics
     "src/sched/context.h": ("port/arch",),  # the switch itself is the processor's
+    "src/sched/worker_local.h": ("port/arch",),  # and so is the way to the thread's own word
 }
 
 # Outside port/ the operating system is not there: only what a freestanding C library has, and what

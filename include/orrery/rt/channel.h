@@ -66,10 +66,17 @@ typedef struct {
     struct rt_region *region; /* owns the channel; or NULL */
 } rt_channel_config;
 
+/* The smallest power of two that is not below `n`, for n up to 2^28. */
+#define RT_CHANNEL_ROUND(n) (RT_CHANNEL_FILL((size_t)(n)-1) + 1)
+#define RT_CHANNEL_FILL(m)  RT_CHANNEL_FILL_16(RT_CHANNEL_FILL_4(m))
+#define RT_CHANNEL_FILL_4(m)                                                                       \
+    ((m) | (m) >> 1 | (m) >> 2 | (m) >> 3 | (m) >> 4 | (m) >> 5 | (m) >> 6 | (m) >> 7)
+#define RT_CHANNEL_FILL_16(m) ((m) | (m) >> 8 | (m) >> 16 | (m) >> 24)
+
 /* The bytes that config->memory must have, aligned for any object. Constant if both arguments are.
- */
+ * Room is made for the next power of two: a capacity that is one wastes nothing. */
 #define RT_CHANNEL_BYTES(elem_size, capacity)                                                      \
-    ((((size_t)(elem_size) * (size_t)(capacity) + 3) / 4 + (size_t)(capacity)) * 4)
+    (RT_CHANNEL_ROUND(capacity) * ((size_t)(elem_size) + 4) + 3)
 
 /* A look at a channel. */
 typedef struct {
