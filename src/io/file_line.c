@@ -151,6 +151,18 @@ bool rti_file_line_is_closing(const struct rti_io *io, int fd)
     return false;
 }
 
+bool rti_file_line_is_busy(const struct rti_io *io, int fd)
+{
+    for (struct rti_link *link = rti_list_peek(&io->line); link != NULL;
+         link = rti_list_next(&io->line, link)) {
+        const struct rti_file_request *record = line_at(link);
+        if (record->fd == fd && fd >= 0 && record->verb != RTI_FILE_CLOSE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void rti_file_line_reuse(struct rti_io *io, int fd)
 {
     for (struct rti_link *link = rti_list_peek(&io->line); link != NULL;

@@ -45,6 +45,9 @@ void rti_file_line_join(struct rti_file_request *record);
 /* A close of this descriptor stands in the line. */
 bool rti_file_line_is_closing(const struct rti_io *io, int fd);
 
+/* A request that works on this descriptor stands in the line; a close is none. */
+bool rti_file_line_is_busy(const struct rti_io *io, int fd);
+
 /* An open gave this number: whatever close of it stands in the line has been done. */
 void rti_file_line_reuse(struct rti_io *io, int fd);
 

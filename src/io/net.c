@@ -19,7 +19,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "io/io.h"
+#include "io/file_line.h"
 #include "time/deadline.h"
 
 rt_status rti_net_bind(const struct rti_io_call *call, struct rti_socket_config *config,
@@ -106,7 +106,13 @@ rt_status rt_net_close(int fd)
     if (RT_FAILED(status)) {
         return status;
     }
-    return call.port->net == NULL ? RTI_IO_NO_NETWORK : call.port->ops->close_fd(call.port, fd);
+    if (call.port->net == NULL) {
+        return RTI_IO_NO_NETWORK;
+    }
+    if (rti_file_line_is_busy(call.io, fd)) {
+        return (rt_status){RT_ERR_INVALID, "this is a file: rt_file_close waits for its work"};
+    }
+    return call.port->ops->close_fd(call.port, fd);
 }
 
 rt_status rt_net_accept(int listen_fd, int *conn_fd_out, int32_t timeout_ms)
@@ -130,6 +136,8 @@ rt_status rt_net_accept(int listen_fd, int *conn_fd_out, int32_t timeout_ms)
     bool is_accepted = request->op.status == RT_OK;
     if (is_accepted) {
         *conn_fd_out = (int)request->op.result;
+    } else if (request->op.error == EINVAL || request->op.error == EOPNOTSUPP) {
+        status = (rt_status){RT_ERR_INVALID, "the socket does not listen"};
     } else {
         status = rti_io_failure(&request->op);
     }

@@ -61,11 +61,13 @@ rt_status rt_udp_send(int fd, const void *buf, size_t len, const rt_net_address 
     request->op.buffer = (void *)(uintptr_t)buf; /* only read */
     request->op.length = len;
     status = udp_do(request, &call, &address);
-    if (!RT_FAILED(status)) {
-        RT_ASSERT(request->op.result == (int64_t)len);
-        rti_request_end(request, false);
+    if (RT_FAILED(status)) {
+        return status;
     }
-    return status;
+    /* A datagram goes whole: what took a part is a stream. */
+    bool is_whole = request->op.result == (int64_t)len;
+    rti_request_end(request, false);
+    return is_whole ? RT_SUCCESS : (rt_status){RT_ERR_INVALID, "the socket takes no datagrams"};
 }
 
 rt_status rt_udp_recv(int fd, void *buf, size_t len, size_t *received, rt_net_address *from,

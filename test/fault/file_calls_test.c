@@ -382,6 +382,27 @@ static void close_waits(void *arg)
     CHECK_EQ(fcntl(fd, F_GETFD), -1);
 }
 
+static void close_as_a_socket(void *arg)
+{
+    size_t actual;
+    (void)arg;
+    file_make();
+    gate_shut(fd);
+    CHECK_STATUS(rt_file_pwrite(fd, "L", 1, 0, &actual, 5), RT_ERR_TIMEOUT);
+    gate_await_inside(1);
+    /* The late write would land in whatever gets the number next. */
+    CHECK_STATUS(rt_net_close(fd), RT_ERR_INVALID);
+    CHECK(fcntl(fd, F_GETFD) >= 0);
+    gate_let_go();
+    io_world_await_requests(0);
+    CHECK_OK(rt_file_close(fd));
+}
+
+TEST(file_with_work_under_way_is_not_closed_by_the_network)
+{
+    run_alone(close_as_a_socket, 0);
+}
+
 TEST(file_close_waits_for_a_write_whose_caller_gave_up)
 {
     run_alone(close_waits, 0);

@@ -350,6 +350,8 @@ static void bad_arguments(void *arg)
     CHECK_STATUS(rt_net_listen_ex(&(rt_net_listen_config){.address = "localhost"}, &fd),
                  RT_ERR_INVALID);
     CHECK_STATUS(rt_net_accept(pair[0], NULL, 0), RT_ERR_INVALID);
+    CHECK_STATUS(rt_net_accept(pair[0], &fd, 0), RT_ERR_INVALID);
+    CHECK_STATUS(rt_net_accept(pair[0], &fd, -1), RT_ERR_INVALID);
     CHECK_STATUS(rt_net_connect(NULL, 80, &fd, -1), RT_ERR_INVALID);
     CHECK_STATUS(rt_net_connect("127.0.0.1", 80, NULL, -1), RT_ERR_INVALID);
     CHECK_STATUS(rt_net_connect("127.0.0.1", 0, &fd, -1), RT_ERR_INVALID);

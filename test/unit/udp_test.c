@@ -161,3 +161,23 @@ TEST(udp_length_zero_takes_one_datagram)
 {
     run_alone(drop_one);
 }
+
+static void streams(void *arg)
+{
+    static char big[8 * 1024 * 1024];
+    int pair[2];
+    (void)arg;
+    open_both("127.0.0.1", "127.0.0.1");
+    io_world_tcp_pair(pair);
+    io_world_shrink(pair[0]);
+    /* A stream takes a part of what no datagram could carry. */
+    CHECK_STATUS(rt_udp_send(pair[0], big, sizeof(big), &ends[1], 0), RT_ERR_INVALID);
+    CHECK_OK(rt_net_close(pair[0]));
+    CHECK_OK(rt_net_close(pair[1]));
+    close_both();
+}
+
+TEST(udp_send_on_a_stream_that_takes_a_part_is_invalid)
+{
+    run_alone(streams);
+}

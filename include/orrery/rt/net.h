@@ -116,9 +116,9 @@ RT_API RT_SUSPENDS rt_status rt_net_connect(const char *host, uint16_t port, int
  * Callable from an actor, and from main on the runtime's thread.
  * Never suspends.
  * The descriptor is the system's again and may be given out anew at once.
- * Returns RT_OK; RT_ERR_INVALID if `fd` is not open; RT_ERR_IO if the system reports an error, and
- * then it is closed all the same; RT_ERR_UNSUPPORTED; RT_ERR_THREAD from a thread without a
- * runtime.
+ * Returns RT_OK; RT_ERR_INVALID if `fd` is not open, or a file that work is under way on; RT_ERR_IO
+ * if the system reports an error, and then it is closed all the same; RT_ERR_UNSUPPORTED;
+ * RT_ERR_THREAD from a thread without a runtime.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_net_close(int fd);
 
@@ -186,10 +186,10 @@ RT_API rt_status rt_udp_open(const char *address, uint16_t port, int *fd_out);
  * `buf` and `to` are read during the call only; `buf` may be NULL if `len` is 0, and an empty
  * datagram is sent.
  * Returns RT_OK; RT_ERR_WOULDBLOCK; RT_ERR_TIMEOUT; RT_ERR_INVALID if `buf` or `to` is NULL, the
- * port of `to` is 0 or `fd` is not open; RT_ERR_IO, with a sentence, if it is too long or there is
- * no way; RT_ERR_CLOSED if the socket was closed meanwhile; RT_ERR_NOMEM if too many calls wait;
- * RT_ERR_UNSUPPORTED; RT_ERR_THREAD.
- * Whether it was sent is lost on cancel. */
+ * port of `to` is 0, or `fd` is not open or a stream that took a part; RT_ERR_IO, with a sentence,
+ * if it is too long or there is no way; RT_ERR_CLOSED if the socket was closed meanwhile;
+ * RT_ERR_NOMEM if too many calls wait; RT_ERR_UNSUPPORTED; RT_ERR_THREAD. Whether it was sent is
+ * lost on cancel. */
 RT_API RT_SUSPENDS rt_status rt_udp_send(int fd, const void *buf, size_t len,
                                          const rt_net_address *to, int32_t timeout_ms);
 
