@@ -17,12 +17,12 @@ typedef uint64_t rt_call_id;
 
 /* Sends a request and waits for the answer.
  * Callable from an actor.
- * Suspends: for ever if `timeout_ms` is negative, else for so many milliseconds; with 0 it gives
- * the others one turn and then looks.
+ * Suspends: for ever if `timeout_ms` is negative, else for so many milliseconds; not with 0.
  * `data` is copied and stays the caller's. `reply` stays the caller's and is unchanged on failure;
  * its data is the runtime's, valid until the caller's next rt_call or receive. The message that the
  * caller received last stays valid meanwhile.
- * Returns RT_OK; RT_ERR_TIMEOUT if no answer came in time, and an answer that comes later is
+ * Returns RT_OK; RT_ERR_WOULDBLOCK if `timeout_ms` is 0, because no answer is there at once, and
+ * nothing was sent; RT_ERR_TIMEOUT if no answer came in time, and an answer that comes later is
  * refused; RT_ERR_CLOSED if the actor asked has ended; RT_ERR_NOMEM, RT_ERR_INVALID and
  * RT_ERR_THREAD as rt_ipc_send with IPC_ASYNC, RT_ERR_INVALID also for the caller's own id and a
  * NULL `reply`.
