@@ -78,6 +78,10 @@
 #define RT_FILE_CHUNK_SIZE 4096 /* bytes a file request moves at once; each request has so many */
 #endif
 
+#ifndef RT_MAX_DESCRIPTORS
+#define RT_MAX_DESCRIPTORS 1024 /* descriptor numbers that sockets may have: 0 to one less */
+#endif
+
 #ifndef RT_DEFAULT_STACK_SIZE
 #define RT_DEFAULT_STACK_SIZE 65536 /* stack of an actor that names no size, bytes */
 #endif

@@ -489,9 +489,9 @@ TEST(port_descriptors_it_cannot_serve_are_refused_with_a_reason)
     probe_submit(&probe, RTI_OP_READ, file, &byte, 1);
     fixture_wait_for(&probe, 1);
     CHECK_ANSWER(&probe, RT_ERR_UNSUPPORTED, 0);
-    allow_descriptor(RTI_PORT_FDS_MAX);
-    int high = fcntl(fds[0], F_DUPFD_CLOEXEC, RTI_PORT_FDS_MAX);
-    CHECK_EQ(high, RTI_PORT_FDS_MAX);
+    allow_descriptor(RT_MAX_DESCRIPTORS);
+    int high = fcntl(fds[0], F_DUPFD_CLOEXEC, RT_MAX_DESCRIPTORS);
+    CHECK_EQ(high, RT_MAX_DESCRIPTORS);
     probe_submit(&probe, RTI_OP_READ, high, &byte, 1);
     fixture_wait_for(&probe, 1);
     CHECK_ANSWER(&probe, RT_ERR_RESOURCE_EXHAUSTED, 0);

@@ -104,7 +104,7 @@ rt_status rti_poller_init(struct rti_poller *poller, const struct rti_port_linux
                           struct rti_list *answered)
 {
     poller->fds = config->fds != NULL ? config->fds : poller->fds_own;
-    poller->fds_count = config->fds != NULL ? config->fds_count : RTI_PORT_FDS_MAX;
+    poller->fds_count = config->fds != NULL ? config->fds_count : RT_MAX_DESCRIPTORS;
     poller->answered = answered;
     poller->has_pwait2 = HAS_PWAIT2 && !config->is_coarse;
     rti_wake_word_init(&poller->wake);

@@ -5,13 +5,10 @@
 /* The poller: ops that wait for descriptors, and the one place where the scheduler thread blocks.
  * The essay is in poller.c. */
 
+#include <orrery/rt_static_config.h>
+
 #include "port/linux/stage.h"
 #include "port/linux/wake_word.h"
-
-/* How many descriptor numbers a port knows unless its config brings a larger table. */
-#ifndef RTI_PORT_FDS_MAX
-#define RTI_PORT_FDS_MAX 1024
-#endif
 
 /* How many events one system call collects, and how many such calls one wait makes at most. */
 #ifndef RTI_POLLER_BATCH
@@ -66,7 +63,7 @@ struct rti_poller {
     uint64_t blocks;           /* how often the thread may have blocked */
     uint64_t events;           /* how many events were collected, wake-ups included */
     uint64_t events_unwanted;  /* events that no op waited for */
-    struct rti_fd fds_own[RTI_PORT_FDS_MAX];
+    struct rti_fd fds_own[RT_MAX_DESCRIPTORS];
 };
 
 struct rti_port_linux_config;
