@@ -109,9 +109,13 @@ static void app_serve(struct app *app)
     while ((op = rt_machine_next(&app->machine, RT_QUEUE_CANCELLATIONS)) != NULL) {
         rt_op_complete(&app->machine, op, RT_ERR_CANCELLED, 0);
     }
-    /* Those that were kept for a cancel are answered a tick later. */
-    while ((op = rt_machine_held(&app->machine, NULL)) != NULL && op != app->feeding) {
-        rt_op_complete(&app->machine, op, RT_OK, (int64_t)((struct asking *)op)->number);
+    /* Those that were kept for a cancel are answered after all. */
+    for (op = rt_machine_held(&app->machine, NULL); op != NULL;) {
+        rt_op *next = rt_machine_held(&app->machine, op);
+        if (op != app->feeding) {
+            rt_op_complete(&app->machine, op, RT_OK, (int64_t)((struct asking *)op)->number);
+        }
+        op = next;
     }
 }
 
