@@ -70,6 +70,20 @@ rt_channel_info kernel_info(void)
     return info;
 }
 
+void kernel_check_same(const rt_channel_info *a, const rt_channel_info *b)
+{
+    CHECK_EQ(a->state, b->state);
+    CHECK_EQ(a->queued, b->queued);
+    CHECK_EQ(a->reserved, b->reserved);
+    CHECK_EQ(a->senders, b->senders);
+    CHECK_EQ(a->receivers, b->receivers);
+    CHECK_EQ(a->waiting_senders, b->waiting_senders);
+    CHECK_EQ(a->waiting_receivers, b->waiting_receivers);
+    CHECK_EQ(a->sent, b->sent);
+    CHECK_EQ(a->received, b->received);
+    CHECK_EQ(a->destroyed, b->destroyed);
+}
+
 static void poller_wake(void *arg)
 {
     ((struct poller *)arg)->woken++;

@@ -48,6 +48,9 @@ void kernel_say(char c);
 /* A look at the channel of kernel.tx or, if that is closed, of kernel.rx. */
 rt_channel_info kernel_info(void);
 
+/* Demands that two looks saw the same. */
+void kernel_check_same(const rt_channel_info *a, const rt_channel_info *b);
+
 /* A poll context that counts how often its waker was called. */
 struct poller {
     rt_cx cx;
