@@ -220,6 +220,9 @@ void rti_actor_timers_init(struct rti_actor_timers *timers, struct rti_actors *a
     timers->on_death.died = timers_owner_died;
     rti_handle_init(&timers->ids, timers->id_slots, RT_TIMER_ENTRY_POOL_SIZE,
                     RTI_INDEX_BITS(RT_TIMER_ENTRY_POOL_SIZE));
+    /* The specification lets timer ids wrap, and a program must be able to start timers for ever.
+     */
+    rti_handle_let_wrap(&timers->ids);
     rti_death_hook_add(actors, RTI_DEATH_TIMERS, &timers->on_death);
     actors->sched->modules[RTI_MODULE_ACTOR_TIMER] = timers;
 }

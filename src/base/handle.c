@@ -2,19 +2,24 @@
 #define RTI_MODULE "handle"
 #include "base/handle.h"
 
-/* The id after `id` for the same slot; behind the last one the first generation begins anew. */
+/* The id after `id` for the same slot; RTI_HANDLE_NONE if there is none and the table retires. */
 static uint32_t handle_successor(const struct rti_handle_table *table, uint32_t id)
 {
     uint32_t step = UINT32_C(1) << table->index_bits;
     if (id > RTI_HANDLE_ID_MAX - step) {
-        return (id & (step - 1)) | step;
+        return table->is_wrapping ? (id & (step - 1)) | step : RTI_HANDLE_NONE;
     }
     return id + step;
 }
 
-/* Puts a free slot at the end of the queue. */
+/* Puts a free slot at the end of the queue, or retires it if it has no further id to give. */
 static void handle_enqueue(struct rti_handle_table *table, uint32_t index)
 {
+    if (handle_successor(table, table->slots[index].id) == RTI_HANDLE_NONE) {
+        table->slots[index].next = RTI_HANDLE_RETIRED;
+        table->retired_count++;
+        return;
+    }
     table->slots[index].next = RTI_HANDLE_END;
     if (table->free_head == RTI_HANDLE_END) {
         table->free_head = index;
@@ -36,11 +41,19 @@ void rti_handle_init(struct rti_handle_table *table, struct rti_handle_slot *slo
     table->free_head = RTI_HANDLE_END;
     table->free_tail = RTI_HANDLE_END;
     table->used_count = 0;
+    table->retired_count = 0;
+    table->is_wrapping = false;
     for (uint32_t index = 0; index < table->count; index++) {
         slots[index].id = index;
         handle_enqueue(table, index);
     }
     RT_AUDIT(rti_handle_audit(table));
+}
+
+void rti_handle_let_wrap(struct rti_handle_table *table)
+{
+    RT_ASSERT(table->used_count == 0 && table->retired_count == 0);
+    table->is_wrapping = true;
 }
 
 uint32_t rti_handle_alloc(struct rti_handle_table *table)
@@ -51,7 +64,7 @@ uint32_t rti_handle_alloc(struct rti_handle_table *table)
     }
     struct rti_handle_slot *slot = &table->slots[index];
     uint32_t id = handle_successor(table, slot->id);
-    RT_ASSERT(id >> table->index_bits >= 1 && id <= RTI_HANDLE_ID_MAX);
+    RT_ASSERT(id != RTI_HANDLE_NONE && id <= RTI_HANDLE_ID_MAX);
     table->free_head = slot->next;
     slot->id = id;
     slot->next = RTI_HANDLE_IN_USE;
@@ -70,6 +83,7 @@ void rti_handle_free(struct rti_handle_table *table, uint32_t id)
 size_t rti_handle_audit(const struct rti_handle_table *table)
 {
     uint32_t used = 0;
+    uint32_t retired = 0;
     uint32_t mask = (UINT32_C(1) << table->index_bits) - 1;
     for (uint32_t index = 0; index < table->count; index++) {
         const struct rti_handle_slot *slot = &table->slots[index];
@@ -79,8 +93,9 @@ size_t rti_handle_audit(const struct rti_handle_table *table)
         RT_ASSERT(!is_in_use || slot->id > mask);
         RT_ASSERT((rti_handle_lookup(table, slot->id) >= 0) == is_in_use);
         used += is_in_use;
+        retired += slot->next == RTI_HANDLE_RETIRED;
     }
-    RT_ASSERT(used == table->used_count);
+    RT_ASSERT(used == table->used_count && retired == table->retired_count);
     uint32_t queued = 0;
     uint32_t last = RTI_HANDLE_END;
     for (uint32_t at = table->free_head; at != RTI_HANDLE_END; at = table->slots[at].next) {
@@ -90,6 +105,6 @@ size_t rti_handle_audit(const struct rti_handle_table *table)
         last = at;
     }
     RT_ASSERT(queued == 0 || last == table->free_tail);
-    RT_ASSERT(used + queued == table->count);
+    RT_ASSERT(used + retired + queued == table->count);
     return used;
 }

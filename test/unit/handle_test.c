@@ -60,59 +60,52 @@ TEST(handle_slot_freed_first_is_issued_first)
     CHECK_EQ(rti_handle_alloc(&table), RTI_HANDLE_NONE);
 }
 
-/* With 16 index bits a slot has 65,535 generations; every id of its life is different, and then it
- * begins anew. */
-TEST(handle_slot_begins_anew_after_its_last_generation)
+/* With 16 index bits a slot has 65,535 generations; every id of its life is different. */
+TEST(handle_slot_retires_after_its_last_generation)
 {
     struct rti_handle_table table;
     rti_handle_init(&table, slots, 1, 16);
-    for (int life = 0; life < 3; life++) {
-        uint32_t last = 0;
-        for (uint32_t i = 1; i <= 65535; i++) {
-            uint32_t id = rti_handle_alloc(&table);
-            CHECK(id == i << 16 && id > last);
-            CHECK_EQ(rti_handle_lookup(&table, last), -1);
-            CHECK_EQ(rti_handle_lookup(&table, id), 0);
-            rti_handle_free(&table, id);
-            last = id;
-        }
-        for (uint32_t generation = 0; generation <= 65535; generation++) {
-            CHECK_EQ(rti_handle_lookup(&table, generation << 16), -1);
-        }
-        CHECK_EQ(rti_handle_audit(&table), 0);
+    uint32_t last = 0;
+    for (uint32_t i = 1; i <= 65535; i++) {
+        uint32_t id = rti_handle_alloc(&table);
+        CHECK(id > last);
+        CHECK_EQ(rti_handle_lookup(&table, last), -1);
+        CHECK_EQ(rti_handle_lookup(&table, id), 0);
+        CHECK_EQ(table.retired_count, 0);
+        rti_handle_free(&table, id);
+        last = id;
     }
+    CHECK_EQ(table.retired_count, 1);
+    CHECK_EQ(rti_handle_alloc(&table), RTI_HANDLE_NONE);
+    for (uint32_t generation = 0; generation <= 65535; generation++) {
+        CHECK_EQ(rti_handle_lookup(&table, generation << 16), -1);
+    }
+    CHECK_EQ(rti_handle_audit(&table), 0);
 }
 
-/* Issues and frees until the first id comes again. Returns how many there were; none is reserved.
- */
-static uint32_t go_round(struct rti_handle_table *table)
+/* Issues and frees until nothing is left. Returns how many ids there were; none may be reserved. */
+static uint32_t wear_out(struct rti_handle_table *table)
 {
     uint32_t issued = 0;
-    uint32_t first = rti_handle_alloc(table);
-    uint32_t id = first;
-    do {
+    uint32_t id;
+    while ((id = rti_handle_alloc(table)) != RTI_HANDLE_NONE) {
         CHECK(id <= RTI_HANDLE_ID_MAX);
         CHECK(id >> table->index_bits >= 1);
         rti_handle_free(table, id);
         issued++;
-        id = rti_handle_alloc(table);
-    } while (id != first);
-    rti_handle_free(table, id);
+    }
     rti_handle_audit(table);
+    CHECK_EQ(table->retired_count, table->count);
     return issued;
 }
 
-/* No id comes again before every slot has used all of its generations. */
-TEST(handle_ids_come_again_as_late_as_possible)
+TEST(handle_tables_with_few_generations_use_all_of_them)
 {
     for (unsigned bits = 25; bits <= 31; bits++) {
         struct rti_handle_table table;
         rti_handle_init(&table, slots, 3, bits);
-        CHECK_EQ(go_round(&table), 3 * ((UINT32_C(1) << (32 - bits)) - 1));
+        CHECK_EQ(wear_out(&table), 3 * ((UINT32_C(1) << (32 - bits)) - 1));
     }
-    struct rti_handle_table table;
-    rti_handle_init(&table, slots, 10, 28);
-    CHECK_EQ(go_round(&table), 10 * 15);
 }
 
 /* The slots of a full table are made old, so that the two highest ids would be next. */
@@ -127,17 +120,45 @@ TEST(handle_reserved_ids_are_never_issued)
         }
         rti_handle_audit(&table);
         /* Two generations are left for each slot, less the two reserved ids. */
-        uint32_t old = 0;
-        for (uint32_t i = 0; i < 4 * count; i++) {
+        CHECK_EQ(wear_out(&table), 2 * count - 2);
+        for (uint32_t back = 0; back < 3 * count; back++) {
+            CHECK_EQ(rti_handle_lookup(&table, UINT32_MAX - back), -1);
+        }
+    }
+}
+
+TEST(handle_wear_is_spread_evenly)
+{
+    struct rti_handle_table table;
+    rti_handle_init(&table, slots, 10, 28);
+    /* Fifteen generations each: the first retirement comes only in the last round. */
+    for (int i = 0; i < 140; i++) {
+        rti_handle_free(&table, rti_handle_alloc(&table));
+        CHECK_EQ(table.retired_count, 0);
+    }
+    CHECK_EQ(wear_out(&table), 10);
+}
+
+/* No id comes again before every slot has used all of its generations, and none is ever refused. */
+TEST(handle_that_wraps_gives_ids_again_as_late_as_possible)
+{
+    struct rti_handle_table table;
+    rti_handle_init(&table, slots, 10, 28);
+    rti_handle_let_wrap(&table);
+    uint32_t first = rti_handle_alloc(&table);
+    rti_handle_free(&table, first);
+    for (int round = 0; round < 3; round++) {
+        for (uint32_t i = 1; i < 10 * 15; i++) {
             uint32_t id = rti_handle_alloc(&table);
-            CHECK(id != RTI_HANDLE_NONE && id <= RTI_HANDLE_ID_MAX);
-            CHECK(id >> bits >= 1);
-            old += id >> bits > 16;
+            CHECK(id != RTI_HANDLE_NONE && id != first && id <= RTI_HANDLE_ID_MAX);
+            CHECK_EQ(rti_handle_lookup(&table, first), -1);
             rti_handle_free(&table, id);
         }
-        CHECK_EQ(old, 2 * count - 2);
-        rti_handle_audit(&table);
+        CHECK_EQ(rti_handle_alloc(&table), first);
+        rti_handle_free(&table, first);
+        CHECK_EQ(rti_handle_audit(&table), 0);
     }
+    CHECK_EQ(table.retired_count, 0);
 }
 
 TEST(handle_table_of_zero_slots_issues_nothing)
@@ -161,23 +182,19 @@ TEST(handle_agrees_with_a_list_of_all_ids)
     size_t live_count = 0;
     struct rti_handle_table table;
     struct rti_rng rng;
-    /* 7 slots of 31 generations: each goes round many times. */
+    /* 7 slots of 31 generations: the table wears out during the run. */
     rti_handle_init(&table, slots, SLOTS, 27);
     rti_rng_init(&rng, 60);
     for (int step = 0; step < 20000; step++) {
         if (rti_rng_chance(&rng, 1, 2)) {
             uint32_t id = rti_handle_alloc(&table);
-            CHECK((id == RTI_HANDLE_NONE) == (live_count == SLOTS));
-            size_t at = 0;
-            while (at < all_count && all[at].id != id) {
-                at++;
+            CHECK((id == RTI_HANDLE_NONE) == (live_count + table.retired_count == SLOTS));
+            for (size_t i = 0; i < all_count; i++) {
+                CHECK(all[i].id != id || id == RTI_HANDLE_NONE);
             }
             if (id != RTI_HANDLE_NONE) {
-                CHECK(at == all_count || !all[at].is_live);
-                CHECK(at < IDS_MAX);
-                all_count += at == all_count;
-                all[at].id = id;
-                all[at].is_live = true;
+                all[all_count].id = id;
+                all[all_count++].is_live = true;
                 live_count++;
             }
         } else if (all_count > 0) {
