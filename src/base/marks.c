@@ -23,7 +23,7 @@ static rti_atomic_ptr hits;
 /* The run in progress, 0 if there is none; the number and the seed of the last run begun. */
 static rti_atomic_u32 run_current;
 static rti_atomic_u32 run_last;
-static rti_atomic_u64 run_seed;
+static rti_atomic_u32 run_seed[2]; /* low and high half: not every processor has more */
 
 /* The integers of marks.h as the atomics they are. */
 static rti_atomic_u32 *word_of(uint32_t *integer)
@@ -110,7 +110,8 @@ void rti_buggify_enable(uint64_t seed)
     if (run == 0) {
         run = rti_u32_add_relaxed(&run_last, 1) + 1;
     }
-    rti_u64_store_relaxed(&run_seed, seed);
+    rti_u32_store_relaxed(&run_seed[0], (uint32_t)seed);
+    rti_u32_store_relaxed(&run_seed[1], (uint32_t)(seed >> 32));
     /* Pairs with the acquire in rti_buggify_fires: who sees the run sees its seed. */
     rti_u32_store_release(&run_current, run);
 }
@@ -150,7 +151,9 @@ bool rti_buggify_fires(struct rti_buggify_site *site)
     }
     uint32_t pass = site_pass(site, run);
     struct rti_rng rng;
-    rti_rng_init(&rng, rti_u64_load_relaxed(&run_seed) ^ name_hash(site->mark.name));
+    uint64_t seed =
+        rti_u32_load_relaxed(&run_seed[0]) | (uint64_t)rti_u32_load_relaxed(&run_seed[1]) << 32;
+    rti_rng_init(&rng, seed ^ name_hash(site->mark.name));
     bool is_live = rti_rng_chance(&rng, 1, 4);
     uint64_t stream = rti_rng_next(&rng);
     if (!is_live) {

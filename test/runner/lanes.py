@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 import collect
+import firmware
 from cases import Job
 
 # Cases in these files also run under memcheck: those that hand memory around by themselves.
@@ -70,6 +71,9 @@ VALGRIND = (
     "--error-exitcode=99",
     "--child-silent-after-fork=yes",
 )
+
+
+FIRMWARE_TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,38 @@ LANES = (
         seeds=2,
         wrapper=("qemu-aarch64",),
         list_wrapper=("qemu-aarch64",),
+    ),
+    Lane(
+        "cortex-m3",
+        "Cortex-M3 under qemu",
+        firmware.jobs,
+        ("cortex_m",),
+        FIRMWARE_TOOLS,
+        wrapper=("mps2-an385",),
+    ),
+    Lane(
+        "cortex-m4f",
+        "Cortex-M4 with floating point",
+        firmware.jobs,
+        ("cortex_m",),
+        FIRMWARE_TOOLS,
+        wrapper=("mps2-an386",),
+    ),
+    Lane(
+        "cortex-m7",
+        "Cortex-M7 with floating point",
+        firmware.jobs,
+        ("cortex_m",),
+        FIRMWARE_TOOLS,
+        wrapper=("mps2-an500",),
+    ),
+    Lane(
+        "cortex-m33",
+        "Cortex-M33, in the secure state, with floating point",
+        firmware.jobs,
+        ("cortex_m",),
+        FIRMWARE_TOOLS,
+        wrapper=("mps2-an505",),
     ),
     Lane(
         "bench-smoke",

@@ -18,7 +18,7 @@
 #include "time/wheel.h"
 
 #define FIBERS_MAX        64
-#define FIBERS_STACK_SIZE 32768
+#define FIBERS_STACK_SIZE (sizeof(void *) == 4 ? 16384 : 32768)
 
 struct fibers {
     struct rti_port_sim port;

@@ -78,8 +78,8 @@ void test_expect_panic(const char *file, int line, const char *module, void (*bo
         intmax_t test_actual = (intmax_t)(actual);                                                 \
         intmax_t test_wanted = (intmax_t)(wanted);                                                 \
         if (test_actual != test_wanted) {                                                          \
-            test_fail(__FILE__, __LINE__, "%s is %jd, wanted %jd", #actual, test_actual,           \
-                      test_wanted);                                                                \
+            test_fail(__FILE__, __LINE__, "%s is %lld, wanted %lld", #actual,                      \
+                      (long long)test_actual, (long long)test_wanted);                             \
         }                                                                                          \
     } while (0)
 

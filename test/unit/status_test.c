@@ -45,8 +45,12 @@ TEST(status_a_number_that_is_no_status_is_named_unknown)
 {
     static const int numbers[] = {RT_STATUS_COUNT, RT_STATUS_COUNT + 1, INT32_MAX, -1, INT32_MIN};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        CHECK_STR(rt_status_name((rt_status_code)numbers[i]), "RT_STATUS_UNKNOWN");
-        CHECK_STR(rt_status_text((rt_status_code)numbers[i]), "unknown status");
+        rt_status_code code = (rt_status_code)numbers[i];
+        /* On small machines an enum is a byte, and such a number cannot come. */
+        if ((int)code == numbers[i]) {
+            CHECK_STR(rt_status_name(code), "RT_STATUS_UNKNOWN");
+            CHECK_STR(rt_status_text(code), "unknown status");
+        }
     }
 }
 

@@ -24,8 +24,10 @@ TESTED_BY = {
     "src/port/explore/run.c": "test/model/litmus_model.c",
     "src/port/explore/seam.c": "test/model/litmus_model.c",
     "src/port/explore/search.c": "test/model/reduction_check.c",
+    "src/port/cortex_m/process.c": "test/cortex_m/suite/host_test.c",  # what stands below it
+    "src/port/cortex_m/semihost.c": "test/cortex_m/suite/host_test.c",
+    "src/port/cortex_m/startup.c": "test/cortex_m/suite/host_test.c",
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
-    "src/runtime/linux/host.c": "test/unit/runtime_test.c",  # what rt_init opens
     "src/runtime/part_bus.c": "test/unit/sim_test.c",  # a run has them all
     "src/runtime/part_channel.c": "test/unit/sim_test.c",
     "src/runtime/part_io.c": "test/unit/runtime_test.c",

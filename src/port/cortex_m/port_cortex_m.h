@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_PORT_CORTEX_M_H
+#define RTI_PORT_CORTEX_M_H
+
+/* The body of the seam on a bare Cortex-M: one thread, interrupts, no operating system.
+ *
+ * The scheduler runs in thread mode. It sleeps in `wait` by WFI; an interrupt handler that has news
+ * for it calls `wake`. The look at `is_woken` and the WFI lie in one stretch with interrupts
+ * masked: a handler that comes between them stays pending, and a pending interrupt ends a WFI,
+ * masked or not. So no wake is lost, and none is looked for twice.
+ *
+ * Ops: NOP completes at the next wait. There are no descriptors and no blocking pool here, so every
+ * other code is answered RT_ERR_UNSUPPORTED; threads and mappings are refused.
+ *
+ * I1  A wake before or during `wait` ends it.                    (sleep sweep, with its mutant)
+ * I2  `wait` returns RTI_WAIT_DEADLINE only when the clock has come to the deadline. */
+
+#include "base/list.h"
+#include "base/rng.h"
+#include "port/cortex_m/systick.h"
+#include "port/port.h"
+
+struct rti_port_cortex_m {
+    struct rti_port port;
+    struct rti_systick systick;
+    struct rti_rng rng;       /* the program's randomness */
+    struct rti_list answered; /* ops whose `done` is due at the next wait */
+    rti_atomic_u32 is_woken;  /* any handler: a wake that no wait has consumed */
+};
+
+/* Starts the clock. `seed` is what the program's randomness grows from. */
+void rti_port_cortex_m_init(struct rti_port_cortex_m *cortex_m, uint64_t seed);
+void rti_port_cortex_m_deinit(struct rti_port_cortex_m *cortex_m);
+
+#endif

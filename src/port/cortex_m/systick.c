@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "systick"
+#include "port/cortex_m/systick.h"
+
+#include "base/assert.h"
+
+/* Counts that have passed since the period of `length` began, of a counter that shows `value`. */
+static inline uint32_t systick_passed(uint32_t length, uint32_t value)
+{
+    return value == 0 ? 0 : length - value;
+}
+
+/* All counts so far. With interrupts masked. A period that ended while its handler waits is over
+ * all the same, and the counter is read again, in case it ended between the two readings. */
+static uint64_t systick_counts(struct rti_systick *systick)
+{
+    uint32_t value = RTI_SYST_CVR;
+    if ((RTI_SCB_ICSR & RTI_SCB_ICSR_PENDSTSET) != 0) {
+        RTI_SCB_ICSR = RTI_SCB_ICSR_PENDSTCLR;
+        rti_systick_expired(systick);
+        value = RTI_SYST_CVR;
+    }
+    return systick->base + systick_passed(systick->period, value);
+}
+
+void rti_systick_start(struct rti_systick *systick)
+{
+    systick->base = 0;
+    systick->period = RTI_SYSTICK_PERIOD_MAX;
+    RTI_SYST_RVR = RTI_SYSTICK_PERIOD_MAX - 1;
+    RTI_SYST_CVR = 0;
+    RTI_SCB_ICSR = RTI_SCB_ICSR_PENDSTCLR;
+    RTI_SYST_CSR = RTI_SYST_CSR_ENABLE | RTI_SYST_CSR_TICKINT | RTI_SYST_CSR_PROCESSOR;
+}
+
+void rti_systick_stop(void)
+{
+    RTI_SYST_CSR = 0;
+    RTI_SCB_ICSR = RTI_SCB_ICSR_PENDSTCLR;
+}
+
+uint64_t rti_systick_now(struct rti_systick *systick)
+{
+    uint32_t mask = rti_irq_mask();
+    uint64_t counts = systick_counts(systick);
+    rti_irq_restore(mask);
+    return rti_systick_to_ns(counts);
+}
+
+void rti_systick_expired(struct rti_systick *systick)
+{
+    systick->base += systick->period;
+    systick->period = RTI_SYSTICK_PERIOD_MAX;
+}
+
+/* Ends the period that runs and begins one of `length` counts. */
+static void systick_restart(struct rti_systick *systick, uint32_t length)
+{
+    RTI_SYST_RVR = length - 1;
+    systick->base = systick_counts(systick) + RTI_SYSTICK_RESTART;
+    RTI_SYST_CVR = 0;
+    systick->period = length;
+    /* Once the counter has taken the length, the period after it may be long. */
+    while (RTI_SYST_CVR == 0) {
+    }
+    RTI_SYST_RVR = RTI_SYSTICK_PERIOD_MAX - 1;
+}
+
+void rti_systick_aim(struct rti_systick *systick, uint64_t deadline_ns)
+{
+    uint64_t counts = systick_counts(systick);
+    uint64_t now_ns = rti_systick_to_ns(counts);
+    uint64_t end_ns = rti_systick_to_ns(systick->base + systick->period);
+    RT_DCHECK(end_ns > now_ns);
+    if (deadline_ns >= end_ns) {
+        return;
+    }
+    uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    /* Rounded up, so that the alarm is not early. It fits: it is less than a period. */
+    uint64_t left = (left_ns * RT_SYSTICK_HZ + RTI_NS_PER_S - 1) / RTI_NS_PER_S;
+    uint32_t length = (uint32_t)left;
+    systick_restart(systick, length < RTI_SYSTICK_PERIOD_MIN ? RTI_SYSTICK_PERIOD_MIN : length);
+}

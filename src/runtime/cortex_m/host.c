@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime on a bare Cortex-M, over the port of port/cortex_m/.
+ *
+ * A part is in the program if its file is linked: the references are weak, so that a program pays
+ * only for the parts that it names to the linker (-u rti_part_bus, -u rti_part_channel). */
+#define RTI_MODULE "host"
+#include "port/cortex_m/board.h"
+#include "port/cortex_m/port_cortex_m.h"
+#include "runtime/runtime.h"
+
+#pragma weak rti_part_bus
+#pragma weak rti_part_channel
+
+static struct rti_port_cortex_m cortex_m_port;
+
+const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
+    &rti_part_channel,
+    &rti_part_bus,
+};
+
+rt_status rti_host_open(struct rti_port **port)
+{
+    rti_port_cortex_m_init(&cortex_m_port, rti_board_seed());
+    *port = &cortex_m_port.port;
+    return RT_SUCCESS;
+}
+
+void rti_host_close(void)
+{
+    rti_port_cortex_m_deinit(&cortex_m_port);
+}
+
+void rti_host_nap(rti_atomic_u32 *word, uint32_t expected)
+{
+    /* A handler that visits is over before thread mode goes on. */
+    (void)word;
+    (void)expected;
+    rti_panic(RTI_MODULE, __LINE__, "a handler stopped in the middle of rt_shutdown");
+}
+
+const struct rti_port_file *rti_host_files(void)
+{
+    return NULL;
+}
+
+void SysTick_Handler(void);
+
+void SysTick_Handler(void)
+{
+    uint32_t mask = rti_irq_mask();
+    rti_systick_expired(&cortex_m_port.systick);
+    rti_irq_restore(mask);
+}

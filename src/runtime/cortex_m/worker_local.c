@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The current worker where there is one thread: a variable. sched/worker_local.h has the essay. */
+#include "sched/worker_local.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+static struct rti_worker *current;
+
+struct rti_worker *rti_worker_current(void)
+{
+    return current;
+}
+
+void rti_worker_set_current(struct rti_worker *worker)
+{
+    current = worker;
+}
+
+int *rti_errno_address(void)
+{
+    return &errno;
+}

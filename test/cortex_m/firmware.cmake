@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# The test programs of the firmware build (cmake/cortex_m.cmake): the portable sources of test/,
+# and those of this folder, for each board.
+
+file(GLOB ORRERY_CORTEX_M_TESTS CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/test/unit/*_test.c
+  ${PROJECT_SOURCE_DIR}/test/conform/*_test.c
+  ${PROJECT_SOURCE_DIR}/test/sim/*_test.c
+  ${PROJECT_SOURCE_DIR}/test/cortex_m/suite/*_test.c)
+
+# A source that includes one of these needs processes, signals, descriptors, files or the other
+# port, and is left to Linux; so are the named ones, which reach them in another way.
+set(ORRERY_CORTEX_M_FOREIGN
+  "#include [<\"](sys/[^w]|net|arpa/|fcntl|dirent|signal|poll|time\\.h|fenv|"
+  "io/|port/linux|runtime/linux|orrery/rt/(net|file)|support/(io_world|port_fixture|heap_watch))")
+string(REPLACE ";" "" ORRERY_CORTEX_M_FOREIGN "${ORRERY_CORTEX_M_FOREIGN}")
+set(ORRERY_CORTEX_M_EXCEPT
+  repeat parker assert blocking_pool error_text heap marks worker_local actor_thread
+  runtime_conform context_fp)
+
+file(GLOB ORRERY_CORTEX_M_HARNESS CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/test/cortex_m/harness/*.c)
+set(ORRERY_CORTEX_M_SUPPORT ${ORRERY_CORTEX_M_HARNESS})
+file(GLOB ORRERY_CORTEX_M_SHARED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/support/*.c)
+list(FILTER ORRERY_CORTEX_M_SHARED EXCLUDE REGEX
+  "/(test|actors_capture|io_world|heap_watch[^/]*)\\.c$")
+list(APPEND ORRERY_CORTEX_M_SUPPORT ${ORRERY_CORTEX_M_SHARED})
+
+# The M3 runs them all. The switch, the guard and the floating-point unit make the others different,
+# so they run what depends on these, and one suite of each kind.
+set(ORRERY_CORTEX_M_CORE context fiber scheduler sim actor ipc call actor_timer actor_sched
+  actor_death channel_io channel_fixtures bus wheel atomic spsc mpsc actor_core)
+
+foreach(board ${ORRERY_CORTEX_M_BOARDS})
+  orrery_add_cortex_m_library(orrery_${board} ${board} RT_CHECKS=1 RT_ASSERT_NUMBERED)
+  add_library(support_${board} STATIC ${ORRERY_CORTEX_M_SUPPORT})
+  # posix: the threads that some cases want, and skip without. What follows is newlib's: 32-bit
+  # integers are long there, and the formats of 64-bit ones hide behind a name of its own.
+  target_include_directories(support_${board} BEFORE PUBLIC
+    ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/test/cortex_m/posix)
+  target_compile_options(support_${board} PUBLIC
+    -Wall -Wextra -Wshadow -Werror -Wno-format)
+  target_compile_definitions(support_${board} PUBLIC __int64_t_defined=1)
+  target_link_libraries(support_${board} PUBLIC orrery_${board})
+  foreach(source ${ORRERY_CORTEX_M_TESTS})
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_test$" "" noun ${name})
+    file(READ ${source} text)
+    if(NOT noun IN_LIST ORRERY_CORTEX_M_EXCEPT AND NOT text MATCHES "${ORRERY_CORTEX_M_FOREIGN}" AND
+        (board STREQUAL "m3" OR noun IN_LIST ORRERY_CORTEX_M_CORE OR source MATCHES "/suite/"))
+      orrery_add_firmware(${board}_${name} ${board} support_${board} ${source})
+      target_link_options(${board}_${name} PRIVATE
+        -Wl,--defsym=rti_test_snapshot=${ORRERY_${board}_SPARE}
+        -Wl,--defsym=rti_main_stack_size=0x10000 -Wl,--defsym=rti_handler_stack_size=0x1000
+        -Wl,-u,main -Wl,-u,rti_part_bus -Wl,-u,rti_part_channel)
+      set_target_properties(${board}_${name} PROPERTIES OUTPUT_NAME ${name} SUFFIX .elf)
+    endif()
+  endforeach()
+endforeach()
