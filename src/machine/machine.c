@@ -116,12 +116,18 @@ bool rt_op_is_submitted(const rt_op *op)
     return rti_travel_of_const(op)->is_submitted;
 }
 
+/* Ops that give back what another one has got: they are done, whatever happens to who asks. */
+static bool op_is_a_close(const rt_op *op)
+{
+    return op->code == RT_OP_FD_CLOSE || op->code == RT_OP_FILE_CLOSE;
+}
+
 rt_status rt_op_submit(rt_machine *machine, rt_op *op)
 {
     struct rti_machine *self = rti_machine_of(machine);
     struct rti_loop *loop = self->loop;
     RT_ASSERT(self->state != RTI_MACHINE_CLOSED);
-    if (self->state == RTI_MACHINE_CLOSING && op->code != RT_OP_FD_CLOSE) {
+    if (self->state == RTI_MACHINE_CLOSING && !op_is_a_close(op)) {
         return (rt_status){RT_ERR_CLOSED, "the machine is closing"};
     }
     rti_travel_begin(rti_travel_of(op));
@@ -142,7 +148,7 @@ bool rt_op_cancel(rt_machine *machine, rt_op *op)
 {
     struct rti_travel *travel = rti_travel_of(op);
     struct rti_machine *self = rti_machine_of(machine);
-    if (!travel->is_submitted) {
+    if (!travel->is_submitted || op_is_a_close(op)) {
         return false;
     }
     RT_ASSERT(op->source.machine_id == machine->id.machine_id);

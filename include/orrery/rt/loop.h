@@ -8,11 +8,11 @@
  *     static rt_loop loop;
  *     static rt_machine app;
  *     static rt_machine_slot slots[16];
- *     rt_loop_config config = {.port = port, .app = &app, .app_config = {.tick = app_tick},
- *                              .slots = slots, .slots_count = 16};
- *     rt_loop_init(&loop, &config);
- *     rt_loop_run(&loop);                 until rt_loop_close
- *     rt_loop_deinit(&loop);
+ *     static rt_loop_port port;
+ *     rt_loop_port_init(&port, NULL);
+ *     rt_loop_config config = {.port = rt_loop_port_of(&port), .app = &app, .app_config = {.tick =
+ * app_tick}, .slots = slots, .slots_count = 16}; rt_loop_init(&loop, &config); rt_loop_run(&loop);
+ * until rt_loop_close rt_loop_deinit(&loop);
  *
  * A turn: wait for the world or the next timer, in the one call that blocks; complete the timers
  * that are due; take in what other loops have sent; route what machines have said; tick the
@@ -23,6 +23,7 @@
  * them runs, and end together: each goes on answering until all are closed. */
 
 #include <orrery/rt/machine.h>
+#include <orrery/rt_static_config.h>
 
 RT_EXTERN_C_BEGIN
 
@@ -34,6 +35,26 @@ struct rti_port;
 typedef struct {
     uint64_t opaque[RT_LOOP_WORDS];
 } rt_loop;
+
+#define RT_LOOP_FD_WORDS   6
+#define RT_LOOP_PORT_WORDS (1280 + RT_MAX_DESCRIPTORS * RT_LOOP_FD_WORDS)
+
+/* Storage of a loop's port to the operating system. Not to be moved or copied. */
+typedef struct {
+    uint64_t opaque[RT_LOOP_PORT_WORDS];
+} rt_loop_port;
+
+/* Storage of one descriptor of a port that uses more than RT_MAX_DESCRIPTORS of them. */
+typedef struct {
+    uint64_t opaque[RT_LOOP_FD_WORDS];
+} rt_loop_fd;
+
+/* All zero is the default. */
+typedef struct {
+    rt_loop_fd *fds;  /* storage for descriptors, zeroed; NULL: RT_MAX_DESCRIPTORS of its own */
+    size_t fds_count; /* descriptors below this number can be used */
+    uint32_t pool_threads; /* for files and work; 0: as many as the library thinks right */
+} rt_loop_port_config;
 
 /* Storage of one machine's name in its loop. */
 typedef struct {
@@ -56,6 +77,34 @@ typedef struct {
     rt_machine_slot *slots; /* one per machine, the two roots included */
     size_t slots_count;     /* 2 to 65,535 */
 } rt_loop_config;
+
+/* Opens a port to the operating system for one loop.
+ * Callable from any thread.
+ * Never suspends.
+ * `port` and config->fds stay the caller's and in place until rt_loop_port_deinit; `config` may be
+ * NULL and is copied.
+ * Returns RT_OK; RT_ERR_INVALID if `port` is NULL or the config out of range;
+ * RT_ERR_RESOURCE_EXHAUSTED, RT_ERR_NOMEM or RT_ERR_IO if the system refuses. On failure nothing is
+ * left behind.
+ * Nothing is lost on cancel. */
+RT_API RT_MUST_CHECK rt_status rt_loop_port_init(rt_loop_port *port,
+                                                 const rt_loop_port_config *config);
+
+/* Closes a port. All loops of the group that its loop belonged to are ended.
+ * Callable from any thread.
+ * Never suspends; waits for work that is being done.
+ * The memory is the caller's again. Descriptors stay open: they are their makers'.
+ * Returns nothing.
+ * Nothing is lost on cancel. */
+RT_API void rt_loop_port_deinit(rt_loop_port *port);
+
+/* What rt_loop_config.port asks for.
+ * Callable from any thread.
+ * Never suspends.
+ * Owns nothing.
+ * Returns the port, valid until rt_loop_port_deinit.
+ * Nothing is lost on cancel. */
+RT_API struct rti_port *rt_loop_port_of(rt_loop_port *port);
 
 /* Makes a group of loops, which need not be made yet.
  * Callable from any thread, before the first loop of the group is made.

@@ -140,9 +140,8 @@ RT_API RT_MUST_CHECK rt_status rt_op_submit(rt_machine *machine, rt_op *op);
  * Callable from the machine's tick, any number of times.
  * Never suspends.
  * The op stays submitted until its completion is received.
- * Returns true if the wish is on its way or was made before; false if the op's answer is on its way
- * or the op is not submitted.
- * Nothing is lost on cancel. */
+ * Returns true if the wish is on its way or was made before; false if the op's answer is on its
+ * way, the op is not submitted, or it closes a descriptor. Nothing is lost on cancel. */
 RT_API bool rt_op_cancel(rt_machine *machine, rt_op *op);
 
 /* Answers an op that the machine has taken from its submissions. It ends a standing op too.

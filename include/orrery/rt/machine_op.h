@@ -15,6 +15,9 @@
  * none; RT_ERR_RESOURCE_EXHAUSTED at a limit of the system; RT_ERR_UNSUPPORTED where the platform
  * has no such thing, also for a code that it does not know; RT_ERR_IO for anything else.
  *
+ * The two that close a descriptor cannot be cancelled, and a machine that is closing may still
+ * submit them: what was opened is given back in any case.
+ *
  * A buffer is the platform's until the completion. A cancel that comes too late finds the result:
  * a descriptor that was accepted, bytes that were read. */
 
