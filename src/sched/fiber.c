@@ -165,7 +165,7 @@ struct rti_fiber *rti_fiber_current(void)
     return worker == NULL ? NULL : worker->fiber;
 }
 
-static inline void fiber_yield_to_next(struct rti_worker *worker, struct rti_fiber *self)
+static RTI_ALWAYSINLINE void fiber_yield_to_next(struct rti_worker *worker, struct rti_fiber *self)
 {
     struct rti_runnable *next = rti_processor_rotate(worker->processor, &self->run);
     if (RTI_UNLIKELY(next == &self->run)) {
@@ -195,7 +195,7 @@ void rti_fiber_yield(struct rti_worker *worker)
 {
     struct rti_fiber *self = worker->fiber;
     RT_DCHECK(self != NULL);
-    rti_runnable_to(&self->run, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_READY);
+    rti_runnable_to_yielding(&self->run);
     if (fiber_is_scheduler_due(worker, self)) {
         fiber_yield_slowly(worker, self);
     } else {

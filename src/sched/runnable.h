@@ -80,6 +80,14 @@ static inline void rti_runnable_to(struct rti_runnable *runnable, enum rti_runna
     rti_u32_store_relaxed(&runnable->state, to);
 }
 
+/* The one that runs stays ready. Who calls this is running by being here, so the edge is checked
+ * only where checks may be dear. */
+static inline void rti_runnable_to_yielding(struct rti_runnable *runnable)
+{
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_RUNNING);
+    rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
+}
+
 static inline void rti_runnable_to_running(struct rti_runnable *runnable)
 {
     rti_runnable_to(runnable, RTI_RUNNABLE_READY, RTI_RUNNABLE_RUNNING);
