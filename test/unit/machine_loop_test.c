@@ -275,12 +275,12 @@ TEST(machine_names_wrap_without_zero)
 TEST(machine_loop_init_refuses_what_is_no_loop)
 {
     static rt_loop loop;
-    static rt_machine app;
+    static struct puppet app;
     static rt_machine_slot slots[2];
     struct rti_port_sim sim;
     rti_port_sim_init(&sim, 1, 0, NULL);
     const rt_loop_config good = {.port = &sim.port,
-                                 .app = &app,
+                                 .app = &app.machine,
                                  .app_config = puppet_config(),
                                  .slots = slots,
                                  .slots_count = 2};
