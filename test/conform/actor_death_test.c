@@ -361,13 +361,13 @@ TEST(actor_death_gives_everything_back)
 {
     world = actors_start();
     b = actors_spawn(waits_for_ever, NULL, RT_PRIO_LOW, NULL);
-    size_t stacks = rti_arena_stats(&world->actors.arena).used_count;
-    size_t free_bytes = rti_arena_stats(&world->actors.arena).free_bytes;
+    size_t stacks = actors_stacks_in_use(world);
+    size_t free_bytes = world->actors.stack_keeper.free_bytes;
     a = rt_spawn(rich_actor, NULL);
     CHECK_STATUS(actors_run(world), RT_ERR_DEADLOCK);
     CHECK(!rt_actor_alive(a) && rt_actor_alive(b));
-    CHECK_EQ(rti_arena_stats(&world->actors.arena).used_count, stacks);
-    CHECK_EQ(rti_arena_stats(&world->actors.arena).free_bytes, free_bytes);
+    CHECK_EQ(actors_stacks_in_use(world), stacks);
+    CHECK_EQ(world->actors.stack_keeper.free_bytes, free_bytes);
     CHECK_EQ(rti_actors_count(&world->actors), 1);
     CHECK_EQ(rti_pool_in_use(&world->actors.ipc.entries), 0);
     CHECK_EQ(world->actors.monitors.refs.used_count, 0);
@@ -390,7 +390,7 @@ static void note_step(struct rti_death_hook *hook, struct rti_actor *actor)
     CHECK(rti_mailbox_is_empty(&actor->mailbox));
     CHECK_EQ(rti_actor_lookup(b)->mailbox.count, 2);
     /* Step 6 is not: the stack and the slot are still there. */
-    CHECK_EQ(rti_arena_stats(&world->actors.arena).used_count, 2);
+    CHECK_EQ(actors_stacks_in_use(world), 2);
     CHECK(actor->id != ACTOR_ID_INVALID);
     steps[steps_length++] = hook == first ? '4' : '5';
 }

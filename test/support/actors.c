@@ -69,6 +69,12 @@ rt_status actors_run(struct actors_world *world)
     return status;
 }
 
+size_t actors_stacks_in_use(const struct actors_world *world)
+{
+    const struct rti_actors *actors = &world->actors;
+    return rti_arena_stats(&actors->arena).used_count - actors->stack_keeper.kept_count;
+}
+
 void actors_check_ledger(struct actors_world *world)
 {
     const struct rti_actors *actors = &world->actors;
@@ -79,7 +85,7 @@ void actors_check_ledger(struct actors_world *world)
     CHECK_EQ(rti_pool_in_use(&actors->links.pool), 0);
     CHECK_EQ(actors->monitors.refs.used_count, 0);
     CHECK_EQ(rti_pool_in_use(&actors->registry.pool), 0);
-    CHECK_EQ(rti_arena_stats(&actors->arena).used_count, 0);
+    CHECK_EQ(actors_stacks_in_use(world), 0);
     CHECK_EQ(world->sched.live, 0);
     CHECK_EQ(rti_wheel_next_deadline(&world->wheel), RTI_TIME_NEVER);
 }

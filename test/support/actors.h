@@ -53,6 +53,9 @@ void actors_abandon(struct actors_world *world);
 /* Demands that no pool, table or arena has anything in use. */
 void actors_check_ledger(struct actors_world *world);
 
+/* Stacks that living actors have; those that are kept for the next one do not count. */
+size_t actors_stacks_in_use(const struct actors_world *world);
+
 /* Milliseconds of the virtual clock; a case that asks says world_needs_virtual_clock first. */
 uint64_t actors_now_ms(const struct actors_world *world);
 

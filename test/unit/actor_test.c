@@ -104,7 +104,7 @@ TEST(actor_table_that_is_full_refuses_and_recovers)
         }
     }
     CHECK_EQ(rt_spawn_ex(wait_for_ever, NULL, &config), ACTOR_ID_INVALID);
-    CHECK_EQ(rti_arena_stats(&world->actors.arena).used_count, RT_MAX_ACTORS);
+    CHECK_EQ(actors_stacks_in_use(world), RT_MAX_ACTORS);
     config.malloc_stack = true;
     CHECK_EQ(rt_spawn_ex(wait_for_ever, NULL, &config), ACTOR_ID_INVALID);
     CHECK_OK(rt_actor_kill(ids[5]));
@@ -140,7 +140,7 @@ TEST(actor_on_the_heap_uses_no_arena)
     world = actors_start();
     actor_config config = {.malloc_stack = true, .stack_size = 32768};
     CHECK(rt_spawn_ex(say_and_exit, "h", &config) != ACTOR_ID_INVALID);
-    CHECK_EQ(rti_arena_stats(&world->actors.arena).used_count, 0);
+    CHECK_EQ(actors_stacks_in_use(world), 0);
     actors_finish(world);
     CHECK_STR(actors_said(), "h");
 }

@@ -31,8 +31,6 @@ static void run_alone(void (*main)(void *arg))
     io_world_finish();
 }
 
-/* ---- bytes ---- */
-
 static unsigned char megabyte[MEGABYTE];
 
 static void send_megabyte(void *arg)
