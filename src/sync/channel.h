@@ -236,6 +236,8 @@ static inline void rti_channel_line_up(struct rti_channel *channel,
 /* Copies a value. A word needs no call and no table. */
 static inline void rti_channel_copy(void *to, const void *from, uint32_t size)
 {
+    RTI_PLAIN_READ(from, size);
+    RTI_PLAIN_WRITE(to, size);
     if (RTI_LIKELY(size == 8)) {
         memcpy(to, from, 8);
     } else {
