@@ -23,6 +23,13 @@
 #define RTI_OPAQUE __attribute__((noipa))
 #endif
 
+/* The sanitizers leave the function as it is: for code that changes stacks under their feet. */
+#if defined(__clang__)
+#define RTI_UNSANITIZED __attribute__((noinline, no_sanitize("address", "thread")))
+#else
+#define RTI_UNSANITIZED __attribute__((noinline, no_sanitize_address, no_sanitize_thread))
+#endif
+
 #define RTI_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #define RTI_COUNT_OF(array)                 (sizeof(array) / sizeof((array)[0]))
 
@@ -39,7 +46,7 @@
 #else
 #define RTI_TEXT_COLD ".text.unlikely"
 #endif
-/* A function that does nothing but call one of the program's. It lies outside of the table, so that
+/* A function that does little but call one of the program's. It lies outside of the table, so that
  * a fault in the program's function is one of the program, also if that has no frame of its own. */
 #define RTI_OUTSIDE __attribute__((noinline, section(".text.orrery_outside")))
 

@@ -25,12 +25,6 @@
 
 #if RTI_CONTEXT_ANNOTATED
 
-#if defined(__clang__)
-#define CONTEXT_UNSANITIZED __attribute__((noinline, no_sanitize("address", "thread")))
-#else
-#define CONTEXT_UNSANITIZED __attribute__((noinline, no_sanitize_address, no_sanitize_thread))
-#endif
-
 /* Tells the tools, on the stack that is left. */
 static RTI_ALWAYSINLINE void context_announce(struct rti_context *from, struct rti_context *to,
                                               void **fake_stack)
@@ -61,8 +55,8 @@ static RTI_ALWAYSINLINE void context_arrive(struct rti_context *self)
 #endif
 }
 
-CONTEXT_UNSANITIZED void *rti_context_switch_annotated(struct rti_context *from,
-                                                       struct rti_context *to, void *transfer)
+RTI_UNSANITIZED void *rti_context_switch_annotated(struct rti_context *from, struct rti_context *to,
+                                                   void *transfer)
 {
     rti_arch_fp_control_switch(&from->saved, &to->saved);
     context_announce(from, to, &from->asan_fake_stack);
@@ -71,15 +65,15 @@ CONTEXT_UNSANITIZED void *rti_context_switch_annotated(struct rti_context *from,
     return transfer;
 }
 
-_Noreturn CONTEXT_UNSANITIZED void
-rti_context_leave_annotated(struct rti_context *from, struct rti_context *to, void *transfer)
+_Noreturn RTI_UNSANITIZED void rti_context_leave_annotated(struct rti_context *from,
+                                                           struct rti_context *to, void *transfer)
 {
     rti_arch_fp_control_switch(&from->saved, &to->saved);
     context_announce(from, to, NULL);
     rti_arch_leave(&to->saved, transfer);
 }
 
-static CONTEXT_UNSANITIZED void context_begin(void *transfer, void *argument)
+static RTI_UNSANITIZED void context_begin(void *transfer, void *argument)
 {
     struct rti_context *self = argument;
     context_arrive(self);
@@ -87,6 +81,33 @@ static CONTEXT_UNSANITIZED void context_begin(void *transfer, void *argument)
 }
 
 #endif /* RTI_CONTEXT_ANNOTATED */
+
+/* Below the stack pointer lies up to this much that a compiler may still be using. */
+#define CONTEXT_RED_ZONE 256
+
+/* What valgrind is told of the room: it did not see the stack pointer come here. */
+#define CONTEXT_ROOM 8192
+
+uintptr_t rti_context_room_below(const struct rti_context *context)
+{
+    RT_ASSERT(context->saved.pc != NULL);
+    uintptr_t room = (uintptr_t)context->saved.sp - CONTEXT_RED_ZONE;
+#if defined(CONTEXT_VALGRIND)
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(room - CONTEXT_ROOM, CONTEXT_ROOM);
+#endif
+    return room;
+}
+
+RTI_UNSANITIZED void rti_context_abandon(struct rti_context *from, struct rti_context *to,
+                                         void *transfer)
+{
+    rti_context_check(to);
+    rti_arch_fp_control_switch(&from->saved, &to->saved);
+#if RTI_CONTEXT_ANNOTATED
+    context_announce(from, to, NULL);
+#endif
+    rti_arch_leave(&to->saved, transfer);
+}
 
 void rti_context_init(struct rti_context *context, void *stack_low, size_t stack_size,
                       void (*entry)(void *transfer))

@@ -100,6 +100,15 @@ bool rti_context_shadow_stack_is_on(void);
 #define RTI_CONTEXT_STACK_MIN 1024
 #endif
 
+/* The address below which the stack of a PARKED context is free for a call that never comes back.
+ * Safe in a signal handler. */
+uintptr_t rti_context_room_below(const struct rti_context *context);
+
+/* Leaves `from` for ever, like rti_context_leave, but is called on the stack of `to`, below its
+ * frames: `from` has come to its end by a fault. Does not return; it does not say so, because the
+ * address sanitizer would look for the frames of the caller on the stack of `from`. */
+void rti_context_abandon(struct rti_context *from, struct rti_context *to, void *transfer);
+
 #if RTI_CONTEXT_ANNOTATED
 void *rti_context_switch_annotated(struct rti_context *from, struct rti_context *to,
                                    void *transfer);

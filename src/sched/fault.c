@@ -6,9 +6,6 @@
 
 #include "base/text.h"
 
-/* Below the worker's stack pointer lies up to this much that its compiler may still be using. */
-#define FAULT_RED_ZONE 256
-
 #define FAULT_LINE_MAX 120
 
 const char *rti_fault_name(enum rti_fault_kind kind)
@@ -64,12 +61,6 @@ static bool fault_is_inside(const struct rti_fiber *fiber, const struct rti_faul
     return fault->is_return_at_sp && is_readable && rti_text_holds(*(const uintptr_t *)fault->sp);
 }
 
-static void fault_land(void *arg)
-{
-    struct rti_worker *worker = arg;
-    rti_fiber_abandon(worker, (enum rti_fiber_end)worker->fiber->end);
-}
-
 static bool fault_judge(struct rti_fault *fault)
 {
     struct rti_fiber *fiber = fault_owner(fault);
@@ -89,9 +80,9 @@ static bool fault_judge(struct rti_fault *fault)
     }
     fiber->end = is_overflow ? RTI_FIBER_OVERFLOWED : RTI_FIBER_FAULTED;
     fiber->fault = (uint8_t)fault->kind;
-    fault->land = fault_land;
+    fault->land = rti_fiber_abandon;
     fault->land_arg = worker;
-    fault->land_stack = (uintptr_t)worker->context.saved.sp - FAULT_RED_ZONE;
+    fault->land_stack = rti_context_room_below(&worker->context);
     return true;
 }
 

@@ -3,8 +3,8 @@
 #define RTI_MODULE "fiber"
 #include "sched/fiber.h"
 
-/* Ends the fiber that runs on `worker`: it goes to the worker's stack and is settled there. */
-static _Noreturn void fiber_finish(struct rti_worker *worker, enum rti_fiber_end end)
+/* Makes the fiber that runs on `worker` one that has departed. What is left is to leave it. */
+static struct rti_fiber *fiber_depart(struct rti_worker *worker, enum rti_fiber_end end)
 {
     struct rti_fiber *self = worker->fiber;
     RT_ASSERT(self != NULL && self->wait == NULL);
@@ -12,18 +12,26 @@ static _Noreturn void fiber_finish(struct rti_worker *worker, enum rti_fiber_end
     rti_runnable_to_done(&self->run);
     worker->fiber = NULL;
     worker->departed = self;
+    return self;
+}
+
+/* Ends the fiber that runs on `worker`: it goes to the worker's stack and is settled there. */
+static _Noreturn void fiber_finish(struct rti_worker *worker, enum rti_fiber_end end)
+{
+    struct rti_fiber *self = fiber_depart(worker, end);
     rti_context_leave(&self->context, &worker->context, worker);
     rti_panic(RTI_MODULE, __LINE__, "a fiber that ended was resumed");
 }
 
-_Noreturn void rti_fiber_abandon(struct rti_worker *worker, enum rti_fiber_end end)
+void rti_fiber_abandon(void *arg)
 {
+    struct rti_worker *worker = arg;
     struct rti_fiber *self = worker->fiber;
-    RT_ASSERT(self->wait == NULL);
     /* Its floating-point controls may be in any state. */
     rti_context_keep_fp_control(&self->context);
     rti_cleanup_run_all(&self->cleanups);
-    fiber_finish(worker, end);
+    (void)fiber_depart(worker, (enum rti_fiber_end)self->end);
+    rti_context_abandon(&self->context, &worker->context, worker);
 }
 
 _Noreturn void rti_fiber_overflow(struct rti_worker *worker)
@@ -50,7 +58,8 @@ static _Noreturn RTI_COLD void fiber_die(struct rti_worker *worker)
     fiber_finish(worker, RTI_FIBER_KILLED);
 }
 
-static void fiber_entry(void *transfer)
+/* The program's function returns to here, and it may fault before it has a frame. */
+static RTI_OUTSIDE void fiber_entry(void *transfer)
 {
     struct rti_worker *worker = transfer;
     struct rti_fiber *self = worker->fiber;

@@ -113,9 +113,10 @@ _Noreturn void rti_fiber_exit(struct rti_worker *worker);
 /* Ends the current fiber, whose stack is used up. */
 _Noreturn RTI_COLD void rti_fiber_overflow(struct rti_worker *worker);
 
-/* Ends the fiber of `worker`, which stands somewhere in its own code and is never gone back to.
- * Runs on the worker's stack, below its frames. Fault landing only. */
-_Noreturn void rti_fiber_abandon(struct rti_worker *worker, enum rti_fiber_end end);
+/* Ends the fiber of the worker `arg`, which stands somewhere in its own code and is never gone back
+ * to; `end` says how. Runs on the worker's stack, below its frames, and does not return. Only for
+ * the landing of a fault. */
+void rti_fiber_abandon(void *arg);
 
 /* Ends another fiber, or the current one. Returns false if it is already marked, ending or done. */
 bool rti_fiber_kill(struct rti_sched *sched, struct rti_fiber *fiber);
