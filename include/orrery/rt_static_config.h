@@ -93,8 +93,10 @@
 #ifndef RT_STACK_GUARD_SIZE
 #if defined(__aarch64__)
 #define RT_STACK_GUARD_SIZE 65536
-#else
+#elif defined(__x86_64__)
 #define RT_STACK_GUARD_SIZE 4096
+#else
+#define RT_STACK_GUARD_SIZE 0
 #endif
 #endif
 

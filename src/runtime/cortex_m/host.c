@@ -38,7 +38,7 @@ void rti_host_nap(rti_atomic_u32 *word, uint32_t expected)
     rti_panic(RTI_MODULE, __LINE__, "a handler stopped in the middle of rt_shutdown");
 }
 
-const struct rti_port_file *rti_host_files(void)
+struct rti_port *rti_host_machine(void)
 {
     return NULL;
 }
