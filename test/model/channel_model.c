@@ -25,9 +25,9 @@ struct party {
     struct rti_wait wait;
     struct rti_channel_waiter waiter;
     struct rti_permit permit;
-    rti_atomic_u32 is_armed; /* its wait can be cancelled */
-    uint64_t value;          /* sent or received: plain, ordered by lock or wake */
-    rt_status_code result;   /* of its last call */
+    bool is_armed;         /* its wait can be cancelled; under the lock */
+    uint64_t value;        /* sent or received: plain, ordered by lock or wake */
+    rt_status_code result; /* of its last call */
 };
 
 static struct rti_channel channel;
@@ -74,6 +74,7 @@ static void take_out(struct rti_waiter *base)
     rti_list_init(&wakes);
     enter();
     (void)rti_channel_leave(&channel, rti_channel_waiter_of(base), false, &wakes);
+    self()->is_armed = false;
     leave(&wakes);
 }
 
@@ -87,12 +88,13 @@ static rt_status_code await(struct party *party, enum rti_channel_waiter_kind ki
     party->waiter.end = NULL;
     party->waiter.permit = kind == RTI_CHANNEL_RESERVE ? &party->permit : NULL;
     rti_channel_join(&channel, &party->waiter, kind, wakes);
-    /* Pairs with the acquire in cancel: the wait has begun. */
-    rti_u32_store_release(&party->is_armed, 1);
+    party->is_armed = true;
     leave(wakes);
     EXPLORE_ASSERT(rti_parker_park(&party->parker, explore_port(), RTI_TIME_NEVER));
     uint32_t event = rti_wait_event(&party->wait);
     rti_wait_finish(&party->wait);
+    /* The memory is ours again: whoever still has a link to it would serve nobody. */
+    rti_u32_init(&party->wait.claimed, RTI_EVENT_NONE);
     return event == RTI_EVENT_SOURCE ? party->waiter.result : RT_ERR_CANCELLED;
 }
 
@@ -153,7 +155,7 @@ static void setup_with(uint32_t capacity, bool is_rendezvous)
     explore_name(&lock, "lock");
     for (int i = 0; i < PARTIES; i++) {
         rti_parker_init(&parties[i].parker);
-        rti_u32_init(&parties[i].is_armed, 0);
+        parties[i].is_armed = false;
         parties[i].value = NOTHING;
         parties[i].result = RT_ERR_WOULDBLOCK;
         parties[i].permit = (struct rti_permit){.serial = (uint64_t)i + 1};
@@ -278,9 +280,12 @@ MODEL(channel_rendezvous_keeps_the_order_of_a_sender){
 static void cancel(void)
 {
     struct party *victim = &parties[0];
-    /* Pairs with the release in await. */
-    if (rti_u32_load_acquire(&victim->is_armed) != 0 &&
-        rti_wait_claim(&victim->wait, RTI_EVENT_CANCEL)) {
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    enter();
+    bool is_cancelled = victim->is_armed && rti_wait_claim(&victim->wait, RTI_EVENT_CANCEL);
+    leave(&wakes);
+    if (is_cancelled) {
         unpark(&victim->wait);
     }
 }
