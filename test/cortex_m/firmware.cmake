@@ -16,7 +16,7 @@ set(ORRERY_CORTEX_M_FOREIGN
 string(REPLACE ";" "" ORRERY_CORTEX_M_FOREIGN "${ORRERY_CORTEX_M_FOREIGN}")
 set(ORRERY_CORTEX_M_EXCEPT
   repeat parker assert blocking_pool error_text heap marks worker_local actor_thread
-  runtime_conform context_fp text stack_reserve)
+  runtime_conform context_fp text stack_reserve machine_port)
 
 file(GLOB ORRERY_CORTEX_M_HARNESS CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/test/cortex_m/harness/*.c)
