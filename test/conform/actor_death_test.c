@@ -379,20 +379,19 @@ TEST(actor_death_gives_everything_back)
 
 static char steps[8];
 static size_t steps_length;
+static struct rti_death_hook bus_hook;
+static struct rti_death_hook timers_hook;
 
 static void note_step(struct rti_death_hook *hook, struct rti_actor *actor)
 {
-    static struct rti_death_hook *first;
-    if (first == NULL) {
-        first = hook;
-    }
     /* Steps 1 to 3 are over: the mailbox is clear and the others have been told. */
     CHECK(rti_mailbox_is_empty(&actor->mailbox));
     CHECK_EQ(rti_actor_lookup(b)->mailbox.count, 2);
     /* Step 6 is not: the stack and the slot are still there. */
     CHECK_EQ(actors_stacks_in_use(world), 2);
     CHECK(actor->id != ACTOR_ID_INVALID);
-    steps[steps_length++] = hook == first ? '4' : '5';
+    CHECK(hook == &bus_hook || hook == &timers_hook);
+    steps[steps_length++] = hook == &bus_hook ? '4' : '5';
 }
 
 static void monitored_and_linked(void *arg)
@@ -410,15 +409,38 @@ static void monitored_and_linked(void *arg)
 
 TEST(actor_death_takes_its_six_steps_in_order)
 {
-    static struct rti_death_hook bus = {.died = note_step};
-    static struct rti_death_hook timers = {.died = note_step};
+    bus_hook.died = note_step;
+    timers_hook.died = note_step;
     world = actors_start();
-    rti_death_hook_add(&world->actors, RTI_DEATH_TIMERS, &timers);
-    rti_death_hook_add(&world->actors, RTI_DEATH_BUS, &bus);
+    rti_death_hook_add(&world->actors, RTI_DEATH_TIMERS, &timers_hook);
+    rti_death_hook_add(&world->actors, RTI_DEATH_BUS, &bus_hook);
     a = actors_spawn(exits_soon, NULL, RT_PRIO_NORMAL, NULL);
     b = actors_spawn(monitored_and_linked, NULL, RT_PRIO_NORMAL, NULL);
     actors_finish(world);
     CHECK_STR(steps, "45");
+}
+
+static void says_when_told(void *arg)
+{
+    rt_message msg;
+    uint32_t ref;
+    const char *how = arg;
+    CHECK_OK(*how == 'm' ? rt_monitor(a, &ref) : rt_link(a));
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+    CHECK(rt_is_exit_msg(&msg));
+    actors_say(*how);
+    rt_exit();
+}
+
+/* Who is told first runs first. */
+TEST(actor_death_tells_links_before_monitors)
+{
+    world = actors_start();
+    a = actors_spawn(exits_soon, NULL, RT_PRIO_NORMAL, NULL);
+    actors_spawn(says_when_told, "m", RT_PRIO_NORMAL, NULL);
+    actors_spawn(says_when_told, "l", RT_PRIO_NORMAL, NULL);
+    actors_finish(world);
+    CHECK_STR(actors_said(), "lm");
 }
 
 static rt_status sync_result;
