@@ -239,3 +239,36 @@ TEST(timer_id_that_is_over_never_cancels_a_later_timer)
 {
     in_world(old_ids);
 }
+
+#define GRID_US     1000
+#define GRID_ROUNDS 20
+
+/* Looks every one and a half intervals: what a late tick does to the next one adds up. */
+static void late_on_the_grid(void *arg)
+{
+    (void)arg;
+    timer_id timer;
+    uint64_t overruns = 0;
+    rt_time before = rt_clock();
+    CHECK_OK(rt_timer_every(GRID_US, &timer));
+    rt_time started = rt_clock();
+    rt_time asked = started;
+    for (uint64_t ticks = 1; ticks <= GRID_ROUNDS; ticks++) {
+        asked = rt_clock();
+        while (rt_clock() - asked < GRID_US * 3 / 2 * RT_NS_PER_US) {
+        }
+        asked = rt_clock();
+        CHECK_EQ(take_tick(), timer);
+        CHECK_OK(rt_timer_overruns(timer, &overruns));
+        /* Never early: this is the tick of that number at the latest. */
+        CHECK(rt_clock() - before >= (ticks + overruns) * GRID_US * RT_NS_PER_US);
+    }
+    /* Sent or counted, none is missing. */
+    CHECK(GRID_ROUNDS + overruns + 2 >= (asked - started) / (GRID_US * RT_NS_PER_US));
+    rt_exit();
+}
+
+TEST(timer_that_is_late_every_time_stays_on_its_grid)
+{
+    on_the_real_clock(late_on_the_grid, NULL);
+}

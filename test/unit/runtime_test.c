@@ -187,6 +187,28 @@ TEST(run_after_a_shutdown_goes_on)
     rt_cleanup();
 }
 
+static void shut_down_again_and_again(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        ran++;
+        rt_shutdown();
+        rt_yield();
+    }
+}
+
+TEST(each_shutdown_ends_the_run_it_was_made_in)
+{
+    ran = 0;
+    CHECK_OK(rt_init());
+    rt_spawn(shut_down_again_and_again, NULL);
+    for (int i = 1; i <= 5; i++) {
+        rt_run();
+        CHECK_EQ(ran, i);
+    }
+    rt_cleanup();
+}
+
 static void *shut_down_elsewhere(void *arg)
 {
     (void)arg;
