@@ -15,7 +15,7 @@ RT_EXTERN_C_BEGIN
 
 typedef enum {
     RT_EXIT_NORMAL,      /* the actor called rt_exit() */
-    RT_EXIT_CRASH,       /* its function returned without calling rt_exit() */
+    RT_EXIT_CRASH,       /* its function returned without calling rt_exit(), or a contained fault */
     RT_EXIT_CRASH_STACK, /* stack overflow detected */
     RT_EXIT_KILLED,      /* the actor was killed from outside */
 } rt_exit_reason;
