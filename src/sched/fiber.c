@@ -174,13 +174,10 @@ struct rti_fiber *rti_fiber_current(void)
     return worker == NULL ? NULL : worker->fiber;
 }
 
-static RTI_ALWAYSINLINE void fiber_yield_to_next(struct rti_worker *worker, struct rti_fiber *self)
+/* The last act of a yield: to another one, which was taken from the processor. */
+static RTI_ALWAYSINLINE void fiber_yield_to(struct rti_worker *worker, struct rti_fiber *self,
+                                            struct rti_runnable *next)
 {
-    struct rti_runnable *next = rti_processor_rotate(worker->processor, &self->run);
-    if (RTI_UNLIKELY(next == &self->run)) {
-        rti_runnable_to_running(next);
-        return;
-    }
     if (RTI_UNLIKELY(!next->is_direct)) {
         fiber_suspend_to_scheduler(worker, self, next);
         return;
@@ -189,15 +186,28 @@ static RTI_ALWAYSINLINE void fiber_yield_to_next(struct rti_worker *worker, stru
     rti_context_switch_tail(&self->context, to, worker);
 }
 
-/* Apart, so that the common yield keeps nothing across a call and needs no frame. */
-static RTI_NOINLINE void fiber_yield_slowly(struct rti_worker *worker, struct rti_fiber *self)
+/* The yield's rarer ways are apart, so that the common one keeps nothing across a call and needs no
+ * frame. This one: nobody of the same level is ready, or somebody more urgent is. */
+static RTI_NOINLINE void fiber_yield_by_queue(struct rti_worker *worker, struct rti_fiber *self)
 {
-    if (fiber_is_scheduler_needed(worker, self)) {
-        rti_processor_queue(worker->processor, &self->run);
-        fiber_suspend_to_scheduler(worker, self, NULL);
-    } else {
-        fiber_yield_to_next(worker, self);
+    rti_processor_queue(worker->processor, &self->run);
+    struct rti_runnable *next = rti_processor_pick(worker->processor);
+    if (next == &self->run) {
+        rti_runnable_to_running(next);
+        return;
     }
+    fiber_yield_to(worker, self, next);
+}
+
+/* And this one: a look may be due. */
+static RTI_NOINLINE void fiber_yield_at_a_look(struct rti_worker *worker, struct rti_fiber *self)
+{
+    if (!fiber_is_scheduler_needed(worker, self)) {
+        fiber_yield_by_queue(worker, self);
+        return;
+    }
+    rti_processor_queue(worker->processor, &self->run);
+    fiber_suspend_to_scheduler(worker, self, NULL);
 }
 
 void rti_fiber_yield(struct rti_worker *worker)
@@ -206,9 +216,11 @@ void rti_fiber_yield(struct rti_worker *worker)
     RT_DCHECK(self != NULL);
     rti_runnable_to_yielding(&self->run);
     if (fiber_is_scheduler_due(worker, self)) {
-        fiber_yield_slowly(worker, self);
+        fiber_yield_at_a_look(worker, self);
+    } else if (!rti_processor_is_level_next(worker->processor, &self->run)) {
+        fiber_yield_by_queue(worker, self);
     } else {
-        fiber_yield_to_next(worker, self);
+        fiber_yield_to(worker, self, rti_processor_rotate(worker->processor, &self->run));
     }
 }
 

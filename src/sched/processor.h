@@ -80,17 +80,21 @@ static inline struct rti_runnable *rti_processor_pick(struct rti_processor *proc
     return runnable;
 }
 
-/* Queues a READY runnable and picks the next one, which is itself if nothing as urgent is ready:
- * what a yield does, in one step when its own level is the most urgent. */
-static inline struct rti_runnable *rti_processor_rotate(struct rti_processor *processor,
-                                                        struct rti_runnable *runnable)
+/* Is the runnable's own level the most urgent that has anybody ready? */
+static inline bool rti_processor_is_level_next(const struct rti_processor *processor,
+                                               const struct rti_runnable *runnable)
 {
     /* The top bit stands for "nothing ready" and is no level. */
     unsigned most_urgent = (unsigned)__builtin_ctz(processor->levels_ready | 0x80000000U);
-    if (RTI_UNLIKELY(most_urgent != runnable->priority)) {
-        rti_processor_queue(processor, runnable);
-        return rti_processor_pick(processor);
-    }
+    return RTI_LIKELY(most_urgent == runnable->priority);
+}
+
+/* Queues a READY runnable behind those of its level, which is the most urgent, and takes the first
+ * of them, which is another: a queue and a pick in one step, for yields. */
+static inline struct rti_runnable *rti_processor_rotate(struct rti_processor *processor,
+                                                        struct rti_runnable *runnable)
+{
+    RT_DCHECK(rti_processor_is_level_next(processor, runnable));
     struct rti_runqueue *level = &processor->levels[runnable->priority];
     struct rti_runnable *next = level->head;
     runnable->next = NULL;
