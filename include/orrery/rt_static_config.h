@@ -59,7 +59,7 @@
 #endif
 
 #ifndef RT_MAX_CHANNEL_HANDLES
-#define RT_MAX_CHANNEL_HANDLES 256 /* open senders and receivers, all channels together */
+#define RT_MAX_CHANNEL_HANDLES 256 /* open senders, and as many receivers, of all channels */
 #endif
 
 #ifndef RT_MAX_SEND_PERMITS
