@@ -100,6 +100,10 @@
 #endif
 #endif
 
+#ifndef RT_WHEEL_DIGIT_BITS
+#define RT_WHEEL_DIGIT_BITS 8 /* 2^n slots in each of the timer wheel's 5 levels; 4 to 8 */
+#endif
+
 #ifndef RT_STACK_PAINT
 #define RT_STACK_PAINT                                                                             \
     0 /* 1: spawn fills stacks, so that rt_actor_stats knows how deep they went */

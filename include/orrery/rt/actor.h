@@ -27,7 +27,11 @@ typedef struct {
 #define RT_ACTOR_NAME_MAX 31
 
 /* The smallest stack_size that is accepted, bytes. */
+#if defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ == 4
+#define RT_ACTOR_STACK_SIZE_MIN 768
+#else
 #define RT_ACTOR_STACK_SIZE_MIN 4096
+#endif
 
 /* What an actor does at this moment. */
 typedef enum {
