@@ -80,10 +80,12 @@ void rti_guard_stop(void)
 
 /* The landings: thread mode, on the worker's stack. */
 
-static _Noreturn void land_overflow(void)
+static void land_overflow(void)
 {
     __asm__ volatile("cpsie i" ::: "memory");
-    rti_fiber_abandon(rti_worker_current(), RTI_FIBER_OVERFLOWED);
+    struct rti_worker *worker = rti_worker_current();
+    worker->fiber->end = RTI_FIBER_OVERFLOWED;
+    rti_fiber_abandon(worker);
 }
 
 static _Noreturn void land_fault(void)
