@@ -106,14 +106,14 @@ static void isr_retry(struct rti_timer *timer)
 
 rt_status rt_isr_open(rt_isr *isr, actor_id to, void *buffer, size_t entry_size, size_t capacity)
 {
-    struct rti_sched *sched = rti_sched_current();
+    struct rti_worker *worker = rti_worker_enter();
     if (isr == NULL || entry_size > RT_MAX_MESSAGE_SIZE) {
         return (rt_status){RT_ERR_INVALID, "isr is NULL or an entry is no message"};
     }
-    if (sched == NULL) {
+    if (worker == NULL) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
     }
-    struct isr made = {.sched = sched, .to = to, .post.call = isr_deliver};
+    struct isr made = {.sched = worker->sched, .to = to, .post.call = isr_deliver};
     rt_status status = rt_spsc_init(&made.queue, buffer, entry_size, capacity);
     if (RT_FAILED(status)) {
         return status;
@@ -125,7 +125,8 @@ rt_status rt_isr_open(rt_isr *isr, actor_id to, void *buffer, size_t entry_size,
 
 void rt_isr_set_receiver(rt_isr *isr, actor_id to)
 {
-    RT_ASSERT(isr != NULL && rti_sched_current() == isr_of(isr)->sched);
+    struct rti_worker *worker = rti_worker_enter();
+    RT_ASSERT(isr != NULL && worker != NULL && worker->sched == isr_of(isr)->sched);
     isr_of(isr)->to = to;
 }
 
