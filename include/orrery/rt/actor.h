@@ -50,7 +50,7 @@ struct rt_actor_stats {
     size_t mailbox_depth;       /* messages that wait now */
     size_t mailbox_depth_max;   /* the most that ever waited */
     size_t stack_size;          /* bytes the actor may use */
-    size_t stack_used_max;      /* the deepest it ever was; 0 if stacks are not painted */
+    size_t stack_used_max;      /* the deepest it ever was, our frames included; 0: not painted */
 };
 
 /* Starts an actor with the default stack, priority RT_PRIO_NORMAL and no name. It first runs when
