@@ -151,7 +151,7 @@ static void handler_posts(void)
 }
 
 #define RUNTIME_SPAN 6000u
-#define RUNTIME_STEP 3u
+#define RUNTIME_STEP 1u
 
 static void receiver(void *arg)
 {
