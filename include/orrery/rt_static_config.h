@@ -59,7 +59,7 @@
 #endif
 
 #ifndef RT_MAX_CHANNEL_HANDLES
-#define RT_MAX_CHANNEL_HANDLES 256 /* open senders and receivers, all channels together */
+#define RT_MAX_CHANNEL_HANDLES 256 /* open senders, and as many receivers, of all channels */
 #endif
 
 #ifndef RT_MAX_SEND_PERMITS
@@ -98,6 +98,29 @@
 #else
 #define RT_STACK_GUARD_SIZE 0
 #endif
+#endif
+
+/* How long a busy scheduler may go without looking at its clock, and how long without asking the
+ * machine for completions; nanoseconds. A slow processor does less in the same time. On a Cortex-M
+ * what completes raises a flag, and nothing need be asked for. */
+#ifndef RT_LOOK_NEAR_NS
+#if defined(__arm__)
+#define RT_LOOK_NEAR_NS 2000000
+#else
+#define RT_LOOK_NEAR_NS 20000
+#endif
+#endif
+
+#ifndef RT_PORT_LOOK_NS
+#if defined(__arm__)
+#define RT_PORT_LOOK_NS 1000000000
+#else
+#define RT_PORT_LOOK_NS 50000
+#endif
+#endif
+
+#ifndef RT_WHEEL_DIGIT_BITS
+#define RT_WHEEL_DIGIT_BITS 8 /* 2^n slots in each of the timer wheel's 5 levels; 4 to 8 */
 #endif
 
 #ifndef RT_STACK_PAINT

@@ -3,17 +3,19 @@
 #define RTI_MODULE "scheduler"
 #include "sched/scheduler.h"
 
+#include <orrery/rt_static_config.h>
+
 #include "sched/fiber.h"
 
 /* Looks that follow each other within this time may be spread out. */
-#define LOOK_NEAR_NS UINT64_C(20000)
+#define LOOK_NEAR_NS ((uint64_t)RT_LOOK_NEAR_NS)
 
 /* Even when turns are short a timer or a completion waits at most for this many of them. */
 #define LOOK_INTERVAL_MAX 64
 
 /* How long the port may go unasked while there is always something to run. Asking is a system call.
  */
-#define PORT_LOOK_NS UINT64_C(50000)
+#define PORT_LOOK_NS ((uint64_t)RT_PORT_LOOK_NS)
 
 /* Posts called in one look. Whoever posts faster than they are called, or from a post, cannot keep
  * what is ready from running. */

@@ -19,7 +19,8 @@ void rti_stack_init(struct rti_stack *stack, void *memory, size_t size)
     size_t usable = (size - (size_t)(aligned - start)) & ~(size_t)(STACK_ALIGNMENT - 1);
     stack->low = (char *)memory + (aligned - start);
     stack->high_guard = stack->low + usable - sizeof(uint64_t);
-    stack->limit = NULL;
+    stack->limit =
+        RTI_STACK_FORBIDDEN != 0 ? stack->low + STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
     stack->guard = NULL;
     *(uint64_t *)(void *)stack->low = RTI_STACK_GUARD;
     *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
@@ -63,7 +64,7 @@ size_t rti_stack_high_water(const struct rti_stack *stack)
 {
     const uint64_t *word = rti_stack_usable(stack);
     size_t count = rti_stack_usable_size(stack) / sizeof(uint64_t);
-    size_t untouched = 0;
+    size_t untouched = RTI_STACK_FORBIDDEN / sizeof(uint64_t);
     while (untouched < count && word[untouched] == STACK_PAINT) {
         untouched++;
     }

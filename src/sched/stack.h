@@ -33,16 +33,31 @@
 
 /* Below this a fiber could not even enter the scheduler. */
 #if defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ == 4
-#define RTI_STACK_SIZE_MIN 512
+#define RTI_STACK_SIZE_MIN 768
 #else
 #define RTI_STACK_SIZE_MIN 4096
+#endif
+
+/* On a Cortex-M the switch itself puts a guard under every stack (port/arch/armv7m/switch.h),
+ * inside of it: so many bytes at the low end, the alignment of the guard included, are never used,
+ * and a fiber that measures itself must not read them. Every stack has its limit there. */
+#if defined(__ARM_ARCH_8M_MAIN__)
+#define RTI_STACK_FORBIDDEN 8
+#elif defined(__ARM_ARCH_7EM__) && defined(__ARM_FP)
+#define RTI_STACK_FORBIDDEN 256
+#elif defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_7EM__)
+#define RTI_STACK_FORBIDDEN 64
+#else
+#define RTI_STACK_FORBIDDEN 0
 #endif
 
 /* What the runtime's own frames may take of a protected stack. They need 1.5 KiB where nothing is
  * optimized; the dynamic loader, which saves all registers when it resolves a function of the C
  * library that the runtime calls for the first time, another 3 KiB. Instrumented code needs more.
  */
-#if RTI_ASAN || RTI_TSAN
+#if RTI_STACK_FORBIDDEN > 0
+#define RTI_STACK_RESERVE (320 + RTI_STACK_FORBIDDEN)
+#elif RTI_ASAN || RTI_TSAN
 #define RTI_STACK_RESERVE 32768
 #else
 #define RTI_STACK_RESERVE 8192

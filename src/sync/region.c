@@ -213,27 +213,22 @@ static rt_status region_park(struct rti_worker *worker, struct rti_region *regio
     return event == RTI_EVENT_SOURCE ? RT_SUCCESS : rti_cx_events_status(&events, cx, event);
 }
 
-/* The same for a poll context: RT_ERR_WOULDBLOCK until it was woken. */
+static struct rti_cx_op region_close_op(const struct rti_region *region)
+{
+    return (struct rti_cx_op){.what = &region_member_ops, .on = (uintptr_t)region};
+}
+
+/* The same for a poll context: it is in line, or joins it. */
 static rt_status region_poll(struct rti_region *region, struct rti_cx *cx)
 {
-    struct rti_cx_op op = {.what = &region_member_ops, .on = (uintptr_t)region};
-    if (rti_cx_poll_is_for(cx, op)) {
-        uint32_t event = rti_wait_event(&cx->wait);
-        if (event == RTI_EVENT_NONE) {
-            return (rt_status){RT_ERR_WOULDBLOCK, "members are left"};
-        }
+    struct rti_cx_op op = region_close_op(region);
+    if (!rti_cx_poll_is_for(cx, op) || rti_wait_event(&cx->wait) != RTI_EVENT_NONE) {
         rti_cx_poll_end(cx);
-        if (event != RTI_EVENT_SOURCE) {
-            return rti_cx_events_status(&cx->events, cx, event);
-        }
-        if (region->live == 0) {
-            return RT_SUCCESS;
-        }
+        rti_cx_poll_begin(cx, op);
+        rti_wait_add(&cx->wait, &cx->waiter.waiter, RTI_EVENT_SOURCE, rti_waitlist_unlink);
+        rti_waitlist_add(&region->closers, &cx->waiter.waiter);
+        rti_cx_events_add(&cx->events, cx, cx->sched, &cx->wait, RT_TIME_NEVER);
     }
-    rti_cx_poll_begin(cx, op);
-    rti_wait_add(&cx->wait, &cx->waiter.waiter, RTI_EVENT_SOURCE, rti_waitlist_unlink);
-    rti_waitlist_add(&region->closers, &cx->waiter.waiter);
-    rti_cx_events_add(&cx->events, cx, cx->sched, &cx->wait, RT_TIME_NEVER);
     return (rt_status){RT_ERR_WOULDBLOCK, "members are left"};
 }
 
@@ -261,14 +256,20 @@ rt_status rt_region_close(rt_region *storage, rt_cx *given)
         return (rt_status){RT_ERR_STATE, "a member would wait for itself"};
     }
     region_to_draining(region);
-    while (region->live > 0) {
-        rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
+    rt_status status = RT_SUCCESS;
+    while (region->live > 0 && !RT_FAILED(status)) {
+        status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
         if (!RT_FAILED(status)) {
             status = region_await(worker, region, cx);
         }
-        if (RT_FAILED(status)) {
-            return status;
-        }
+    }
+    bool is_poll = cx != NULL && cx->kind == RTI_CX_POLL;
+    if (is_poll && status.code != RT_ERR_WOULDBLOCK &&
+        rti_cx_poll_is_for(cx, region_close_op(region))) {
+        rti_cx_poll_end(cx);
+    }
+    if (RT_FAILED(status)) {
+        return status;
     }
     if (region->state == RT_REGION_DRAINING) {
         region_finalize(region);

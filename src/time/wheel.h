@@ -10,12 +10,15 @@
  * fire in the order of (deadline, arming). A wheel belongs to one thread at a time; its caller
  * sees to that. */
 
+#include <orrery/rt_static_config.h>
+
 #include "base/time.h"
 #include "time/timer_heap.h"
 
-#define RTI_WHEEL_LEVELS 5u   /* four of milliseconds and one that divides the millisecond */
-#define RTI_WHEEL_SLOTS  256u /* per level */
+#define RTI_WHEEL_LEVELS 5u /* four of milliseconds and one that divides the millisecond */
+#define RTI_WHEEL_SLOTS  (1u << RT_WHEEL_DIGIT_BITS) /* per level */
 #define RTI_WHEEL_PLACES (RTI_WHEEL_LEVELS * RTI_WHEEL_SLOTS)
+#define RTI_WHEEL_WORDS  ((RTI_WHEEL_PLACES + 63) / 64)
 
 /* A timer this far away or further waits in the overflow heap. */
 #define RTI_WHEEL_HORIZON_NS (UINT64_C(86400) * RTI_NS_PER_S)
@@ -30,7 +33,7 @@ struct rti_wheel {
     uint64_t horizon_ticks; /* distance from which a timer goes to `overflow` */
     size_t count;           /* armed timers */
     uint32_t summary;       /* bit i: occupied[i] is not 0 */
-    uint64_t occupied[RTI_WHEEL_PLACES / 64];  /* bit: the slot holds a timer */
+    uint64_t occupied[RTI_WHEEL_WORDS];        /* bit: the slot holds a timer */
     struct rti_timer *due;                     /* the timers of this tick, sorted */
     struct rti_timer *fresh;                   /* armed by a callback for its own pass */
     struct rti_timer_heap soon;                /* armed when their tick had come already */

@@ -75,6 +75,14 @@ static bool storage_mentions(const void *what)
 
 /* ---- fixtures of section 6.2 ---- */
 
+/* For cases that look at where timers lie; what fires when is the same in every geometry. */
+static void needs_the_large_wheel(void)
+{
+    if (RTI_WHEEL_SLOTS != 256) {
+        test_skip("this build has the small wheel");
+    }
+}
+
 TEST(tm_insert_fire_001_a_timer_fires_at_its_deadline_and_wakes_its_waker)
 {
     start(7);
@@ -160,6 +168,7 @@ static int level_of(const struct rti_timer *timer)
 
 TEST(tm_cascade_001_a_timer_lies_on_the_level_of_its_distance_and_comes_down)
 {
+    needs_the_large_wheel();
     static struct rti_wheel core;
     static const uint64_t deadlines_ms[] = {200, 60000, 3600000, 50000000};
     rti_wheel_init(&core, 0);
@@ -183,6 +192,7 @@ TEST(tm_cascade_001_a_timer_lies_on_the_level_of_its_distance_and_comes_down)
 
 TEST(tm_overflow_001_a_timer_beyond_the_wheel_waits_in_the_heap_and_comes_back)
 {
+    needs_the_large_wheel();
     static struct rti_wheel core;
     struct rti_timer timer;
     rti_timer_init(&timer, NULL);
@@ -331,6 +341,7 @@ TEST(tm_generation_wrap_001_ids_and_generations_wrap_without_confusion)
 
 TEST(wheel_has_four_levels_of_256_slots_from_one_millisecond_up)
 {
+    needs_the_large_wheel();
     static struct rti_wheel core;
     static const uint64_t first_ms[] = {1, 256, 65536, 16777216};
     rti_wheel_init(&core, 0);

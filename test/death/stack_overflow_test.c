@@ -376,6 +376,46 @@ TEST(overflow_of_the_receiver_ends_a_sync_send_with_closed)
     rt_cleanup();
 }
 
+/* What the victim holds through a context in one of its frames is given back while that frame is
+ * still there. */
+
+static rt_channel_sender *channel_tx;
+static rt_channel_receiver *channel_rx;
+
+static void overflows_with_a_permit(void *arg)
+{
+    (void)arg;
+    static struct shape shape = {.frame = 64};
+    rt_cx cx;
+    rt_send_permit permit;
+    CHECK_OK(rt_cx_init(&cx));
+    CHECK_OK(rt_channel_try_reserve(channel_tx, &cx, &permit));
+    CHECK_STATUS(rt_channel_try_send(channel_tx, &(int){1}), RT_ERR_FULL);
+    descend(&shape, 0);
+    rt_exit();
+}
+
+TEST(overflow_gives_back_the_permits_that_the_actor_held)
+{
+    static uint64_t memory[8];
+    rt_channel_config config = {
+        .elem_size = sizeof(int), .capacity = 1, .memory = memory, .memory_size = sizeof(memory)};
+    victim_fn = overflows_with_a_permit;
+    start(STACK_SIZE);
+    CHECK_OK(rt_channel_create(&config, &channel_tx, &channel_rx));
+    victims = 3;
+    CHECK(rt_spawn(watcher, NULL) != ACTOR_ID_INVALID);
+    rt_run();
+    CHECK_EQ(told_links, 3);
+    int value = 7;
+    CHECK_OK(rt_channel_try_send(channel_tx, &value));
+    CHECK_OK(rt_channel_try_recv(channel_rx, &value));
+    CHECK_EQ(value, 7);
+    CHECK_OK(rt_channel_close_sender(channel_tx));
+    CHECK_OK(rt_channel_close_receiver(channel_rx));
+    rt_cleanup();
+}
+
 /* A filter runs inside of a receive. */
 
 static struct shape filter_shape = {.frame = 64};

@@ -19,7 +19,7 @@
 
 enum fate { NOT_SENT, MAYBE, SENT, REFUSED };
 
-/* A value says who sent it and the how-manieth of that sender it is. */
+/* A value says who sent it and the how-manieth of that sender it is. It is as long as a word. */
 struct value {
     uint32_t id;
     uint16_t sender;
@@ -329,6 +329,16 @@ static void chaos_main(void *arg)
     CHECK_OK(rt_channel_close_receiver(kernel.rx));
 }
 
+/* In some runs nobody watches and nothing is shuffled: then values take the shortest ways. */
+static void choose_observation(uint64_t seed)
+{
+    if (below(3) == 0) {
+        fibers_unobserved(&kernel.fibers);
+    } else {
+        fibers_shuffle(&kernel.fibers, seed ^ 0x5eed);
+    }
+}
+
 static void populate(void)
 {
     rt_channel_config config = {
@@ -386,7 +396,7 @@ TEST_SEEDED(channel_sim_conserves_values_and_permits)
     memset(&world, 0, sizeof(world));
     rti_rng_init(&world.rng, test_seed());
     kernel_start();
-    fibers_shuffle(&kernel.fibers, test_seed() ^ 0x5eed);
+    choose_observation(test_seed());
     populate();
     rt_status status = fibers_run(&kernel.fibers);
     if (status.code == RT_ERR_DEADLOCK) {

@@ -86,25 +86,47 @@ TEST(channel_io_signals_have_no_value)
 
 #define MANY 300
 
+/* Values of a word go the shortest way, others another: both are streamed. */
+static bool is_word;
+
+static void send_number(int number)
+{
+    uint64_t word = (uint64_t)number;
+    if (is_word) {
+        CHECK_OK(rt_channel_send(kernel.tx, NULL, &word));
+    } else {
+        send_int(number);
+    }
+}
+
 static void send_numbers(void *arg)
 {
     (void)arg;
     for (int i = 0; i < MANY; i++) {
-        send_int(i);
+        send_number(i);
     }
     CHECK_OK(rt_channel_close_sender(kernel.tx));
 }
 
 static void recv_numbers(void *arg)
 {
-    int value = -1;
+    uint64_t word = 0;
+    int number = -1;
     int *count = arg;
     rt_status status;
-    while (!RT_FAILED(status = rt_channel_recv(kernel.rx, NULL, &value))) {
-        CHECK_EQ(value, *count);
+    while (!RT_FAILED(
+        status = rt_channel_recv(kernel.rx, NULL, is_word ? (void *)&word : (void *)&number))) {
+        CHECK_EQ(is_word ? (int)word : number, *count);
         (*count)++;
     }
     CHECK_STATUS(status, RT_ERR_DISCONNECTED);
+}
+
+static void stream_channel(size_t capacity)
+{
+    rt_channel_config config = {.elem_size = is_word ? 8 : 4, .capacity = capacity};
+    CHECK_OK(capacity == 0 ? rt_channel_create_rendezvous(&config, &kernel.tx, &kernel.rx)
+                           : rt_channel_create(&config, &kernel.tx, &kernel.rx));
 }
 
 /* A stream of numbers between two fibers, whichever starts first, watched or not. */
@@ -115,7 +137,7 @@ static void run_stream(size_t capacity, bool is_receiver_first, bool is_observed
     if (!is_observed) {
         fibers_unobserved(&kernel.fibers);
     }
-    kernel_channel(capacity);
+    stream_channel(capacity);
     if (is_receiver_first) {
         kernel_go(recv_numbers, &count);
     }
@@ -132,9 +154,61 @@ TEST(channel_io_streams_in_order_at_every_capacity_and_phase)
 {
     static const size_t capacities[] = {0, 1, 2, 3, 7, 64, MANY};
     for (size_t i = 0; i < RTI_COUNT_OF(capacities); i++) {
-        for (int variant = 0; variant < 4; variant++) {
+        for (int variant = 0; variant < 8; variant++) {
+            is_word = (variant & 4) != 0;
             run_stream(capacities[i], (variant & 1) != 0, (variant & 2) != 0);
         }
+    }
+}
+
+#define TRIPS 200
+
+/* There and back over two channels, as long as values are words. */
+static rt_channel_sender *back_tx;
+static rt_channel_receiver *back_rx;
+
+static void go_there(void *arg)
+{
+    (void)arg;
+    for (uint64_t i = 0; i < TRIPS; i++) {
+        uint64_t value = i;
+        CHECK_OK(rt_channel_send(kernel.tx, NULL, &value));
+        CHECK_OK(rt_channel_recv(back_rx, NULL, &value));
+        CHECK_EQ(value, i * 3);
+    }
+}
+
+static void come_back(void *arg)
+{
+    (void)arg;
+    for (uint64_t i = 0; i < TRIPS; i++) {
+        uint64_t value = 0;
+        CHECK_OK(rt_channel_recv(kernel.rx, NULL, &value));
+        CHECK_EQ(value, i);
+        value *= 3;
+        CHECK_OK(rt_channel_send(back_tx, NULL, &value));
+    }
+}
+
+TEST(channel_io_words_go_there_and_back_whoever_comes_first)
+{
+    is_word = true;
+    for (int variant = 0; variant < 4; variant++) {
+        kernel_start();
+        fibers_unobserved(&kernel.fibers);
+        stream_channel((variant & 1) != 0 ? 4 : 0);
+        back_tx = kernel.tx;
+        back_rx = kernel.rx;
+        stream_channel((variant & 1) != 0 ? 4 : 0);
+        kernel_go((variant & 2) != 0 ? go_there : come_back, NULL);
+        kernel_go((variant & 2) != 0 ? come_back : go_there, NULL);
+        kernel_run();
+        rt_channel_info info = kernel_info();
+        CHECK_EQ(info.sent, TRIPS);
+        CHECK_EQ(info.received, TRIPS);
+        CHECK_OK(rt_channel_close_sender(back_tx));
+        CHECK_OK(rt_channel_close_receiver(back_rx));
+        kernel_stop();
     }
 }
 
@@ -151,6 +225,7 @@ static void recv_shared(void *arg)
 TEST(channel_io_many_receivers_share_the_values_in_turn)
 {
     int counts[3] = {0, 0, 0};
+    is_word = false;
     kernel_start();
     kernel_channel(3);
     for (int i = 0; i < 3; i++) {

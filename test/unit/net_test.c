@@ -156,40 +156,6 @@ TEST(net_send_that_runs_out_of_time_reports_what_went_and_then_the_timeout)
     run_alone(send_more_than_time_allows);
 }
 
-static bool is_sender_done;
-
-static void drains_slowly(void *arg)
-{
-    char buf[4096];
-    (void)arg;
-    while (!is_sender_done) {
-        size_t received = 0;
-        CHECK_OK(rt_net_recv(pair[1], buf, sizeof(buf), &received, -1));
-        io_world_sleep_ms(1);
-    }
-    CHECK_OK(rt_net_close(pair[1]));
-}
-
-/* Each part goes well within the limit, all of it would not for seconds. */
-static void sends_to_who_drains_slowly(void *arg)
-{
-    static char big[16 * MEGABYTE];
-    size_t sent = 0;
-    (void)arg;
-    io_world_tcp_pair(pair);
-    io_world_shrink(pair[0]);
-    io_world_go(drains_slowly, NULL);
-    CHECK_OK(rt_net_send(pair[0], big, sizeof(big), &sent, 30));
-    CHECK(sent > 0 && sent < sizeof(big));
-    is_sender_done = true;
-    CHECK_OK(rt_net_close(pair[0]));
-}
-
-TEST(net_limit_of_a_send_is_one_for_all_its_parts)
-{
-    run_alone(sends_to_who_drains_slowly);
-}
-
 static void lengths_of_zero(void *arg)
 {
     size_t count = 5;

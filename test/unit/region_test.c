@@ -208,7 +208,53 @@ TEST(region_close_by_a_poll_context_registers_and_is_woken)
     CHECK_EQ(rt_region_get_state(&region), RT_REGION_DRAINING);
     CHECK_OK(rt_region_close(&region, &closer.cx));
     CHECK_EQ(rt_region_get_state(&region), RT_REGION_CLOSED);
+    CHECK(!rti_cx_of(&closer.cx)->is_waiting);
     poller_deinit(&closer);
+    kernel_stop();
+}
+
+TEST(region_close_by_a_poll_context_can_be_cancelled)
+{
+    struct poller closer;
+    struct poller members[2];
+    kernel_start();
+    poller_init(&closer);
+    CHECK_OK(rt_region_open(&region, NULL, NULL));
+    for (int i = 0; i < 2; i++) {
+        poller_init(&members[i]);
+        CHECK_OK(rt_region_enter(&region, &members[i].cx));
+    }
+    CHECK_STATUS(rt_region_close(&region, &closer.cx), RT_ERR_WOULDBLOCK);
+    poller_deinit(&members[0]);
+    CHECK_EQ(closer.woken, 0);
+    CHECK_OK(rt_cx_cancel(&closer.cx));
+    CHECK_EQ(closer.woken, 1);
+    CHECK_STATUS(rt_region_close(&region, &closer.cx), RT_ERR_CANCELLED);
+    CHECK(!rti_cx_of(&closer.cx)->is_waiting);
+    poller_deinit(&closer);
+    poller_deinit(&members[1]);
+    CHECK_OK(rt_region_close(&region, NULL));
+    kernel_stop();
+}
+
+TEST(region_end_takes_back_a_place_that_was_granted_and_not_fetched)
+{
+    struct poller sender;
+    rt_send_permit permit;
+    int value = 1;
+    rt_channel_config config = {.elem_size = 4, .capacity = 1, .region = &region};
+    kernel_start();
+    poller_init(&sender);
+    CHECK_OK(rt_region_open(&region, NULL, NULL));
+    CHECK_OK(rt_channel_create(&config, &kernel.tx, &kernel.rx));
+    CHECK_OK(rt_channel_try_send(kernel.tx, &value));
+    CHECK_STATUS(rt_channel_reserve(kernel.tx, &sender.cx, &permit), RT_ERR_WOULDBLOCK);
+    CHECK_OK(rt_channel_try_recv(kernel.rx, &value));
+    CHECK_EQ(kernel_info().reserved, 1);
+    CHECK_OK(rt_region_close(&region, NULL));
+    CHECK_STATUS(rt_channel_reserve(kernel.tx, &sender.cx, &permit), RT_ERR_INVALID);
+    poller_deinit(&sender);
+    CHECK_EQ(rti_channels_audit(&kernel.channels), 0);
     kernel_stop();
 }
 

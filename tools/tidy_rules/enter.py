@@ -16,10 +16,10 @@ ENTER = "rti_worker_enter"
 EXEMPT_HEADERS = {
     "budget", "loop", "machine", "machine_op", "outcome", "runtime", "spsc", "status", "wheel",
 }
-# Functions that change nothing.
+# Functions that change nothing, and the one that is for interrupts, which have their own stack.
 EXEMPT = {
-    "rt_clock", "rt_decode_exit", "rt_is_exit_msg", "rt_random", "rt_region_get_state",
-    "rt_region_outcome", "rt_timer_is_tick",
+    "rt_clock", "rt_decode_exit", "rt_is_exit_msg", "rt_isr_post", "rt_random",
+    "rt_region_get_state", "rt_region_outcome", "rt_timer_is_tick",
 }  # fmt: skip
 
 _DECLARATION = re.compile(r"^RT_API\b[^;{]*?\b(\w+)\(", re.MULTILINE)

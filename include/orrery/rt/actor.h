@@ -27,7 +27,11 @@ typedef struct {
 #define RT_ACTOR_NAME_MAX 31
 
 /* The smallest stack_size that is accepted, bytes. */
+#if defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ == 4
+#define RT_ACTOR_STACK_SIZE_MIN 768
+#else
 #define RT_ACTOR_STACK_SIZE_MIN 4096
+#endif
 
 /* What an actor does at this moment. */
 typedef enum {
@@ -46,7 +50,7 @@ struct rt_actor_stats {
     size_t mailbox_depth;       /* messages that wait now */
     size_t mailbox_depth_max;   /* the most that ever waited */
     size_t stack_size;          /* bytes the actor may use */
-    size_t stack_used_max;      /* the deepest it ever was; 0 if stacks are not painted */
+    size_t stack_used_max;      /* the deepest it ever was, our frames included; 0: not painted */
 };
 
 /* Starts an actor with the default stack, priority RT_PRIO_NORMAL and no name. It first runs when

@@ -27,6 +27,7 @@
 #include <orrery/rt/status.h>
 #include <orrery/rt/time.h>
 #include <orrery/rt/waker.h>
+#include <orrery/rt_static_config.h>
 
 RT_EXTERN_C_BEGIN
 
@@ -34,7 +35,7 @@ RT_EXTERN_C_BEGIN
 #define RT_WHEEL_MAX_WHEEL_DURATION (86400 * RT_NS_PER_S)
 #define RT_WHEEL_MAX_TIMER_DURATION (7 * 86400 * RT_NS_PER_S)
 
-#define RT_WHEEL_WORDS      ((1280 * sizeof(void *) + 448) / sizeof(uint64_t))
+#define RT_WHEEL_WORDS      (((5 << RT_WHEEL_DIGIT_BITS) * sizeof(void *) + 448) / sizeof(uint64_t))
 #define RT_WHEEL_NODE_WORDS 12
 
 /* Storage of a wheel, about 10 kB with 64-bit pointers. Not to be moved nor copied. */

@@ -6,6 +6,7 @@
 #define RTI_MODULE "host"
 #include "port/cortex_m/board.h"
 #include "port/cortex_m/port_cortex_m.h"
+#include "runtime/cortex_m/guard.h"
 #include "runtime/runtime.h"
 
 #pragma weak rti_part_bus
@@ -22,11 +23,13 @@ rt_status rti_host_open(struct rti_port **port)
 {
     rti_port_cortex_m_init(&cortex_m_port, rti_board_seed());
     *port = &cortex_m_port.port;
+    rti_guard_start();
     return RT_SUCCESS;
 }
 
 void rti_host_close(void)
 {
+    rti_guard_stop();
     rti_port_cortex_m_deinit(&cortex_m_port);
 }
 

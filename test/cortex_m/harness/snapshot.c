@@ -123,6 +123,8 @@ bool snapshot_leave(int status)
     }
     __asm__ volatile("cpsid i" ::: "memory");
     rti_systick_stop();
+    RTI_MPU_CTRL = 0;
+    rti_core_barrier();
     struct level *level = &area->levels[--area->depth];
     level->status = status;
     to_main_stack(level, level->sp);
