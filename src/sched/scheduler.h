@@ -64,6 +64,7 @@ struct rti_worker {
     struct rti_runnable *handoff; /* picked by a fiber, to be stepped on this stack */
     struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */
     uint64_t turns;               /* dispatches from this stack; all of them while observed */
+    uint32_t locks_held;          /* a bit per rank of sched/lock.h; checked builds only */
     struct rti_context context;   /* the worker's own stack */
 };
 
