@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Question: what does an echo server of actors cost, compared with one written by hand over epoll?
+/* Question: what does the same echo server cost as actors, as machines, and written by hand over
+ * epoll?
  *
  * Method: 64 TCP connections of the loopback, each with one message of 64 bytes under way at a
- * time. A child process makes them and keeps all of them busy; the server in the parent is ours,
- * one actor per connection, or the hand-written one: one thread, epoll, level-triggered, the way
- * such a server is usually written. Rounds alternate between the two. Client and server share one
- * processor, so that a round takes the sum of what both cost and no other processor's load counts;
- * the median of the rounds' ratios is reported, and the processor time of the server alone.
+ * time. A child process makes them and keeps all of them busy; the server in the parent is one of
+ *
+ *     actor     an actor per connection: rt_net_recv and rt_net_send on a stack of its own
+ *     machine   a machine per connection, child of the one that accepts: an op that is a receive,
+ *               then a send; no stack (support/echo_machine.h)
+ *     epoll     by hand: one thread, epoll, level-triggered, as such a server is usually written
+ *
+ * Rounds alternate between them. Client and server share one processor, so that a round takes the
+ * sum of what both cost and no other processor's load counts; the median of the rounds' ratios is
+ * reported, and the processor time of the server alone.
  *
  * Non-goals: several cores, large messages, latency under light load.
  *
- * Prints echo_orrery and echo_epoll in messages a second; echo_ratio (orrery to epoll: the goal is
- * 0.95); echo_cpu_ratio, the same from the processor time of server and client together, which is
- * what one processor could do and does not depend on who else uses the machine; and the processor
- * time of the servers alone in ns per message. Usage: echo_bench [MESSAGES PER ROUND] */
+ * Prints for each server echo_NAME in messages a second and echo_NAME_cpu_ns, the processor time of
+ * the server alone per message. For ours also echo_NAME_ratio (to epoll; the goals are 0.95 for
+ * actors and 0.97 for machines) and echo_NAME_cpu_ratio, the same from the processor time of server
+ * and client together, which is what one processor could do and does not depend on who else uses
+ * it. Usage: echo_bench [MESSAGES PER ROUND [SERVER]]; with a SERVER one round of that one, for
+ * tools that count system calls or instructions. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,8 +40,9 @@
 #include <orrery/rt.h>
 
 #include "support/bench.h"
+#include "support/echo_machine.h"
 
-#define CONNECTIONS   64
+#define CONNECTIONS   ECHO_MACHINE_CONNECTIONS
 #define MESSAGE_BYTES 64
 #define ROUNDS        7
 
@@ -162,7 +171,18 @@ static void epoll_round(void)
     close(listener);
 }
 
-/* ---- ours ---- */
+/* ---- machines ---- */
+
+static void machine_round(void)
+{
+    listener_open();
+    pid_t pid = client_start();
+    echo_machine_serve(listener);
+    client_join(pid);
+    close(listener);
+}
+
+/* ---- actors ---- */
 
 static void check(rt_status status, const char *what)
 {
@@ -206,7 +226,7 @@ static void acceptor_main(void *arg)
     rt_exit();
 }
 
-static void orrery_round(void)
+static void actor_round(void)
 {
     const rt_net_listen_config config = {.address = "127.0.0.1", .backlog = CONNECTIONS};
     check(rt_init(), "rt_init");
@@ -267,30 +287,64 @@ static void stay_on_one_processor(void)
     (void)sched_setaffinity(0, sizeof(one), &one);
 }
 
+/* Ours first, the one they are compared with last. */
+static const struct {
+    const char *name;
+    void (*round)(void);
+} servers[] = {{"actor", actor_round}, {"machine", machine_round}, {"epoll", epoll_round}};
+
+#define SERVERS (sizeof(servers) / sizeof(servers[0]))
+#define EPOLL   (SERVERS - 1)
+
+static void report(struct figures *figures)
+{
+    for (size_t k = 0; k < EPOLL; k++) {
+        double ratios[ROUNDS];
+        double cpu_ratios[ROUNDS];
+        for (int i = 0; i < ROUNDS; i++) {
+            ratios[i] = figures[EPOLL].wall[i] / figures[k].wall[i];
+            cpu_ratios[i] =
+                figures[k].both[i] > 0 ? figures[EPOLL].both[i] / figures[k].both[i] : 0;
+        }
+        printf("echo_%s_ratio\t%.3f\n", servers[k].name, bench_median(ratios, ROUNDS));
+        printf("echo_%s_cpu_ratio\t%.3f\n", servers[k].name, bench_median(cpu_ratios, ROUNDS));
+    }
+    for (size_t k = 0; k < SERVERS; k++) {
+        printf("echo_%s\t%.0f\n", servers[k].name, 1e9 / bench_median(figures[k].wall, ROUNDS));
+        printf("echo_%s_cpu_ns\t%.0f\n", servers[k].name, bench_median(figures[k].cpu, ROUNDS));
+    }
+}
+
+static int run_one(const char *name)
+{
+    for (size_t k = 0; k < SERVERS; k++) {
+        if (strcmp(servers[k].name, name) == 0) {
+            servers[k].round();
+            return 0;
+        }
+    }
+    fprintf(stderr, "echo_bench: no server is called %s\n", name);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
-    static struct figures ours;
-    static struct figures theirs;
-    double ratios[ROUNDS];
-    double cpu_ratios[ROUNDS];
+    static struct figures figures[SERVERS];
     messages = argc > 1 ? atol(argv[1]) : 50000;
     if (messages < 1) {
-        fprintf(stderr, "usage: echo_bench [MESSAGES PER ROUND]\n");
+        fprintf(stderr, "usage: echo_bench [MESSAGES PER ROUND [SERVER]]\n");
         return 2;
     }
     messages = (messages + CONNECTIONS - 1) / CONNECTIONS * CONNECTIONS;
     stay_on_one_processor();
-    for (int i = 0; i < ROUNDS; i++) {
-        measure(orrery_round, &ours, i);
-        measure(epoll_round, &theirs, i);
-        ratios[i] = theirs.wall[i] / ours.wall[i];
-        cpu_ratios[i] = ours.both[i] > 0 ? theirs.both[i] / ours.both[i] : 0;
+    if (argc > 2) {
+        return run_one(argv[2]);
     }
-    printf("echo_orrery\t%.0f\n", 1e9 / bench_median(ours.wall, ROUNDS));
-    printf("echo_epoll\t%.0f\n", 1e9 / bench_median(theirs.wall, ROUNDS));
-    printf("echo_ratio\t%.3f\n", bench_median(ratios, ROUNDS));
-    printf("echo_cpu_ratio\t%.3f\n", bench_median(cpu_ratios, ROUNDS));
-    printf("echo_orrery_cpu_ns\t%.0f\n", bench_median(ours.cpu, ROUNDS));
-    printf("echo_epoll_cpu_ns\t%.0f\n", bench_median(theirs.cpu, ROUNDS));
+    for (int i = 0; i < ROUNDS; i++) {
+        for (size_t k = 0; k < SERVERS; k++) {
+            measure(servers[k].round, &figures[k], i);
+        }
+    }
+    report(figures);
     return 0;
 }

@@ -96,12 +96,10 @@ void rt_loop_deinit(rt_loop *outside)
     RT_ASSERT(loop->wheel != &loop->own_wheel || rti_wheel_count(loop->wheel) == 0);
 }
 
-void rti_loop_record(struct rti_loop *loop, enum rti_journal_kind kind, const rt_op *op,
-                     uint32_t machine_id)
+void rti_loop_record_write(struct rti_loop *loop, enum rti_journal_kind kind, const rt_op *op,
+                           uint32_t machine_id)
 {
-    if (RTI_LIKELY(loop->journal == NULL)) {
-        return;
-    }
+    RT_ASSERT(loop->journal != NULL);
     struct rti_journal_event event = {.kind = kind, .task = machine_id, .value = op->id};
     if (kind == RTI_JOURNAL_OP_SUBMIT) {
         event.channel = op->code;

@@ -164,8 +164,17 @@ bool rti_loop_is_over(struct rti_loop *loop);
 /* Called when a machine of the tree is closed. */
 void rti_loop_machine_closed(struct rti_loop *loop, rt_machine *machine);
 
-void rti_loop_record(struct rti_loop *loop, enum rti_journal_kind kind, const rt_op *op,
-                     uint32_t machine_id);
+/* Writes what happened to an op into the journal; rti_loop_record does so if there is one. */
+void rti_loop_record_write(struct rti_loop *loop, enum rti_journal_kind kind, const rt_op *op,
+                           uint32_t machine_id);
+
+static inline void rti_loop_record(struct rti_loop *loop, enum rti_journal_kind kind,
+                                   const rt_op *op, uint32_t machine_id)
+{
+    if (RTI_UNLIKELY(loop->journal != NULL)) {
+        rti_loop_record_write(loop, kind, op, machine_id);
+    }
+}
 
 /* Walks everything and checks I2 and the machines. Between turns. */
 void rti_loop_audit(struct rti_loop *loop);
