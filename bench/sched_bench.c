@@ -40,7 +40,7 @@ static void yield_many(void *arg)
 {
     (void)arg;
     for (long i = 0; i < count; i++) {
-        rti_fiber_yield(rti_worker_current());
+        rti_fiber_yield(rti_worker_here()); /* as rt_yield does */
     }
 }
 

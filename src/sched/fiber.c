@@ -108,7 +108,7 @@ static inline struct rti_context *fiber_replace(struct rti_worker *worker, struc
 {
     int *errno_address = worker->errno_address;
     struct rti_fiber *fiber = rti_fiber_of(next);
-    rti_runnable_to_running(next);
+    rti_runnable_to_switched(next);
     worker->fiber = fiber;
     self->saved_errno = *errno_address;
     *errno_address = fiber->saved_errno;
@@ -217,11 +217,14 @@ void rti_fiber_yield(struct rti_worker *worker)
     rti_runnable_to_yielding(&self->run);
     if (fiber_is_scheduler_due(worker, self)) {
         fiber_yield_at_a_look(worker, self);
-    } else if (!rti_processor_is_level_next(worker->processor, &self->run)) {
-        fiber_yield_by_queue(worker, self);
-    } else {
-        fiber_yield_to(worker, self, rti_processor_rotate(worker->processor, &self->run));
+        return;
     }
+    struct rti_runnable *next = rti_processor_rotate(worker->processor, &self->run);
+    if (RTI_UNLIKELY(next == NULL)) {
+        fiber_yield_by_queue(worker, self);
+        return;
+    }
+    fiber_yield_to(worker, self, next);
 }
 
 void rti_fiber_wake(struct rti_wait *wait)

@@ -4,7 +4,7 @@
 
 void rti_processor_init(struct rti_processor *processor)
 {
-    *processor = (struct rti_processor){.levels_ready = 0};
+    *processor = (struct rti_processor){.levels_ready = RTI_PROCESSOR_NOTHING};
 }
 
 /* Takes out what follows `before`, or the head if that is NULL. */
@@ -31,7 +31,7 @@ static struct rti_runnable *processor_take_after(struct rti_processor *processor
 struct rti_runnable *rti_processor_choose(struct rti_processor *processor,
                                           struct rti_chooser *chooser)
 {
-    if (processor->levels_ready == 0) {
+    if (rti_processor_is_empty(processor)) {
         return NULL;
     }
     uint32_t priority = (uint32_t)__builtin_ctz(processor->levels_ready);

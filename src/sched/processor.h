@@ -11,7 +11,8 @@
  * A chooser, if there is one, takes a runnable of the most urgent level in its own order; the
  * simulator's draws from its seed. It may not reach into a less urgent level.
  *
- * I1  Bit n of `levels_ready` is set iff levels[n] is not empty.             (rti_processor_audit)
+ * I1  Bit n of `levels_ready` is set iff levels[n] is not empty; NOTHING is always set.
+ *                                                                            (rti_processor_audit)
  * I2  Each queued runnable is READY, of its queue's priority, and the last one is `tail`.
  *                                                                            (rti_processor_audit)
  *
@@ -31,6 +32,10 @@ struct rti_chooser {
     size_t (*choose)(struct rti_chooser *chooser, const struct rti_runqueue *level, size_t count);
 };
 
+/* Stands in `levels_ready` for "nothing": always set, less urgent than every level, so that
+ * counting zeros is defined and needs no question first. */
+#define RTI_PROCESSOR_NOTHING 0x80000000U
+
 struct rti_processor {
     uint32_t levels_ready;
     struct rti_runqueue levels[RTI_PRIORITY_LEVELS];
@@ -47,6 +52,11 @@ void rti_processor_remove(struct rti_processor *processor, struct rti_runnable *
 
 /* Checks I1 and I2 and returns how many are ready. */
 size_t rti_processor_audit(const struct rti_processor *processor);
+
+static inline bool rti_processor_is_empty(const struct rti_processor *processor)
+{
+    return processor->levels_ready == RTI_PROCESSOR_NOTHING;
+}
 
 /* Appends a READY runnable to its level. */
 static inline void rti_processor_queue(struct rti_processor *processor,
@@ -68,7 +78,7 @@ static inline void rti_processor_queue(struct rti_processor *processor,
 static inline struct rti_runnable *rti_processor_pick(struct rti_processor *processor)
 {
     uint32_t ready = processor->levels_ready;
-    if (ready == 0) {
+    if (rti_processor_is_empty(processor)) {
         return NULL;
     }
     struct rti_runqueue *level = &processor->levels[__builtin_ctz(ready)];
@@ -80,21 +90,15 @@ static inline struct rti_runnable *rti_processor_pick(struct rti_processor *proc
     return runnable;
 }
 
-/* Is the runnable's own level the most urgent that has anybody ready? */
-static inline bool rti_processor_is_level_next(const struct rti_processor *processor,
-                                               const struct rti_runnable *runnable)
-{
-    /* The top bit stands for "nothing ready" and is no level. */
-    unsigned most_urgent = (unsigned)__builtin_ctz(processor->levels_ready | 0x80000000U);
-    return RTI_LIKELY(most_urgent == runnable->priority);
-}
-
-/* Queues a READY runnable behind those of its level, which is the most urgent, and takes the first
- * of them, which is another: a queue and a pick in one step, for yields. */
+/* Queues a READY runnable behind those of its level and takes the first of them, which is another:
+ * a queue and a pick in one step, for yields. NULL, and nothing is done, if its level is not the
+ * most urgent that has anybody ready. */
 static inline struct rti_runnable *rti_processor_rotate(struct rti_processor *processor,
                                                         struct rti_runnable *runnable)
 {
-    RT_DCHECK(rti_processor_is_level_next(processor, runnable));
+    if (RTI_UNLIKELY((unsigned)__builtin_ctz(processor->levels_ready) != runnable->priority)) {
+        return NULL;
+    }
     struct rti_runqueue *level = &processor->levels[runnable->priority];
     struct rti_runnable *next = level->head;
     runnable->next = NULL;

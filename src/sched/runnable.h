@@ -93,6 +93,14 @@ static inline void rti_runnable_to_running(struct rti_runnable *runnable)
     rti_runnable_to(runnable, RTI_RUNNABLE_READY, RTI_RUNNABLE_RUNNING);
 }
 
+/* The same for a fiber that is switched to at once: a context that runs is refused by the switch
+ * itself (rti_context_check), so the edge is checked only where checks may be dear. */
+static inline void rti_runnable_to_switched(struct rti_runnable *runnable)
+{
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
+    rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_RUNNING);
+}
+
 static inline void rti_runnable_to_done(struct rti_runnable *runnable)
 {
     rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_DONE);

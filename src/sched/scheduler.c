@@ -208,7 +208,7 @@ static void sched_look(struct rti_sched *sched)
 /* Nothing is ready: the one blocking call. False if nothing can ever become ready again. */
 static bool sched_idle(struct rti_sched *sched)
 {
-    RT_ASSERT(sched->processor.levels_ready == 0);
+    RT_ASSERT(rti_processor_is_empty(&sched->processor));
     uint64_t deadline_ns = sched->timers.next_deadline(sched->timers.context);
     rti_sched_record(sched,
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_IDLE, .value = deadline_ns});
