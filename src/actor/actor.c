@@ -62,16 +62,24 @@ static void actor_init(struct rti_actor *actor, struct rti_actors *actors, actor
     }
 }
 
+/* What an actor runs, and who says so. */
+struct actor_code {
+    actor_fn fn;
+    void *arg;
+    const void *site; /* behind the call of rt_spawn */
+};
+
 /* Gives the actor its stack and its fiber. */
-static void actor_init_fiber(struct rti_actor *actor, const actor_config *config, actor_fn fn,
-                             void *arg)
+static void actor_init_fiber(struct rti_actor *actor, const actor_config *config,
+                             const struct actor_code *code)
 {
     struct rti_fiber_options options = {
         .id = actor->id,
         .priority = (uint8_t)config->priority,
-        .main = fn,
-        .arg = arg,
+        .main = code->fn,
+        .arg = code->arg,
         .on_done = rti_actor_on_done,
+        .site = code->site,
     };
     rti_actor_stack_init(&actor->stack, &options.stack);
     actor->is_stack_painted = ACTOR_PAINTS_STACKS;
@@ -81,7 +89,7 @@ static void actor_init_fiber(struct rti_actor *actor, const actor_config *config
     rti_fiber_init(&actor->fiber, &options);
 }
 
-static actor_id actor_spawn(struct rti_actors *actors, actor_fn fn, void *arg,
+static actor_id actor_spawn(struct rti_actors *actors, const struct actor_code *code,
                             const actor_config *config)
 {
     size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
@@ -98,12 +106,12 @@ static actor_id actor_spawn(struct rti_actors *actors, actor_fn fn, void *arg,
     actor_init(actor, actors, id);
     actor->stack = stack;
     actor_copy_name(actor, config->name);
-    actor_init_fiber(actor, config, fn, arg);
+    actor_init_fiber(actor, config, code);
     rti_fiber_start(actors->sched, &actor->fiber);
     return id;
 }
 
-actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg)
+static actor_id actor_spawn_checked(const struct actor_code *code, const actor_config *cfg)
 {
     struct rti_actors *actors = rti_actors_of(rti_worker_enter());
     if (actors == NULL) {
@@ -111,15 +119,20 @@ actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg)
         return ACTOR_ID_INVALID;
     }
     const actor_config *config = cfg != NULL ? cfg : &actor_config_default;
-    if (fn == NULL || !actor_config_is_valid(config)) {
+    if (code->fn == NULL || !actor_config_is_valid(config)) {
         return ACTOR_ID_INVALID;
     }
-    return actor_spawn(actors, fn, arg, config);
+    return actor_spawn(actors, code, config);
+}
+
+actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg)
+{
+    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE()}, cfg);
 }
 
 actor_id rt_spawn(actor_fn fn, void *arg)
 {
-    return rt_spawn_ex(fn, arg, NULL);
+    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE()}, NULL);
 }
 
 _Noreturn void rt_exit(void)

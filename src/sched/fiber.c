@@ -140,6 +140,14 @@ static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
     RT_ASSERT(same == worker && worker->fiber == NULL);
 }
 
+/* Notes who starts the fiber: the one that runs here now, if any does. */
+static void fiber_init_origin(struct rti_fiber *fiber, const void *site)
+{
+    const struct rti_fiber *starter = rti_fiber_current();
+    rti_origin_init(&fiber->origin, site, starter == NULL ? NULL : &starter->origin,
+                    starter == NULL ? 0 : starter->run.id);
+}
+
 void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options)
 {
     RT_ASSERT(options->main != NULL && options->on_done != NULL);
@@ -157,6 +165,8 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->arg = options->arg;
     fiber->on_done = options->on_done;
     fiber->cx = NULL;
+    fiber->parked_ns = 0;
+    fiber_init_origin(fiber, options->site);
     rti_list_init(&fiber->cleanups);
     rti_context_init(&fiber->context, rti_stack_usable(&fiber->stack),
                      rti_stack_usable_size(&fiber->stack), fiber_entry);
@@ -260,6 +270,7 @@ uint32_t rti_fiber_park_open(struct rti_worker *worker, struct rti_wait *wait)
     struct rti_fiber *self = worker->fiber;
     RT_ASSERT(self != NULL && self->wait == NULL);
     self->wait = wait;
+    self->parked_ns = worker->sched->now_ns;
     if (!rti_runnable_to_parked(&self->run)) {
         rti_processor_queue(worker->processor, &self->run);
     }

@@ -27,6 +27,7 @@
  * guard words: see bench/sched_bench. */
 
 #include "sched/cleanup.h"
+#include "sched/origin.h"
 #include "sched/scheduler.h"
 #include "sched/stack.h"
 #include "sched/wait.h"
@@ -57,6 +58,8 @@ struct rti_fiber {
     struct rti_cx *cx;        /* its cancellation and budget; NULL: it has neither */
     struct rti_list cleanups; /* what it holds: the cleanup stack */
     struct rti_sched *sched;  /* where it was started */
+    uint64_t parked_ns;       /* the scheduler's clock at its last park; for tools */
+    struct rti_origin origin; /* who started it, and where; for tools */
 };
 
 struct rti_fiber_options {
@@ -66,6 +69,7 @@ struct rti_fiber_options {
     void (*main)(void *arg);
     void *arg;
     void (*on_done)(struct rti_fiber *fiber);
+    const void *site; /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
 };
 
 /* Prepares a fiber in the caller's memory; rti_fiber_start makes it ready. */
