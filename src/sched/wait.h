@@ -18,6 +18,13 @@
  * How the waiter waits is the wake function's business: it queues a fiber, unparks a thread or
  * calls a poll task's waker. The sources never know.
  *
+ * Two waits that end together, a sender and a receiver that meet, are claimed as a pair: both or
+ * none. The one that lies lower in memory is marked RTI_EVENT_TRYING first, then the other is
+ * claimed, then the mark becomes the event, or is taken back. Whoever meets the mark spins: what it
+ * stands for is a few instructions long and waits for nothing but higher waits, so that no circle
+ * of pairs can form. The order by address decides who spins, never who wins; with one worker nobody
+ * ever meets the mark.
+ *
  * I1  `claimed` goes from RTI_EVENT_NONE to one event, once; who moved it wakes, once.
  *                                                           (rti_wait_claim; explored)
  * I2  After rti_wait_finish no source holds a link to a waiter of this wait. (RT_ASSERT there)
@@ -28,7 +35,9 @@
  * claim is a load and a store, without a locked instruction.
  *
  * Rejected: a wait list entry per fiber (no select), callbacks instead of claims (the loser's
- * callback runs on a dead frame), a lock per wait (the claim word is the lock). */
+ * callback runs on a dead frame), a lock per wait (the claim word is the lock), ending one's own
+ * wait first and beginning anew if the partner is gone (two selects that offer each other the same
+ * can miss each other for ever, and who begins anew has lost its place in line). */
 
 #include "base/atomic.h"
 #include "base/list.h"
@@ -41,6 +50,9 @@ enum {
     RTI_EVENT_KILL = 3,
     RTI_EVENT_SOURCE = 4,
 };
+
+/* No event: the wait is being claimed together with another one. */
+#define RTI_EVENT_TRYING UINT32_MAX
 
 struct rti_wait;
 
@@ -112,13 +124,50 @@ static inline bool rti_wait_claim(struct rti_wait *wait, uint32_t event)
     }
     /* Acquire: the claimer may now read what the waiter wrote before it linked itself. Release
      * pairs with the acquire in rti_wait_event. */
-    return rti_u32_cas_acqrel(&wait->claimed, &none, event);
+    while (RTI_UNLIKELY(!rti_u32_cas_acqrel(&wait->claimed, &none, event))) {
+        if (RTI_LIKELY(none != RTI_EVENT_TRYING)) {
+            return false;
+        }
+        rti_spin_hint();
+        none = RTI_EVENT_NONE;
+    }
+    return true;
+}
+
+/* What came of an attempt to claim two waits at once. */
+enum rti_wait_pair {
+    RTI_PAIR_CLAIMED,     /* both, by the caller */
+    RTI_PAIR_FIRST_GONE,  /* another event has the first; the second is as it was */
+    RTI_PAIR_SECOND_GONE, /* the other way round */
+};
+
+/* Claims two different waits, both or none. The caller sees to it that both stay where they are:
+ * it is the owner of one and holds the lock of the source that the other waits at. */
+static inline enum rti_wait_pair rti_wait_claim_pair(struct rti_wait *first, uint32_t first_event,
+                                                     struct rti_wait *second, uint32_t second_event)
+{
+    bool is_first_lower = (uintptr_t)first < (uintptr_t)second;
+    struct rti_wait *lower = is_first_lower ? first : second;
+    struct rti_wait *upper = is_first_lower ? second : first;
+    RT_DCHECK(first != second);
+    if (!rti_wait_claim(lower, RTI_EVENT_TRYING)) {
+        return is_first_lower ? RTI_PAIR_FIRST_GONE : RTI_PAIR_SECOND_GONE;
+    }
+    if (!rti_wait_claim(upper, is_first_lower ? second_event : first_event)) {
+        /* Release pairs with the acquire of whoever claims it next. */
+        rti_u32_store_release(&lower->claimed, RTI_EVENT_NONE);
+        return is_first_lower ? RTI_PAIR_SECOND_GONE : RTI_PAIR_FIRST_GONE;
+    }
+    /* Release pairs with the acquire in rti_wait_event. */
+    rti_u32_store_release(&lower->claimed, is_first_lower ? first_event : second_event);
+    return RTI_PAIR_CLAIMED;
 }
 
 /* The event that claimed the wait, or RTI_EVENT_NONE. Acquire pairs with the claimer's release. */
 static inline uint32_t rti_wait_event(const struct rti_wait *wait)
 {
-    return rti_u32_load_acquire(&wait->claimed);
+    uint32_t event = rti_u32_load_acquire(&wait->claimed);
+    return event == RTI_EVENT_TRYING ? RTI_EVENT_NONE : event;
 }
 
 /* Unlinks every waiter that is still at its source. The wait's memory is the caller's again. */

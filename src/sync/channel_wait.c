@@ -29,9 +29,8 @@ void rti_channel_left(struct rti_channels *channels, struct rti_channel *channel
     rti_channels_reclaim(channels, channel);
 }
 
-/* Takes a waiter out for good, when its wait ends. */
-static void channel_wait_leave(struct rti_channels *channels, struct rti_channel_waiter *waiter,
-                               bool is_abandoned)
+void rti_channel_wait_leave(struct rti_channels *channels, struct rti_channel_waiter *waiter,
+                            bool is_abandoned)
 {
     struct rti_channel *channel = waiter->channel;
     struct rti_list wakes;
@@ -45,8 +44,7 @@ static void channel_wait_leave(struct rti_channels *channels, struct rti_channel
     rti_channel_left(channels, channel, &wakes);
 }
 
-/* The end of the wait of one who was served and woken: the channel has it in no list any more. */
-static inline void channel_wait_served(struct rti_channel *channel)
+void rti_channel_wait_served(struct rti_channel *channel)
 {
     if (RTI_UNLIKELY(--channel->waits == 0 && rti_channel_is_gone(channel))) {
         rti_channels_reclaim(rti_channels_of(rti_worker_current()), channel);
@@ -61,12 +59,12 @@ static void channel_fiber_unlink(struct rti_waiter *base)
     struct rti_channel *channel = waiter->channel;
     bool is_abandoned = fiber->is_killed;
     if (!is_abandoned && waiter->result != RTI_CHANNEL_NOT_SERVED) {
-        channel_wait_served(channel);
+        rti_channel_wait_served(channel);
         return;
     }
     struct rti_channels *channels = rti_channels_of(rti_worker_current());
     struct rti_permit *permit = waiter->permit;
-    channel_wait_leave(channels, waiter, is_abandoned);
+    rti_channel_wait_leave(channels, waiter, is_abandoned);
     if (is_abandoned && permit != NULL) {
         rti_permit_free(&channels->permits, permit);
     }
@@ -84,9 +82,8 @@ static void channel_waiter_init(struct rti_channel_waiter *waiter,
     }
 }
 
-/* Joins the line and wakes whom that serves: at a rendezvous it may be oneself. */
-static void channel_wait_join(struct rti_channel *channel, struct rti_channel_waiter *waiter,
-                              enum rti_channel_waiter_kind kind)
+void rti_channel_wait_join(struct rti_channel *channel, struct rti_channel_waiter *waiter,
+                           enum rti_channel_waiter_kind kind)
 {
     struct rti_list wakes;
     rti_list_init(&wakes);
@@ -112,7 +109,7 @@ rt_status rti_channel_park_plain(struct rti_worker *worker, const struct rti_cha
     RT_AUDIT(rti_channel_audit(channel));
     uint32_t event = rti_fiber_park_open(worker, &wait);
     RT_ASSERT(event == RTI_EVENT_SOURCE);
-    channel_wait_served(channel);
+    rti_channel_wait_served(channel);
     if (RTI_UNLIKELY(waiter.result != RT_OK)) {
         return rti_channel_result(waiter.result);
     }
@@ -134,7 +131,7 @@ rt_status rti_channel_park(const struct rti_channel_call *call, const struct rti
     rti_wait_add(&wait, &waiter.waiter, RTI_EVENT_SOURCE, channel_fiber_unlink);
     channel_waiter_init(&waiter, call, want);
     rti_cx_events_add(&events, call->cx, call->worker->sched, &wait, want->deadline);
-    channel_wait_join(call->channel, &waiter, want->kind);
+    rti_channel_wait_join(call->channel, &waiter, want->kind);
     uint32_t event = rti_fiber_park(call->worker, &wait);
     return event == RTI_EVENT_SOURCE ? rti_channel_result(waiter.result)
                                      : rti_cx_events_status(&events, call->cx, event);
@@ -146,7 +143,7 @@ static void channel_poll_unlink(struct rti_waiter *base)
     struct rti_channels *channels = rti_channels_of(rti_worker_current());
     struct rti_channel_waiter *waiter = rti_channel_waiter_of(base);
     struct rti_permit *permit = waiter->permit;
-    channel_wait_leave(channels, waiter, true);
+    rti_channel_wait_leave(channels, waiter, true);
     if (permit != NULL) {
         rti_permit_free(&channels->permits, permit);
     }
@@ -160,7 +157,7 @@ void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti
     rti_wait_add(&cx->wait, &cx->waiter.waiter, RTI_EVENT_SOURCE, channel_poll_unlink);
     channel_waiter_init(&cx->waiter, call, want);
     rti_cx_events_add(&cx->events, cx, cx->sched, &cx->wait, want->deadline);
-    channel_wait_join(call->channel, &cx->waiter, want->kind);
+    rti_channel_wait_join(call->channel, &cx->waiter, want->kind);
 }
 
 rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool *is_served)

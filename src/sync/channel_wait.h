@@ -79,4 +79,18 @@ rt_status rti_channel_result(rt_status_code code);
 void rti_channel_left(struct rti_channels *channels, struct rti_channel *channel,
                       struct rti_list *wakes);
 
+/* The three steps of a wait that is not one of the above: a select's. */
+
+/* Joins the line and wakes whom that serves: at a rendezvous it may be oneself. */
+void rti_channel_wait_join(struct rti_channel *channel, struct rti_channel_waiter *waiter,
+                           enum rti_channel_waiter_kind kind);
+
+/* Takes a waiter out for good, when its wait ends. `is_abandoned`: nobody will look at what it was
+ * given, which passes on. */
+void rti_channel_wait_leave(struct rti_channels *channels, struct rti_channel_waiter *waiter,
+                            bool is_abandoned);
+
+/* The end of the wait of one who was served and woken: the channel has it in no list any more. */
+void rti_channel_wait_served(struct rti_channel *channel);
+
 #endif
