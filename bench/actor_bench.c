@@ -47,6 +47,7 @@ static struct rti_port_linux machine; /* whose memory protection the stacks have
 static struct rti_port_sim port;
 static struct rti_wheel wheel;
 static struct rti_sched sched;
+static struct rti_stacks stacks;
 static struct rti_actors actors;
 static struct rti_actor_timers timers;
 static struct rti_buses buses;
@@ -244,6 +245,7 @@ static double run_round(const struct bench *bench)
     struct rti_timer_source source = rti_wheel_source(&wheel);
     rt_bus_config config = {.max_subscribers = 8, .max_entries = 16, .max_entry_size = 8};
     must(rti_sched_init(&sched, &port.port, &source));
+    rti_stacks_init(&stacks, &sched);
     must(rti_actors_init(&actors, &sched));
     rti_actor_timers_init(&timers, &actors);
     rti_buses_init(&buses, &actors);
@@ -258,6 +260,7 @@ static double run_round(const struct bench *bench)
     rti_buses_deinit(&buses);
     rti_actor_timers_deinit(&timers);
     rti_actors_deinit(&actors);
+    rti_stacks_deinit(&stacks);
     rti_sched_deinit(&sched);
     return elapsed / (double)count;
 }

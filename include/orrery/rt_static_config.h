@@ -11,8 +11,25 @@
 #define RT_MAX_ACTORS 64 /* maximum concurrent actors */
 #endif
 
+#ifndef RT_MAX_TASKS
+#if defined(__arm__)
+#define RT_MAX_TASKS 8 /* maximum concurrent tasks, those included that ended and were not joined  \
+                        */
+#else
+#define RT_MAX_TASKS 64
+#endif
+#endif
+
+#ifndef RT_TASK_STACK_SIZE
+#if defined(__arm__)
+#define RT_TASK_STACK_SIZE 2048 /* stack of a task that names no size, bytes */
+#else
+#define RT_TASK_STACK_SIZE 16384
+#endif
+#endif
+
 #ifndef RT_STACK_ARENA_SIZE
-#define RT_STACK_ARENA_SIZE (1 * 1024 * 1024) /* stack arena, bytes */
+#define RT_STACK_ARENA_SIZE (1 * 1024 * 1024) /* stacks of actors and tasks, bytes */
 #endif
 
 #ifndef RT_MAX_BUSES

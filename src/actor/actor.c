@@ -81,7 +81,7 @@ static void actor_init_fiber(struct rti_actor *actor, const actor_config *config
         .on_done = rti_actor_on_done,
         .site = code->site,
     };
-    rti_actor_stack_init(&actor->stack, &options.stack);
+    rti_stack_block_init(&actor->stack, &options.stack);
     actor->is_stack_painted = ACTOR_PAINTS_STACKS;
     if (ACTOR_PAINTS_STACKS) {
         rti_stack_paint(&options.stack);
@@ -93,13 +93,13 @@ static actor_id actor_spawn(struct rti_actors *actors, const struct actor_code *
                             const actor_config *config)
 {
     size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
-    struct rti_actor_stack stack = rti_actor_stack_take(actors, size, config->malloc_stack);
+    struct rti_stack_block stack = rti_stack_block_take(actors->stacks, size, config->malloc_stack);
     if (stack.block == NULL) {
         return ACTOR_ID_INVALID;
     }
     actor_id id = rti_handle_alloc(&actors->ids);
     if (id == RTI_HANDLE_NONE) {
-        rti_actor_stack_give(actors, &stack);
+        rti_stack_block_give(actors->stacks, &stack);
         return ACTOR_ID_INVALID;
     }
     struct rti_actor *actor = &actors->table[rti_handle_index(&actors->ids, id)];

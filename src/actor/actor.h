@@ -29,9 +29,9 @@
 #include <orrery/rt/actor.h>
 #include <orrery/rt/link.h>
 
-#include "actor/actor_stack.h"
 #include "actor/mailbox.h"
 #include "sched/fiber.h"
+#include "sched/stacks.h"
 
 struct rti_actors;
 struct rti_call_wait;
@@ -62,7 +62,7 @@ struct rti_actor {
     struct rti_list watchers;    /* those on it, oldest first */
     struct rti_list names;       /* registered */
     struct rti_list owned[RTI_OWNED_COUNT];
-    struct rti_actor_stack stack; /* the memory of its fiber's stack */
+    struct rti_stack_block stack; /* the memory of its fiber's stack */
     bool is_stack_painted;
     char name[RT_ACTOR_NAME_MAX + 1];
 };

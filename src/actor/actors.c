@@ -10,6 +10,8 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
         return (rt_status){RT_ERR_STATE, "this runtime has its actors already"};
     }
     actors->sched = sched;
+    actors->stacks = rti_stacks_of(sched);
+    RT_ASSERT(actors->stacks != NULL);
     rti_ipc_pools_init(&actors->ipc);
     rti_links_init(&actors->links);
     rti_monitors_init(&actors->monitors);
@@ -22,7 +24,6 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
         actors->table[i].id = ACTOR_ID_INVALID;
         actors->table[i].reachable_id = ACTOR_ID_INVALID;
     }
-    rti_actor_stacks_init(actors);
     sched->modules[RTI_MODULE_ACTOR] = actors;
     return RT_SUCCESS;
 }
@@ -33,7 +34,6 @@ void rti_actors_deinit(struct rti_actors *actors)
     RT_ASSERT(rti_actors_count(actors) == 0);
     RT_AUDIT(rti_actors_audit(actors));
     actors->sched->modules[RTI_MODULE_ACTOR] = NULL;
-    rti_actor_stacks_deinit(actors);
     rti_registry_deinit(&actors->registry);
     rti_monitors_deinit(&actors->monitors);
     rti_links_deinit(&actors->links);
@@ -55,7 +55,6 @@ void rti_actors_kill_all(struct rti_actors *actors)
 struct ledger {
     size_t actors;
     size_t arena_stacks;
-    size_t arena_bytes; /* as those stacks count */
     size_t entries;
     size_t link_ends;
     size_t monitors;
@@ -72,7 +71,6 @@ static void actors_audit_one(const struct rti_actor *actor, struct ledger *ledge
     ledger->actors++;
     if (!actor->stack.is_heap) {
         ledger->arena_stacks++;
-        ledger->arena_bytes += rti_actor_stack_granules(actor->stack.size);
     }
     ledger->entries += rti_mailbox_audit(&actor->mailbox);
     ledger->entries += actor->held != NULL && actor->held->kind != RTI_ENTRY_NOTICE;
@@ -94,8 +92,7 @@ void rti_actors_audit(const struct rti_actors *actors)
         actors_audit_one(actor, &ledger);
     }
     RT_ASSERT(ledger.actors == rti_handle_audit(&actors->ids));
-    RT_ASSERT(ledger.arena_stacks + rti_actor_stacks_audit(actors, ledger.arena_bytes) ==
-              rti_arena_audit(&actors->arena));
+    RT_ASSERT(ledger.arena_stacks <= rti_stacks_audit(actors->stacks));
     RT_ASSERT(ledger.entries == rti_pool_in_use(&actors->ipc.entries));
     RT_ASSERT(ledger.entries <=
               rti_ipc_pools_data_in_use(&actors->ipc) + rti_pool_in_use(&actors->ipc.sync));

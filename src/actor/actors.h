@@ -2,7 +2,7 @@
 #ifndef RTI_ACTORS_H
 #define RTI_ACTORS_H
 
-/* All the memory of the actor module: the table, the stacks, the pools. One struct, sized by
+/* All the memory of the actor module: the table and the pools. One struct, sized by
  * rt_static_config.h, without a pointer to the heap; the runtime places it and hangs it at
  * sched->modules[RTI_MODULE_ACTOR].
  *
@@ -10,21 +10,18 @@
  * I2  Every block of every pool is reachable from exactly one living actor: as queued, held or
  *     answer, as link end, monitor or name. The data pool is shared with the bus, so there it is
  *     "at least".                                                                (rti_actors_audit)
- * I3  Every used block of the arena is the stack of one living actor, or kept.   (rti_actors_audit)
+ * I3  The stacks of living actors are in use at the scheduler's stacks. (rti_actors_audit)
  *
- * Costs: see `make size`; about 2.2 MB with the default limits, of which 1 MB is stacks and 1 MB
- * guards, reserves and rounding, which are addresses and no memory until they are touched. */
+ * Costs: see `make size`. */
 
 #include <orrery/rt_static_config.h>
 
 #include "actor/actor.h"
-#include "actor/actor_stack.h"
 #include "actor/death.h"
 #include "actor/ipc_pools.h"
 #include "actor/link.h"
 #include "actor/monitor.h"
 #include "actor/registry.h"
-#include "base/arena.h"
 #include "base/handle.h"
 
 /* Bits that hold an index below `count`. */
@@ -35,6 +32,7 @@
 
 struct rti_actors {
     struct rti_sched *sched;
+    struct rti_stacks *stacks; /* of the scheduler */
     struct rti_ipc_pools ipc;
     struct rti_links links;
     struct rti_monitors monitors;
@@ -43,9 +41,6 @@ struct rti_actors {
     struct rti_handle_table ids;
     struct rti_handle_slot id_slots[RT_MAX_ACTORS];
     struct rti_actor table[RT_MAX_ACTORS];
-    struct rti_actor_stacks stack_keeper;
-    struct rti_arena arena;
-    _Alignas(RTI_ACTOR_STACKS_ALIGNMENT) unsigned char stacks[RTI_ACTOR_STACKS_BYTES];
 };
 
 /* Makes an empty module and hangs it at the scheduler. RT_OK; RT_ERR_STATE if there is one. */

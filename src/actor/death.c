@@ -82,7 +82,7 @@ static void death_free(struct rti_actor *actor)
     for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
         RT_ASSERT(rti_list_is_empty(&actor->owned[i]));
     }
-    rti_actor_stack_give(actors, &actor->stack);
+    rti_stack_block_give(actors->stacks, &actor->stack);
     rti_handle_free(&actors->ids, actor->id);
     actor->id = ACTOR_ID_INVALID;
 }

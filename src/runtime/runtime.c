@@ -88,6 +88,7 @@ rt_status rti_runtime_start(struct rti_port *port)
         rti_sched_deinit(&runtime->sched);
         return status;
     }
+    rti_stacks_init(&runtime->stacks, &runtime->sched);
     status = rti_actors_init(&runtime->actors, &runtime->sched);
     RT_ASSERT(!RT_FAILED(status));
     rti_actor_timers_init(&runtime->timers, &runtime->actors);
@@ -130,6 +131,7 @@ void rti_runtime_stop(void)
     }
     rti_actor_timers_deinit(&runtime->timers);
     rti_actors_deinit(&runtime->actors);
+    rti_stacks_deinit(&runtime->stacks);
     rti_faults_close(&runtime->sched);
     rti_sched_deinit(&runtime->sched);
 }

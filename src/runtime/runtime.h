@@ -44,6 +44,7 @@ struct rt_runtime {
     struct rti_post stop;          /* rt_shutdown's, from whatever thread */
     struct rti_wheel wheel;
     struct rti_sched sched;
+    struct rti_stacks stacks;
     struct rti_actors actors;
     struct rti_actor_timers timers;
 };

@@ -70,11 +70,13 @@ struct rti_worker {
 
 /* Each module of the runtime hangs its state here; the runtime assembles them. */
 enum rti_module {
+    RTI_MODULE_STACKS,
     RTI_MODULE_ACTOR,
     RTI_MODULE_ACTOR_TIMER,
     RTI_MODULE_BUS,
     RTI_MODULE_IO,
     RTI_MODULE_CHANNEL,
+    RTI_MODULE_TASK,
     RTI_MODULE_COUNT,
 };
 

@@ -362,12 +362,12 @@ TEST(actor_death_gives_everything_back)
     world = actors_start();
     b = actors_spawn(waits_for_ever, NULL, RT_PRIO_LOW, NULL);
     size_t stacks = actors_stacks_in_use(world);
-    size_t free_bytes = world->actors.stack_keeper.free_bytes;
+    size_t free_bytes = world->stacks.free_bytes;
     a = rt_spawn(rich_actor, NULL);
     CHECK_STATUS(actors_run(world), RT_ERR_DEADLOCK);
     CHECK(!rt_actor_alive(a) && rt_actor_alive(b));
     CHECK_EQ(actors_stacks_in_use(world), stacks);
-    CHECK_EQ(world->actors.stack_keeper.free_bytes, free_bytes);
+    CHECK_EQ(world->stacks.free_bytes, free_bytes);
     CHECK_EQ(rti_actors_count(&world->actors), 1);
     CHECK_EQ(rti_pool_in_use(&world->actors.ipc.entries), 0);
     CHECK_EQ(world->actors.monitors.refs.used_count, 0);
@@ -605,8 +605,8 @@ TEST(actor_metadata_lies_outside_of_the_stacks)
     world = actors_start();
     a = actors_spawn(exits_soon, NULL, RT_PRIO_NORMAL, NULL);
     const char *actor = (const char *)rti_actor_lookup(a);
-    const char *stacks = (const char *)world->actors.stacks;
-    CHECK(actor >= (const char *)world->actors.table && actor < (const char *)&world->actors.arena);
-    CHECK(actor < stacks || actor >= stacks + sizeof(world->actors.stacks));
+    const char *stacks = (const char *)world->stacks.memory;
+    CHECK(actor >= (const char *)world->actors.table && actor < (const char *)(&world->actors + 1));
+    CHECK(actor < stacks || actor >= stacks + sizeof(world->stacks.memory));
     actors_finish(world);
 }

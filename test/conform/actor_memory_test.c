@@ -145,8 +145,8 @@ static void waits(void *arg)
 TEST(actor_stacks_of_the_dead_are_reused_and_merge)
 {
     world = actors_start();
-    size_t all = rti_arena_stats(&world->actors.arena).free_bytes_largest;
-    size_t all_free = world->actors.stack_keeper.free_bytes;
+    size_t all = rti_arena_stats(&world->stacks.arena).free_bytes_largest;
+    size_t all_free = world->stacks.free_bytes;
     for (int round = 0; round < 5; round++) {
         actor_id ids[16];
         size_t count = 0;
@@ -166,10 +166,10 @@ TEST(actor_stacks_of_the_dead_are_reused_and_merge)
             CHECK_OK(rt_ipc_send(ids[i], NULL, 0, IPC_ASYNC));
         }
         CHECK_OK(actors_run(world));
-        CHECK_EQ(world->actors.stack_keeper.free_bytes, all_free);
+        CHECK_EQ(world->stacks.free_bytes, all_free);
         /* Kept stacks, which only a port with protection has, are still blocks of their own. */
-        if (world->actors.stack_keeper.kept_count == 0) {
-            CHECK_EQ(rti_arena_stats(&world->actors.arena).free_bytes_largest, all);
+        if (world->stacks.kept_count == 0) {
+            CHECK_EQ(rti_arena_stats(&world->stacks.arena).free_bytes_largest, all);
         }
     }
     actors_finish(world);

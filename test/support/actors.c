@@ -45,6 +45,7 @@ struct actors_world *actors_start(void)
     CHECK_OK(rti_sched_init(&world->sched, world->port, &timers));
     rti_journal_init(&world->journal, NULL, 0);
     rti_sched_observe(&world->sched, &world->journal, NULL);
+    rti_stacks_init(&world->stacks, &world->sched);
     CHECK_OK(rti_actors_init(&world->actors, &world->sched));
     said_length = 0;
     memset(said, 0, sizeof(said));
@@ -71,8 +72,8 @@ rt_status actors_run(struct actors_world *world)
 
 size_t actors_stacks_in_use(const struct actors_world *world)
 {
-    const struct rti_actors *actors = &world->actors;
-    return rti_arena_stats(&actors->arena).used_count - actors->stack_keeper.kept_count;
+    const struct rti_stacks *stacks = &world->stacks;
+    return rti_arena_stats(&stacks->arena).used_count - stacks->kept_count;
 }
 
 void actors_check_ledger(struct actors_world *world)
@@ -94,6 +95,7 @@ static void actors_end(struct actors_world *world)
 {
     actors_check_ledger(world);
     rti_actors_deinit(&world->actors);
+    rti_stacks_deinit(&world->stacks);
     rti_sched_deinit(&world->sched);
     if (world->is_real) {
         rti_port_linux_deinit(&world->linux_port);

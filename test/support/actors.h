@@ -29,6 +29,7 @@ struct actors_world {
     struct rti_sched sched;
     struct rti_journal journal;
     struct rti_seeded_chooser chooser;
+    struct rti_stacks stacks;
     struct rti_actors actors;
 };
 

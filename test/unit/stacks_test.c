@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stacks with guard pages: an actor module in the simulated world, over the machine's memory. */
 #define _GNU_SOURCE
-#define RTI_MODULE "actor_stack_test"
-#include "actor/actor_stack.h"
+#define RTI_MODULE "stacks_test"
+#include "sched/stacks.h"
 
 #include <orrery/rt/ipc.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@ static struct rti_port_linux machine;
 static struct rti_port_sim port;
 static struct rti_wheel wheel;
 static struct rti_sched sched;
+static struct rti_stacks stacks;
 static struct rti_actors actors;
 
 static void start(bool by_mprotect)
@@ -29,8 +30,9 @@ static void start(bool by_mprotect)
     rti_wheel_init(&wheel, 0);
     struct rti_timer_source timers = rti_wheel_source(&wheel);
     CHECK_OK(rti_sched_init(&sched, &port.port, &timers));
+    rti_stacks_init(&stacks, &sched);
     CHECK_OK(rti_actors_init(&actors, &sched));
-    CHECK(actors.stack_keeper.is_protecting);
+    CHECK(stacks.is_protecting);
 }
 
 static void finish(void)
@@ -38,9 +40,10 @@ static void finish(void)
     rti_actors_kill_all(&actors);
     CHECK_OK(rti_sched_run(&sched));
     rti_actors_audit(&actors);
-    size_t kept = actors.stack_keeper.kept_count;
-    CHECK_EQ(rti_arena_stats(&actors.arena).used_count, kept);
+    size_t kept = stacks.kept_count;
+    CHECK_EQ(rti_arena_stats(&stacks.arena).used_count, kept);
     rti_actors_deinit(&actors);
+    rti_stacks_deinit(&stacks);
     rti_sched_deinit(&sched);
 }
 
@@ -100,7 +103,7 @@ static void check_all_sizes(bool by_mprotect)
     }
     finish();
     /* Nothing is left guarded. */
-    memset(actors.stacks, 1, sizeof(actors.stacks));
+    memset(stacks.memory, 1, sizeof(stacks.memory));
 }
 
 TEST(actor_stack_of_any_size_has_a_guard_below_it)
@@ -118,14 +121,14 @@ TEST(actor_stack_is_kept_for_the_next_of_its_size)
     start(false);
     void *block = spawn(ends, 16384, false)->stack.block;
     CHECK_OK(rti_sched_run(&sched));
-    CHECK_EQ(actors.stack_keeper.kept_count, 1);
+    CHECK_EQ(stacks.kept_count, 1);
     rti_actors_audit(&actors);
     CHECK(spawn(ends, 20000, false)->stack.block != block);
-    CHECK_EQ(actors.stack_keeper.kept_count, 1);
+    CHECK_EQ(stacks.kept_count, 1);
     struct rti_actor *again = spawn(ends, 16384, false);
     CHECK(again->stack.block == block);
     check_guard(again, 16384);
-    CHECK_EQ(actors.stack_keeper.kept_count, 0);
+    CHECK_EQ(stacks.kept_count, 0);
     finish();
 }
 
@@ -147,8 +150,8 @@ TEST(actor_stack_of_the_heap_is_not_kept)
     start(false);
     CHECK(spawn(ends, 16384, true) != NULL);
     CHECK_OK(rti_sched_run(&sched));
-    CHECK_EQ(actors.stack_keeper.kept_count, 0);
-    CHECK_EQ(rti_arena_stats(&actors.arena).used_count, 0);
+    CHECK_EQ(stacks.kept_count, 0);
+    CHECK_EQ(rti_arena_stats(&stacks.arena).used_count, 0);
     finish();
 }
 
@@ -164,8 +167,8 @@ TEST(actor_stacks_with_guards_fill_the_arena_as_those_without)
         rti_actors_audit(&actors);
         rti_actors_kill_all(&actors);
         CHECK_OK(rti_sched_run(&sched));
-        CHECK_EQ(actors.stack_keeper.free_bytes, RT_STACK_ARENA_SIZE);
-        CHECK_EQ(actors.stack_keeper.kept_count, count);
+        CHECK_EQ(stacks.free_bytes, RT_STACK_ARENA_SIZE);
+        CHECK_EQ(stacks.kept_count, count);
     }
     finish();
 }
@@ -178,7 +181,7 @@ TEST(actor_stacks_that_are_kept_make_room_when_it_is_needed)
         CHECK(spawn(ends, 4096 + 64 * i, false) != NULL);
     }
     CHECK_OK(rti_sched_run(&sched));
-    CHECK_EQ(actors.stack_keeper.kept_count, RT_MAX_ACTORS);
+    CHECK_EQ(stacks.kept_count, RT_MAX_ACTORS);
     struct rti_actor *large = spawn(waits, RT_STACK_ARENA_SIZE, false);
     CHECK(large != NULL);
     check_guard(large, RT_STACK_ARENA_SIZE);
@@ -187,7 +190,7 @@ TEST(actor_stacks_that_are_kept_make_room_when_it_is_needed)
     finish();
 }
 
-TEST(actor_stacks_kept_are_never_more_than_actors)
+TEST(actor_stacks_kept_are_never_more_than_can_be_used)
 {
     start(false);
     for (size_t round = 0; round < 3; round++) {
@@ -195,9 +198,10 @@ TEST(actor_stacks_kept_are_never_more_than_actors)
             CHECK(spawn(ends, 4096 + 4096 * round, false) != NULL);
         }
         CHECK_OK(rti_sched_run(&sched));
-        CHECK_EQ(actors.stack_keeper.kept_count, RT_MAX_ACTORS);
+        CHECK(stacks.kept_count <= RTI_STACKS_MAX);
         rti_actors_audit(&actors);
     }
+    CHECK_EQ(stacks.kept_count, RTI_STACKS_MAX);
     finish();
 }
 
@@ -209,8 +213,8 @@ TEST(actor_stack_that_cannot_be_had_changes_nothing)
     CHECK(spawn(waits, RT_STACK_ARENA_SIZE + 64, false) == NULL);
     CHECK(spawn(waits, SIZE_MAX / 8, false) == NULL);
     CHECK(spawn(waits, SIZE_MAX, true) == NULL);
-    CHECK_EQ(actors.stack_keeper.kept_count, 1);
-    CHECK_EQ(actors.stack_keeper.free_bytes, RT_STACK_ARENA_SIZE);
+    CHECK_EQ(stacks.kept_count, 1);
+    CHECK_EQ(stacks.free_bytes, RT_STACK_ARENA_SIZE);
     rti_actors_audit(&actors);
     finish();
 }
@@ -236,15 +240,15 @@ TEST(actor_stack_without_a_guard_has_its_guard_words)
         CHECK(rti_stack_is_intact(&actor->fiber.stack));
     }
     CHECK_OK(rti_sched_run(&sched));
-    CHECK_EQ(actors.stack_keeper.kept_count, 0);
-    CHECK_EQ(rti_arena_stats(&actors.arena).used_count, 0);
+    CHECK_EQ(stacks.kept_count, 0);
+    CHECK_EQ(rti_arena_stats(&stacks.arena).used_count, 0);
     finish();
 }
 
 TEST(actor_stacks_on_a_port_without_protection_have_none)
 {
     struct actors_world *world = actors_start();
-    CHECK(!world->actors.stack_keeper.is_protecting);
+    CHECK(!world->stacks.is_protecting);
     struct rti_actor *actor = spawn(ends, 16384, false);
     CHECK(actor->fiber.stack.guard == NULL);
     actors_finish(world);

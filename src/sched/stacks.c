@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define RTI_MODULE "actor_stack"
-#include "actor/actor_stack.h"
-
-#include "actor/actors.h"
+#define RTI_MODULE "stacks"
+#include "sched/stacks.h"
 
 #if RTI_ASAN
 #include <sanitizer/asan_interface.h>
@@ -38,37 +36,40 @@ static char *stack_guard_of(void *block)
     return (char *)block + (-(uintptr_t)block & (STACK_UNIT - 1));
 }
 
-static bool stack_guard(struct rti_actor_stacks *stacks, void *block)
+static bool stack_guard(struct rti_stacks *stacks, void *block)
 {
     rt_status status =
         stacks->port->ops->memory_guard(stacks->port, stack_guard_of(block), STACK_UNIT);
     return !RT_FAILED(status);
 }
 
-static void stack_unguard(struct rti_actor_stacks *stacks, void *block)
+static void stack_unguard(struct rti_stacks *stacks, void *block)
 {
     stacks->port->ops->memory_unguard(stacks->port, stack_guard_of(block), STACK_UNIT);
 }
 
-void rti_actor_stacks_init(struct rti_actors *actors)
+void rti_stacks_init(struct rti_stacks *stacks, struct rti_sched *sched)
 {
-    struct rti_actor_stacks *stacks = &actors->stack_keeper;
-    struct rti_port *port = actors->sched->port;
+    RT_ASSERT(sched->modules[RTI_MODULE_STACKS] == NULL);
+    struct rti_port *port = sched->port;
     size_t page_size = port->ops->memory_page_size == NULL ? 0 : port->ops->memory_page_size(port);
     stacks->port = port;
+    stacks->sched = sched;
+    rti_lock_init(&stacks->lock, sched, RTI_LOCK_QUEUE);
     stacks->is_protecting =
         RT_STACK_GUARD_SIZE > 0 && page_size > 0 && RT_STACK_GUARD_SIZE % page_size == 0;
-    stacks->free_bytes = rti_actor_stack_granules(RT_STACK_ARENA_SIZE);
+    stacks->free_bytes = rti_stack_block_granules(RT_STACK_ARENA_SIZE);
+    stacks->in_use = 0;
     stacks->kept_count = 0;
-    rti_arena_init(&actors->arena, actors->stacks,
-                   stacks->is_protecting ? sizeof(actors->stacks)
+    rti_arena_init(&stacks->arena, stacks->memory,
+                   stacks->is_protecting ? sizeof(stacks->memory)
                                          : RTI_ARENA_BYTES(RT_STACK_ARENA_SIZE));
+    sched->modules[RTI_MODULE_STACKS] = stacks;
 }
 
 /* Gives the stack that was kept longest back to the arena. */
-static void stack_forget_oldest(struct rti_actors *actors)
+static void stack_forget_oldest(struct rti_stacks *stacks)
 {
-    struct rti_actor_stacks *stacks = &actors->stack_keeper;
     void *block = stacks->kept[0].block;
     RT_ASSERT(stacks->kept_count > 0);
     stacks->kept_count--;
@@ -76,19 +77,21 @@ static void stack_forget_oldest(struct rti_actors *actors)
         stacks->kept[i] = stacks->kept[i + 1];
     }
     stack_unguard(stacks, block);
-    rti_arena_free(&actors->arena, block);
+    rti_arena_free(&stacks->arena, block);
 }
 
-void rti_actor_stacks_deinit(struct rti_actors *actors)
+void rti_stacks_deinit(struct rti_stacks *stacks)
 {
-    while (actors->stack_keeper.kept_count > 0) {
-        stack_forget_oldest(actors);
+    RT_ASSERT(stacks->sched->modules[RTI_MODULE_STACKS] == stacks && stacks->in_use == 0);
+    while (stacks->kept_count > 0) {
+        stack_forget_oldest(stacks);
     }
-    rti_arena_deinit(&actors->arena);
+    rti_arena_deinit(&stacks->arena);
+    stacks->sched->modules[RTI_MODULE_STACKS] = NULL;
 }
 
 /* The stack of this size that was used last; NULL if none is kept. */
-static void *stack_take_kept(struct rti_actor_stacks *stacks, size_t size)
+static void *stack_take_kept(struct rti_stacks *stacks, size_t size)
 {
     for (size_t i = stacks->kept_count; i > 0; i--) {
         if (stacks->kept[i - 1].size == size) {
@@ -104,49 +107,69 @@ static void *stack_take_kept(struct rti_actor_stacks *stacks, size_t size)
     return NULL;
 }
 
-static void stack_keep(struct rti_actors *actors, void *block, size_t size)
+static void stack_keep(struct rti_stacks *stacks, void *block, size_t size)
 {
-    struct rti_actor_stacks *stacks = &actors->stack_keeper;
-    if (stacks->kept_count == RT_MAX_ACTORS) {
-        stack_forget_oldest(actors);
+    if (stacks->kept_count == RTI_STACKS_MAX) {
+        stack_forget_oldest(stacks);
     }
     STACK_HIDE(block, stack_block_size(size));
     stacks->kept[stacks->kept_count++] = (struct rti_kept_stack){block, size};
 }
 
 /* A new block of the arena, at the price of those that are kept. */
-static void *stack_take_new(struct rti_actors *actors, size_t size)
+static void *stack_take_new(struct rti_stacks *stacks, size_t size)
 {
-    void *block = rti_arena_alloc(&actors->arena, stack_block_size(size));
-    while (block == NULL && actors->stack_keeper.kept_count > 0) {
-        stack_forget_oldest(actors);
-        block = rti_arena_alloc(&actors->arena, stack_block_size(size));
+    void *block = rti_arena_alloc(&stacks->arena, stack_block_size(size));
+    while (block == NULL && stacks->kept_count > 0) {
+        stack_forget_oldest(stacks);
+        block = rti_arena_alloc(&stacks->arena, stack_block_size(size));
     }
     return block;
 }
 
-static void *stack_take_protected(struct rti_actors *actors, size_t size, bool *is_guarded)
+/* A block of the arena, counted; NULL if there is no room. `is_new`: it has no guard yet. */
+static void *stack_take_block(struct rti_stacks *stacks, size_t size, bool *is_new)
 {
-    struct rti_actor_stacks *stacks = &actors->stack_keeper;
-    size_t counted = rti_actor_stack_granules(size);
+    size_t counted = rti_stack_block_granules(size);
     if (counted > stacks->free_bytes) {
         return NULL;
     }
     void *block = stack_take_kept(stacks, size);
-    *is_guarded = true;
+    *is_new = block == NULL;
     if (block == NULL) {
-        block = stack_take_new(actors, size);
-        if (block == NULL) {
-            return NULL;
-        }
-        RT_ASSERT((char *)block == stack_guard_of(block));
-        *is_guarded = stack_guard(stacks, block);
+        block = stack_take_new(stacks, size);
     }
-    stacks->free_bytes -= counted;
+    if (block != NULL) {
+        stacks->free_bytes -= counted;
+        stacks->in_use++;
+    }
     return block;
 }
 
-static void *stack_take_heap(struct rti_actor_stacks *stacks, size_t size, bool *is_guarded)
+static void *stack_take_protected(struct rti_stacks *stacks, size_t size, bool *is_guarded)
+{
+    bool is_new = false;
+    rti_lock_acquire(&stacks->lock, stacks->sched);
+    void *block = stack_take_block(stacks, size, &is_new);
+    rti_lock_release(&stacks->lock);
+    *is_guarded = true;
+    if (is_new && block != NULL) {
+        RT_ASSERT((char *)block == stack_guard_of(block));
+        *is_guarded = stack_guard(stacks, block);
+    }
+    return block;
+}
+
+static void *stack_take_plain(struct rti_stacks *stacks, size_t size)
+{
+    rti_lock_acquire(&stacks->lock, stacks->sched);
+    void *block = rti_arena_alloc(&stacks->arena, size);
+    stacks->in_use += block != NULL;
+    rti_lock_release(&stacks->lock);
+    return block;
+}
+
+static void *stack_take_heap(struct rti_stacks *stacks, size_t size, bool *is_guarded)
 {
     if (!stacks->is_protecting) {
         return rti_port_heap_alloc(size);
@@ -157,21 +180,20 @@ static void *stack_take_heap(struct rti_actor_stacks *stacks, size_t size, bool 
     return block;
 }
 
-struct rti_actor_stack rti_actor_stack_take(struct rti_actors *actors, size_t size, bool is_heap)
+struct rti_stack_block rti_stack_block_take(struct rti_stacks *stacks, size_t size, bool is_heap)
 {
-    struct rti_actor_stacks *stacks = &actors->stack_keeper;
-    struct rti_actor_stack memory = {.size = size, .is_heap = is_heap};
+    struct rti_stack_block memory = {.size = size, .is_heap = is_heap};
     if (is_heap) {
         memory.block = stack_take_heap(stacks, size, &memory.is_guarded);
     } else if (stacks->is_protecting) {
-        memory.block = stack_take_protected(actors, size, &memory.is_guarded);
+        memory.block = stack_take_protected(stacks, size, &memory.is_guarded);
     } else {
-        memory.block = rti_arena_alloc(&actors->arena, size);
+        memory.block = stack_take_plain(stacks, size);
     }
     return memory;
 }
 
-void rti_actor_stack_init(const struct rti_actor_stack *memory, struct rti_stack *stack)
+void rti_stack_block_init(const struct rti_stack_block *memory, struct rti_stack *stack)
 {
     if (memory->is_guarded) {
         char *guard = stack_guard_of(memory->block);
@@ -182,9 +204,8 @@ void rti_actor_stack_init(const struct rti_actor_stack *memory, struct rti_stack
     }
 }
 
-void rti_actor_stack_give(struct rti_actors *actors, struct rti_actor_stack *memory)
+void rti_stack_block_give(struct rti_stacks *stacks, struct rti_stack_block *memory)
 {
-    struct rti_actor_stacks *stacks = &actors->stack_keeper;
     void *block = memory->block;
     RT_ASSERT(block != NULL);
     memory->block = NULL;
@@ -195,26 +216,29 @@ void rti_actor_stack_give(struct rti_actors *actors, struct rti_actor_stack *mem
         rti_port_heap_free(block);
         return;
     }
+    rti_lock_acquire(&stacks->lock, stacks->sched);
+    stacks->in_use--;
     if (stacks->is_protecting) {
-        stacks->free_bytes += rti_actor_stack_granules(memory->size);
+        stacks->free_bytes += rti_stack_block_granules(memory->size);
     }
     if (memory->is_guarded) {
-        stack_keep(actors, block, memory->size);
+        stack_keep(stacks, block, memory->size);
     } else {
-        rti_arena_free(&actors->arena, block);
+        rti_arena_free(&stacks->arena, block);
     }
+    rti_lock_release(&stacks->lock);
 }
 
-size_t rti_actor_stacks_audit(const struct rti_actors *actors, size_t arena_bytes)
+size_t rti_stacks_audit(const struct rti_stacks *stacks)
 {
-    const struct rti_actor_stacks *stacks = &actors->stack_keeper;
-    RT_ASSERT(stacks->kept_count <= RT_MAX_ACTORS);
+    RT_ASSERT(stacks->kept_count <= RTI_STACKS_MAX);
     RT_ASSERT(stacks->is_protecting || stacks->kept_count == 0);
     for (size_t i = 0; i < stacks->kept_count; i++) {
-        size_t size = rti_arena_block_size(&actors->arena, stacks->kept[i].block);
+        size_t size = rti_arena_block_size(&stacks->arena, stacks->kept[i].block);
         RT_ASSERT(size == stack_block_size(stacks->kept[i].size));
     }
-    RT_ASSERT(!stacks->is_protecting ||
-              stacks->free_bytes + arena_bytes == rti_actor_stack_granules(RT_STACK_ARENA_SIZE));
-    return stacks->kept_count;
+    RT_ASSERT(stacks->in_use > 0 || !stacks->is_protecting ||
+              stacks->free_bytes == rti_stack_block_granules(RT_STACK_ARENA_SIZE));
+    RT_ASSERT(stacks->in_use + stacks->kept_count == rti_arena_audit(&stacks->arena));
+    return stacks->in_use;
 }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_STACKS_H
+#define RTI_STACKS_H
+
+/* Where actors and tasks get their stacks: from one static arena, or from the heap if they ask.
+ *
+ * If the port can protect memory, every stack has a guard page below it, and above the page a
+ * reserve for the runtime's own frames (sched/stack.h). Neither is taken from what was asked for,
+ * nor from RT_STACK_ARENA_SIZE: the arena's memory is larger by so much per stack, which costs
+ * addresses and no memory, since nobody touches it.
+ *
+ *     block    | guard page | reserve | stack_size, grows downwards | rest of the last page |
+ *
+ * Making and removing a guard are system calls, each dearer than all the rest of a spawn. So the
+ * stack of who ended is kept as it is, guard and all, for the next one of the same size;
+ * the one that was used last goes first, because its memory is still in the caches. Kept stacks go
+ * back to the arena when it cannot serve a spawn without them, when there are too many, and at the
+ * end. Whoever looks from outside sees no difference: a spawn succeeds if it would without keeping.
+ *
+ * Stacks of the heap, and those without a guard, are not kept.
+ *
+ * I1  A kept block is a used block of the arena, with its guard in place, and nobody's. (audit)
+ * I2  `free_bytes` is RT_STACK_ARENA_SIZE less the stacks in use, in granules; it counts
+ *     only where stacks are protected, elsewhere the arena's own size is the limit.   (audit)
+ *
+ * Costs: a spawn that finds a kept stack takes and gives a few words; one that does not, a first
+ * fit in the arena and a system call. */
+
+#include <orrery/rt_static_config.h>
+
+#include "base/arena.h"
+#include "sched/lock.h"
+#include "sched/stack.h"
+
+/* Stacks that exist at a time: one for each actor and each task, and one that cleans up. */
+#define RTI_STACKS_MAX (RT_MAX_ACTORS + RT_MAX_TASKS + 1)
+
+/* What protection adds to a stack: the guard, the reserve, and up to a page of rounding. */
+#define RTI_STACKS_ROOM                                                                            \
+    (RT_STACK_GUARD_SIZE > 0 ? (size_t)2 * RT_STACK_GUARD_SIZE + RTI_STACK_RESERVE : 0)
+
+/* The memory behind the arena. */
+#define RTI_STACKS_BYTES                                                                           \
+    RTI_ARENA_BYTES((size_t)RT_STACK_ARENA_SIZE + RTI_STACKS_MAX * RTI_STACKS_ROOM)
+
+/* Its alignment: blocks are whole pages where there are guards. */
+#define RTI_STACKS_ALIGNMENT                                                                       \
+    (RT_STACK_GUARD_SIZE > RTI_ARENA_GRANULE ? RT_STACK_GUARD_SIZE : RTI_ARENA_GRANULE)
+
+/* The memory of one stack. */
+struct rti_stack_block {
+    void *block; /* of the arena or the heap */
+    size_t size; /* as asked for */
+    bool is_heap;
+    bool is_guarded; /* has guard and reserve */
+};
+
+/* A stack that nobody uses, ready for the next. */
+struct rti_kept_stack {
+    void *block;
+    size_t size; /* as it was asked for */
+};
+
+struct rti_stacks {
+    struct rti_sched *sched;
+    struct rti_port *port;
+    struct rti_lock lock; /* over all that follows */
+    bool is_protecting;
+    size_t free_bytes;
+    size_t in_use; /* stacks of the arena that somebody has */
+    size_t kept_count;
+    struct rti_kept_stack kept[RTI_STACKS_MAX]; /* the last one was used last */
+    struct rti_arena arena;
+    _Alignas(RTI_STACKS_ALIGNMENT) unsigned char memory[RTI_STACKS_BYTES];
+};
+
+/* Makes the arena, asks the port for protection and hangs the module at the scheduler. */
+void rti_stacks_init(struct rti_stacks *stacks, struct rti_sched *sched);
+
+/* Gives the kept stacks back and takes the module away; no stack is in use. */
+void rti_stacks_deinit(struct rti_stacks *stacks);
+
+/* Takes memory for a stack of `size` bytes. Its block is NULL, and nothing has changed, if there is
+ * none. */
+struct rti_stack_block rti_stack_block_take(struct rti_stacks *stacks, size_t size, bool is_heap);
+
+/* Gives it back. */
+void rti_stack_block_give(struct rti_stacks *stacks, struct rti_stack_block *memory);
+
+/* Makes a fiber's stack of it. */
+void rti_stack_block_init(const struct rti_stack_block *memory, struct rti_stack *stack);
+
+/* Checks I1, I2 and the arena, and returns how many stacks of the arena somebody has. */
+size_t rti_stacks_audit(const struct rti_stacks *stacks);
+
+/* What a stack of `size` bytes counts for. */
+static inline size_t rti_stack_block_granules(size_t size)
+{
+    return (size + RTI_ARENA_GRANULE - 1) / RTI_ARENA_GRANULE * RTI_ARENA_GRANULE;
+}
+
+/* The module of a scheduler. */
+static inline struct rti_stacks *rti_stacks_of(const struct rti_sched *sched)
+{
+    return sched->modules[RTI_MODULE_STACKS];
+}
+
+#endif
