@@ -15,6 +15,7 @@
 #include <orrery/rt/file.h>
 #include <orrery/rt/ipc.h>
 #include <orrery/rt/isr.h>
+#include <orrery/rt/journal.h>
 #include <orrery/rt/link.h>
 #include <orrery/rt/loop.h>
 #include <orrery/rt/machine.h>

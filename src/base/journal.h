@@ -10,6 +10,7 @@
  * trace hash of the simulator: one mechanism.
  *
  * Nothing that differs between two runs of one seed may enter: no address, no real time, no thread.
+ * The records are those of <orrery/rt/journal.h>, which also tells the file (base/journal_file.h).
  *
  * I1  Sequence numbers are 1, 2, 3, ... without a gap.                         (rti_journal_audit)
  * I2  The ring holds the latest min(written, capacity) records, the one with sequence s at place
@@ -17,6 +18,8 @@
  */
 
 #include <stdbool.h>
+
+#include <orrery/rt/journal.h>
 
 #include "base/compiler.h"
 
@@ -55,18 +58,6 @@ struct rti_journal_event {
     uint32_t channel;
     uint64_t timer;
     uint64_t value;
-};
-
-/* What is kept. Fixed size, no padding, the host's byte order. */
-struct rti_journal_record {
-    uint64_t seq;
-    uint64_t time_ns;
-    uint64_t timer;
-    uint64_t value;
-    uint32_t task;
-    uint32_t channel;
-    uint32_t kind;
-    uint32_t reserved; /* 0 */
 };
 
 struct rti_journal {

@@ -142,6 +142,11 @@ _Noreturn void rti_port_abort(void);
 /* Writes one line of diagnosis, without a payload. Async-signal-safe. */
 void rti_port_log(const char *line);
 
+/* Writes all of the bytes to a descriptor and blocks until the system has taken them. RT_OK;
+ * RT_ERR_IO with the system's sentence, some may be written then; RT_ERR_UNSUPPORTED where there
+ * are no descriptors. Any thread; errno stays. */
+rt_status rti_port_descriptor_write(int fd, const void *bytes, size_t size);
+
 /* A sentence for an error number of the system, always a literal; NULL for 0. Any thread. */
 const char *rti_port_error_text(int error);
 

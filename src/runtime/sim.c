@@ -5,6 +5,7 @@
 #include <orrery/rt/sim.h>
 
 #include "base/marks.h"
+#include "observe/journal_api.h"
 #include "port/sim/port_sim.h"
 #include "runtime/runtime.h"
 #include "sched/chooser.h"
@@ -19,16 +20,22 @@
 /* The simulated world. Whoever has claimed the runtime owns it. */
 static struct {
     struct rti_port_sim port;
-    struct rti_journal journal;
+    struct rti_journal own_journal; /* for a run that brings none: the digest alone */
+    struct rti_journal *journal;
     struct rti_seeded_chooser chooser;
 } sim;
 
 static void sim_observe(const rt_sim_config *config, uint64_t seed)
 {
     struct rt_runtime *runtime = &rti_runtime;
-    rti_journal_init(&sim.journal, NULL, 0);
+    rti_journal_init(&sim.own_journal, NULL, 0);
+    sim.journal = &sim.own_journal;
+    if (config->journal != NULL) {
+        sim.journal = rti_journal_of(config->journal);
+        rti_journal_init(sim.journal, sim.journal->ring, sim.journal->capacity);
+    }
     rti_seeded_chooser_init(&sim.chooser, seed ^ SIM_CHOOSER_SALT);
-    rti_sched_observe(&runtime->sched, &sim.journal,
+    rti_sched_observe(&runtime->sched, sim.journal,
                       config->fixed_order ? NULL : &sim.chooser.chooser);
     runtime->sched.steps_max = config->steps_max != 0 ? config->steps_max : RT_SIM_STEPS_MAX;
 }
@@ -38,7 +45,7 @@ static void sim_report(rt_sim_report *report, uint64_t seed)
     const struct rt_runtime *runtime = &rti_runtime;
     *report = (rt_sim_report){
         .seed = seed,
-        .trace_hash = rti_journal_digest(&sim.journal),
+        .trace_hash = rti_journal_digest(sim.journal),
         .steps = runtime->sched.worker.turns,
         .time = sim.port.now_ns - SIM_START_NS,
         .actors_left = rti_actors_count(&runtime->actors),
@@ -50,6 +57,9 @@ rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
     static const rt_sim_config defaults = {.seed = 0};
     if (main_fn == NULL) {
         return (rt_status){RT_ERR_INVALID, "the program is NULL"};
+    }
+    if (config != NULL && config->journal != NULL && rti_journal_of(config->journal) == NULL) {
+        return (rt_status){RT_ERR_INVALID, "the journal is not prepared: rt_journal_init does it"};
     }
     if (rti_worker_current() != NULL || !rti_runtime_claim()) {
         return (rt_status){RT_ERR_STATE, "there is a runtime already: rt_cleanup ends it"};

@@ -9,6 +9,7 @@
  * seed gives one run, to the last decision; the trace hash is the proof. */
 
 #include <orrery/rt/actor.h>
+#include <orrery/rt/journal.h>
 #include <orrery/rt/time.h>
 
 RT_EXTERN_C_BEGIN
@@ -28,6 +29,7 @@ typedef struct {
     bool fixed_order;      /* first come, first served among equals, as on the fixed engine */
     uint64_t steps_max;    /* turns before the run is given up; 0: RT_SIM_STEPS_MAX */
     rt_sim_report *report; /* filled at the end, unless NULL */
+    rt_journal *journal;   /* begun anew and written by the run, unless NULL */
 } rt_sim_config;
 
 #define RT_SIM_STEPS_MAX UINT64_C(100000000)
@@ -37,10 +39,11 @@ typedef struct {
  * up; actors that still live are ended then. The environment variable ORRERY_SEED, if set, takes
  * the place of config->seed: a run that fails prints the command that repeats it. Callable from a
  * thread without a runtime. Blocks the thread for the length of the run, in real time as short as
- * the work is. `config` and its report stay the caller's; `config` may be NULL for all defaults.
- * Returns RT_OK; RT_ERR_DEADLOCK if actors were left waiting for ever; RT_ERR_LIMIT at the end of
- * the steps; RT_ERR_INVALID if `main_fn` is NULL; RT_ERR_STATE if there is a runtime already;
- * RT_ERR_UNSUPPORTED as rt_init.
+ * the work is. `config`, its report and its journal stay the caller's; `config` may be NULL for all
+ * defaults. Returns RT_OK; RT_ERR_DEADLOCK if actors were left waiting for ever; RT_ERR_LIMIT at
+ * the end of the steps; RT_ERR_INVALID if `main_fn` is NULL, or the journal is none that
+ * rt_journal_init has prepared; RT_ERR_STATE if there is a runtime already; RT_ERR_UNSUPPORTED as
+ * rt_init.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg);
 

@@ -47,6 +47,14 @@ void rti_port_log(const char *text)
     say("\n");
 }
 
+rt_status rti_port_descriptor_write(int fd, const void *bytes, size_t size)
+{
+    (void)fd;
+    (void)bytes;
+    (void)size;
+    return (rt_status){RT_ERR_UNSUPPORTED, "there are no descriptors here"};
+}
+
 const char *rti_port_error_text(int error)
 {
     return error == 0 ? NULL : "an error of the board";

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process-wide services of port.h: the last words of a panic, and the log line.
+/* The process-wide services of port.h: the last words of a panic, the log line, a plain write.
  *
  * Everything here is async-signal-safe: a panic may come from a fault handler. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,4 +73,23 @@ void rti_port_log(const char *text)
     line_append(&line, "orrery: ");
     line_append(&line, text);
     line_write(&line);
+}
+
+rt_status rti_port_descriptor_write(int fd, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    int saved_errno = errno;
+    rt_status status = RT_SUCCESS;
+    while (size > 0) {
+        ssize_t written = write(fd, at, size);
+        if (written >= 0) {
+            at += written;
+            size -= (size_t)written;
+        } else if (errno != EINTR) {
+            status = (rt_status){RT_ERR_IO, rti_port_error_text(errno)};
+            break;
+        }
+    }
+    errno = saved_errno;
+    return status;
 }
