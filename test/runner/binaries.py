@@ -17,6 +17,7 @@ import process
 from cases import BUILD_ROOT, ROOT, Job, judge_test_binary
 
 LIST_TIMEOUT_SECONDS = 60
+SEEDS_LINE = re.compile(r"^ \* Seeds: ([0-9]+)(?: \*/)?$", re.MULTILINE)
 CASE_LINE = re.compile(r"([a-z][a-z0-9_]*) ([0-9]+)( seeded)?")
 
 
@@ -53,6 +54,23 @@ def list_cases(binary: Path, wrapper=()) -> list[Listed]:
     return listed
 
 
+def own_seeds(binary: Path) -> int | None:
+    """The number in the line `Seeds: N` of the first comment of its source, if there is one."""
+    for source in (ROOT / "test").glob(f"*/{binary.name}.c"):
+        match = SEEDS_LINE.search(source.read_text(encoding="utf-8").partition("#")[0])
+        if match is not None:
+            return int(match[1])
+    return None
+
+
+def seeds_of(lane, binary: Path, settings) -> int:
+    """What the command line says, else in a lane of many seeds the program, else the lane."""
+    if settings.seeds is not None:
+        return settings.seeds
+    own = own_seeds(binary) if lane.own_seeds else None
+    return own if own is not None else lane.seeds
+
+
 def jobs_of(lane, binary: Path, settings) -> list[Job]:
     """A job for each case of one binary, as the lane runs it."""
     jobs = []
@@ -62,7 +80,7 @@ def jobs_of(lane, binary: Path, settings) -> list[Job]:
         timeout = case.timeout * lane.timeout_scale * settings.timeout_scale
         env = dict(lane.env)
         if case.is_seeded:
-            count = settings.seeds if settings.seeds is not None else lane.seeds
+            count = seeds_of(lane, binary, settings)
             argv += ("--seed", str(settings.seed), "--seeds", str(count))
             # The binary limits each seed by itself, so that it can say which one hangs.
             env["ORRERY_SEED_TIMEOUT"] = str(math.ceil(timeout))

@@ -85,6 +85,7 @@ class Lane:
     tools: tuple[str, ...] = ()
     timeout_scale: float = 1
     seeds: int = 1  # how many seeds a seeded case runs with
+    own_seeds: bool = False  # unless its program says so itself (binaries.own_seeds)
     wrapper: tuple[str, ...] = ()  # goes before a test binary that runs a case
     list_wrapper: tuple[str, ...] = ()  # and before one that lists its cases
     env: dict[str, str] = field(default_factory=dict)
@@ -115,6 +116,7 @@ LANES = (
         ("plain",),
         ("gcc", "clang-19", "aarch64-linux-gnu-gcc", "qemu-aarch64"),
         seeds=200,
+        own_seeds=True,
     ),
     Lane(
         "explorer",

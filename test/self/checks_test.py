@@ -9,10 +9,12 @@ from types import SimpleNamespace
 
 from case import case, check, check_equal, main
 
+import binaries
 import cases
 import collect
 import conform
 import display
+import lanes
 import marks
 import report
 import whole
@@ -280,6 +282,17 @@ def long_output_of_a_failure_keeps_head_and_tail():
     check("line 0\n" in shown and "line 4999\n" in shown and "lines left out" in shown)
     check(len(shown.splitlines()) < 250)
     check_equal(shown.splitlines()[-1], "  repeat: again")
+
+
+@case
+def runner_takes_the_number_of_seeds_from_a_program_that_says_it():
+    sim, asan = lanes.by_name()["sim"], lanes.by_name()["asan"]
+    settings = SimpleNamespace(seeds=None)
+    says, is_silent = Path("machine_sim_test"), Path("channel_test")
+    check(binaries.seeds_of(sim, says, settings) == 2000, "the program's own number")
+    check(binaries.seeds_of(sim, is_silent, settings) == sim.seeds, "the lane's number")
+    check(binaries.seeds_of(asan, says, settings) == asan.seeds, "a lane of few seeds")
+    check(binaries.seeds_of(sim, says, SimpleNamespace(seeds=3)) == 3, "the command line's")
 
 
 if __name__ == "__main__":
