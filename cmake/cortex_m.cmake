@@ -71,3 +71,4 @@ function(orrery_add_firmware target board library)
 endfunction()
 
 include(test/cortex_m/firmware.cmake)
+include(bench/cortex_m/build.cmake)

@@ -145,6 +145,26 @@
     0 /* 1: spawn fills stacks, so that rt_actor_stats knows how deep they went */
 #endif
 
+/* What a small program may be without: 1 has it, 0 leaves its code and memory out. */
+
+#ifndef RT_SENTENCES
+#define RT_SENTENCES 1 /* statuses and panics have a sentence, and what goes wrong is logged */
+#endif
+
+#ifndef RT_TRACE
+#define RT_TRACE 1 /* a run can be recorded and drawn from a seed: journal, chooser, simulator */
+#endif
+
+#ifndef RT_KEEP_ERRNO
+#define RT_KEEP_ERRNO 1 /* each actor has an errno of its own */
+#endif
+
+/* Guard words at both ends of a stack, looked at in every switch. Where the processor guards the
+ * stacks (MPU or PSPLIM on a Cortex-M) they add only what is written beyond the high end. */
+#ifndef RT_GUARD_WORDS
+#define RT_GUARD_WORDS 1
+#endif
+
 #ifndef RT_NAME_POOL_SIZE
 #define RT_NAME_POOL_SIZE 64 /* registered names */
 #endif

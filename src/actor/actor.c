@@ -203,9 +203,9 @@ void rti_actor_drop_reply(struct rti_actor *actor)
 rt_status rti_actor_refusal(const struct rti_worker *worker)
 {
     if (worker == NULL) {
-        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+        return (rt_status){RT_ERR_THREAD, RTI_SENTENCE("this thread has no runtime")};
     }
-    return (rt_status){RT_ERR_THREAD, "only an actor can do this"};
+    return (rt_status){RT_ERR_THREAD, RTI_SENTENCE("only an actor can do this")};
 }
 
 /* The death of a doomed actor must not wait behind the work of those more urgent than it was: that
@@ -245,7 +245,7 @@ rt_status rt_actor_kill(actor_id id)
     }
     struct rti_actor *actor = rti_actors_lookup(actors, id);
     if (actor == NULL) {
-        return (rt_status){RT_ERR_INVALID, "no living actor has this id"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
     }
     rti_actor_kill(actor);
     return RT_SUCCESS;
@@ -273,7 +273,7 @@ rt_status rt_actor_stats(actor_id id, struct rt_actor_stats *out)
     const struct rti_actor *actor = rti_actors_lookup(actors, id);
     if (actor == NULL || out == NULL) {
         return (rt_status){RT_ERR_INVALID,
-                           "no living actor has this id, or no room for the answer"};
+                           RTI_SENTENCE("no living actor has this id, or no room for the answer")};
     }
     *out = (struct rt_actor_stats){
         .priority = (rt_priority)actor->fiber.run.priority,

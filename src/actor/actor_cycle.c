@@ -41,7 +41,7 @@ void rti_actor_wait_for(struct rti_actor *waiter, struct rti_actor *target)
     const struct rti_actor *at = target;
     /* Any other cycle was told when it closed, and is no part of this chain's way back: the count
      * ends the walk in one. */
-    for (size_t steps = 0; at != NULL && steps < RT_MAX_ACTORS; steps++) {
+    for (size_t steps = 0; RT_SENTENCES && at != NULL && steps < RT_MAX_ACTORS; steps++) {
         at = cycle_next(at);
         if (at == waiter) {
             cycle_tell(waiter);

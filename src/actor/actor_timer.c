@@ -110,12 +110,12 @@ static rt_status timer_start(uint64_t delay_ns, uint64_t interval_ns, timer_id *
         return rti_actor_refusal(rti_worker_current());
     }
     if (out == NULL) {
-        return (rt_status){RT_ERR_INVALID, "there is nowhere to put the id"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is nowhere to put the id")};
     }
     struct rti_actor_timers *timers = timers_of(self);
     timer_id id = rti_handle_alloc(&timers->ids);
     if (id == RTI_HANDLE_NONE) {
-        return (rt_status){RT_ERR_NOMEM, "no timer entry is left"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no timer entry is left")};
     }
     struct rti_sched *sched = timers->actors->sched;
     struct rti_actor_timer *record = &timers->table[rti_handle_index(&timers->ids, id)];
@@ -136,7 +136,8 @@ rt_status rt_timer_after(uint32_t delay_us, timer_id *out)
 rt_status rt_timer_every(uint32_t interval_us, timer_id *out)
 {
     if (interval_us == 0 && rti_actor_current() != NULL) {
-        return (rt_status){RT_ERR_INVALID, "an interval of 0 would never let time pass"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("an interval of 0 would never let time pass")};
     }
     return timer_start(interval_us * RTI_NS_PER_US, interval_us * RTI_NS_PER_US, out);
 }
@@ -177,7 +178,8 @@ rt_status rt_timer_cancel(timer_id id)
     }
     struct rti_actor_timer *record = timer_lookup(self, id);
     if (record == NULL) {
-        return (rt_status){RT_ERR_INVALID, "the caller has no such timer that still runs"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("the caller has no such timer that still runs")};
     }
     timer_end(timers_of(self), record);
     return RT_SUCCESS;
@@ -196,7 +198,8 @@ rt_status rt_timer_overruns(timer_id id, uint64_t *out)
     }
     struct rti_actor_timer *record = timer_lookup(self, id);
     if (record == NULL || out == NULL) {
-        return (rt_status){RT_ERR_INVALID, "the caller has no such timer that still runs"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("the caller has no such timer that still runs")};
     }
     *out = record->overruns;
     return RT_SUCCESS;

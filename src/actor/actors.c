@@ -7,7 +7,7 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
 {
     RT_ASSERT(actors != NULL && sched != NULL);
     if (sched->modules[RTI_MODULE_ACTOR] != NULL) {
-        return (rt_status){RT_ERR_STATE, "this runtime has its actors already"};
+        return (rt_status){RT_ERR_STATE, RTI_SENTENCE("this runtime has its actors already")};
     }
     actors->sched = sched;
     actors->stacks = rti_stacks_of(sched);

@@ -34,12 +34,13 @@ static struct rti_bus *bus_lookup(struct rti_buses *buses, bus_id id)
 
 static rt_status bus_unknown(void)
 {
-    return (rt_status){RT_ERR_INVALID, "there is no such bus"};
+    return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no such bus")};
 }
 
 static rt_status bus_unread(void)
 {
-    return (rt_status){RT_ERR_WOULDBLOCK, "the bus has nothing that the caller has not read"};
+    return (rt_status){RT_ERR_WOULDBLOCK,
+                       RTI_SENTENCE("the bus has nothing that the caller has not read")};
 }
 
 static struct rti_subscription *subscription_of(struct rti_link *link)
@@ -86,7 +87,8 @@ static rt_status subscription_lookup(bus_id id, struct rti_subscription **out)
     }
     struct rti_subscription *subscription = subscription_find(self, bus);
     if (RTI_UNLIKELY(subscription == NULL)) {
-        return (rt_status){RT_ERR_INVALID, "the caller does not subscribe to this bus"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("the caller does not subscribe to this bus")};
     }
     *out = subscription;
     return RT_SUCCESS;
@@ -100,11 +102,12 @@ rt_status rt_bus_create(const rt_bus_config *cfg, bus_id *out)
         return rti_actor_refusal(worker);
     }
     if (cfg == NULL || out == NULL || !rti_bus_config_is_valid(cfg)) {
-        return (rt_status){RT_ERR_INVALID, "a bus needs a configuration within the limits"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("a bus needs a configuration within the limits")};
     }
     bus_id id = rti_handle_alloc(&buses->ids);
     if (id == RTI_HANDLE_NONE) {
-        return (rt_status){RT_ERR_NOMEM, "no place for another bus is left"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no place for another bus is left")};
     }
     struct rti_bus *bus = &buses->table[rti_handle_index(&buses->ids, id)];
     bus->id = id;
@@ -133,7 +136,7 @@ rt_status rt_bus_destroy(bus_id id)
         return bus_unknown();
     }
     if (bus->entries.cursors_mask != 0) {
-        return (rt_status){RT_ERR_INVALID, "the bus has subscribers"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the bus has subscribers")};
     }
     bus_end(buses, bus);
     return RT_SUCCESS;
@@ -153,7 +156,7 @@ static uint64_t bus_expire(struct rti_sched *sched, struct rti_bus *bus)
 static void bus_record(struct rti_worker *worker, enum rti_journal_kind kind,
                        const struct rti_bus *bus, uint64_t seq)
 {
-    if (RTI_UNLIKELY(worker->sched->journal != NULL)) {
+    if (RTI_UNLIKELY(rti_sched_journal(worker->sched) != NULL)) {
         rti_sched_record(
             worker->sched,
             &(struct rti_journal_event){.kind = kind,
@@ -184,7 +187,8 @@ rt_status rt_bus_publish(bus_id id, const void *data, size_t len)
         return bus_unknown();
     }
     if (RTI_UNLIKELY(len > bus->entries.config.max_entry_size || (data == NULL && len > 0))) {
-        return (rt_status){RT_ERR_INVALID, "the payload is NULL, or longer than max_entry_size"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("the payload is NULL, or longer than max_entry_size")};
     }
     uint64_t now_ms = bus_expire(worker->sched, bus);
     rt_status status = rti_bus_entries_publish(&bus->entries, data, len, now_ms);
@@ -208,11 +212,13 @@ rt_status rt_bus_subscribe(bus_id id)
         return bus_unknown();
     }
     if (subscription_find(self, bus) != NULL) {
-        return (rt_status){RT_ERR_INVALID, "the caller subscribes to this bus already"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("the caller subscribes to this bus already")};
     }
     int number = rti_bus_cursor_open(&bus->entries);
     if (number < 0) {
-        return (rt_status){RT_ERR_NOMEM, "the bus has all the subscribers it may have"};
+        return (rt_status){RT_ERR_NOMEM,
+                           RTI_SENTENCE("the bus has all the subscribers it may have")};
     }
     struct rti_subscription *subscription = &bus->subscriptions[number];
     *subscription = (struct rti_subscription){.bus = bus, .owner = self};
@@ -258,7 +264,8 @@ static bool target_is_valid(const struct bus_target *target)
 
 static rt_status bus_no_target(void)
 {
-    return (rt_status){RT_ERR_INVALID, "there is no place for the entry or for its length"};
+    return (rt_status){RT_ERR_INVALID,
+                       RTI_SENTENCE("there is no place for the entry or for its length")};
 }
 
 rt_status rt_bus_read(bus_id id, void *buf, size_t max_len, size_t *actual_len)
@@ -307,10 +314,10 @@ static rt_status bus_read_waiting(struct rti_worker *worker, struct rti_subscrip
             return RT_SUCCESS;
         }
         if (mailbox->count != mail_before) {
-            return (rt_status){RT_ERR_WOULDBLOCK, "mail came before an entry did"};
+            return (rt_status){RT_ERR_WOULDBLOCK, RTI_SENTENCE("mail came before an entry did")};
         }
         if (event == RTI_EVENT_TIMEOUT) {
-            return (rt_status){RT_ERR_TIMEOUT, "no entry came in time"};
+            return (rt_status){RT_ERR_TIMEOUT, RTI_SENTENCE("no entry came in time")};
         }
         RT_ASSERT(event == BUS_EVENT_DATA);
     }
@@ -351,7 +358,7 @@ rt_status rt_bus_dropped(bus_id id, uint64_t *out)
         return status;
     }
     if (out == NULL) {
-        return (rt_status){RT_ERR_INVALID, "there is no place for the count"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the count")};
     }
     *out = subscription->bus->entries.cursors[subscription_number(subscription)].dropped;
     return RT_SUCCESS;

@@ -116,7 +116,7 @@ rt_status rti_bus_entries_publish(struct rti_bus_entries *entries, const void *d
     }
     void *block = rti_ipc_pools_data_alloc(entries->pools);
     if (RTI_UNLIKELY(block == NULL)) {
-        return (rt_status){RT_ERR_NOMEM, "no message block is left"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no message block is left")};
     }
     struct rti_bus_entry *entry = entry_of(rti_list_pop(&entries->free));
     RT_ASSERT(entry != NULL);

@@ -68,10 +68,10 @@ static rt_status call_check(struct rti_actor *self, struct rti_actor *target, co
                             size_t len)
 {
     if (target == NULL || target == self) {
-        return (rt_status){RT_ERR_INVALID, "a call needs another actor that lives"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("a call needs another actor that lives")};
     }
     if (len > RT_MAX_MESSAGE_SIZE || (data == NULL && len > 0)) {
-        return (rt_status){RT_ERR_INVALID, "the payload is NULL or too long"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the payload is NULL or too long")};
     }
     return RT_SUCCESS;
 }
@@ -89,9 +89,9 @@ static rt_status call_make(struct rti_worker *worker, struct rti_actor *self,
         RT_ASSERT(self->reply != NULL);
         return RT_SUCCESS;
     case RT_ERR_CLOSED:
-        return (rt_status){code, "the actor that was asked has ended"};
+        return (rt_status){code, RTI_SENTENCE("the actor that was asked has ended")};
     default:
-        return (rt_status){code, "no answer came in time"};
+        return (rt_status){code, RTI_SENTENCE("no answer came in time")};
     }
 }
 
@@ -108,14 +108,14 @@ rt_status rt_call(actor_id to, const void *data, size_t len, rt_message *reply, 
         return status;
     }
     if (reply == NULL) {
-        return (rt_status){RT_ERR_INVALID, "there is no place for the answer"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the answer")};
     }
     if (timeout_ms == 0) {
-        return (rt_status){RT_ERR_WOULDBLOCK, "an answer is never there at once"};
+        return (rt_status){RT_ERR_WOULDBLOCK, RTI_SENTENCE("an answer is never there at once")};
     }
     struct rti_entry *request = rti_ipc_pools_make(&self->actors->ipc, data, len);
     if (request == NULL) {
-        return (rt_status){RT_ERR_NOMEM, "no mailbox entry or message block is left"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
     }
     status = call_make(worker, self, target, request, timeout_ms);
     if (!RT_FAILED(status)) {
@@ -154,16 +154,16 @@ rt_status rt_reply_to(rt_call_id call, const void *data, size_t len)
         return rti_actor_refusal(worker);
     }
     if (len > RT_MAX_MESSAGE_SIZE || (data == NULL && len > 0)) {
-        return (rt_status){RT_ERR_INVALID, "the payload is NULL or too long"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the payload is NULL or too long")};
     }
     struct rti_call_wait *wait = call_find(actors, call);
     if (wait == NULL || rti_wait_event(wait->waiter.wait) != RTI_EVENT_NONE) {
-        return (rt_status){RT_ERR_NOT_FOUND, "nobody waits for this answer any more"};
+        return (rt_status){RT_ERR_NOT_FOUND, RTI_SENTENCE("nobody waits for this answer any more")};
     }
     struct rti_entry *answer = rti_ipc_pools_make(&actors->ipc, data, len);
     if (answer == NULL) {
         RT_SOMETIMES(true, "call: no room for the answer");
-        return (rt_status){RT_ERR_NOMEM, "no mailbox entry or message block is left"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
     }
     struct rti_actor *self = rti_actor_of(worker);
     struct rti_actor *caller = wait->caller;
@@ -185,7 +185,7 @@ rt_status rt_reply(const rt_message *msg, const void *data, size_t len)
     }
     rt_call_id call = rt_call_ref(msg);
     if (call == 0) {
-        return (rt_status){RT_ERR_INVALID, "this is not a call received last"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("this is not a call received last")};
     }
     return rt_reply_to(call, data, len);
 }

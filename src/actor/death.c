@@ -94,7 +94,9 @@ void rti_death_process(struct rti_actor *actor)
     rt_exit_reason reason = death_reason(actor);
     actor->reachable_id = ACTOR_ID_INVALID;
     actor->waits_for = ACTOR_ID_INVALID;
-    if (actor->fiber.end == RTI_FIBER_OVERFLOWED || actor->fiber.end == RTI_FIBER_FAULTED) {
+    bool is_unwritten =
+        actor->fiber.end == RTI_FIBER_OVERFLOWED || actor->fiber.end == RTI_FIBER_FAULTED;
+    if (RT_SENTENCES && is_unwritten) {
         death_log(actor);
     }
     death_clear_mailbox(actor);

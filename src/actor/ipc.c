@@ -76,7 +76,8 @@ static rt_status ipc_await_release(void *on, void *to, uintptr_t message)
     (void)rti_fiber_park(worker, &wait);
     sender->waits_for = ACTOR_ID_INVALID;
     if (sync.result != RT_OK) {
-        return (rt_status){sync.result, "the receiver ended before it released the message"};
+        return (rt_status){sync.result,
+                           RTI_SENTENCE("the receiver ended before it released the message")};
     }
     return RT_SUCCESS;
 }
@@ -89,11 +90,12 @@ static rt_status ipc_send_sync(struct rti_worker *worker, struct rti_actor *rece
         return rti_actor_refusal(worker);
     }
     if (sender == receiver) {
-        return (rt_status){RT_ERR_INVALID, "an actor that waits for itself waits for ever"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("an actor that waits for itself waits for ever")};
     }
     struct rti_entry *entry = rti_ipc_pools_make_sync(&receiver->actors->ipc, data, len);
     if (entry == NULL) {
-        return (rt_status){RT_ERR_NOMEM, "no mailbox entry or sync buffer is left"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or sync buffer is left")};
     }
     ipc_deliver(worker, receiver, entry);
     return rti_call_parking(worker, receiver, (uintptr_t)entry, ipc_await_release);
@@ -105,16 +107,19 @@ static RTI_NOINLINE rt_status ipc_send_other(struct rti_actor *receiver, const v
 {
     struct rti_worker *worker = rti_worker_current();
     if (receiver == NULL) {
-        return (rt_status){RT_ERR_INVALID, "no living actor has this id"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
     }
     if (data == NULL && len > 0) {
-        return (rt_status){RT_ERR_INVALID, "the payload is NULL and its length is not 0"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("the payload is NULL and its length is not 0")};
     }
     if (len > RT_MAX_MESSAGE_SIZE) {
-        return (rt_status){RT_ERR_INVALID, "the payload is longer than RT_MAX_MESSAGE_SIZE"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("the payload is longer than RT_MAX_MESSAGE_SIZE")};
     }
     if (mode != IPC_SYNC) {
-        return (rt_status){RT_ERR_INVALID, "the mode is neither IPC_ASYNC nor IPC_SYNC"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("the mode is neither IPC_ASYNC nor IPC_SYNC")};
     }
     return ipc_send_sync(worker, receiver, data, len);
 }
@@ -133,7 +138,7 @@ rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mod
     }
     struct rti_entry *entry = rti_ipc_pools_make(&actors->ipc, data, len);
     if (RTI_UNLIKELY(entry == NULL)) {
-        return (rt_status){RT_ERR_NOMEM, "no mailbox entry or message block is left"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
     }
     ipc_deliver(worker, receiver, entry);
     return RT_SUCCESS;
@@ -206,12 +211,12 @@ static uint64_t ipc_deadline(struct rti_worker *worker, int32_t timeout_ms)
 
 static rt_status ipc_would_block(void)
 {
-    return (rt_status){RT_ERR_WOULDBLOCK, "no such message waits"};
+    return (rt_status){RT_ERR_WOULDBLOCK, RTI_SENTENCE("no such message waits")};
 }
 
 static rt_status ipc_timed_out(void)
 {
-    return (rt_status){RT_ERR_TIMEOUT, "no such message came in time"};
+    return (rt_status){RT_ERR_TIMEOUT, RTI_SENTENCE("no such message came in time")};
 }
 
 /* The part of a receive that waits for ever. */
@@ -249,7 +254,7 @@ rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
         return rti_actor_refusal(worker);
     }
     if (RTI_UNLIKELY(msg == NULL)) {
-        return (rt_status){RT_ERR_INVALID, "there is no place for the message"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the message")};
     }
     ipc_begin_receive(self);
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
@@ -334,7 +339,7 @@ rt_status rt_ipc_recv_match(const rt_ipc_filter *filter, rt_message *msg, int32_
         return rti_actor_refusal(worker);
     }
     if (msg == NULL) {
-        return (rt_status){RT_ERR_INVALID, "there is no place for the message"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the message")};
     }
     ipc_begin_receive(self);
     return ipc_receive_match(worker, self, filter != NULL ? filter : &everything, msg, timeout_ms);

@@ -10,7 +10,7 @@
 static inline void rti_ipc_record(struct rti_sched *sched, enum rti_journal_kind kind, actor_id who,
                                   actor_id whom)
 {
-    if (RTI_UNLIKELY(sched->journal != NULL)) {
+    if (RTI_UNLIKELY(rti_sched_journal(sched) != NULL)) {
         rti_sched_record(sched,
                          &(struct rti_journal_event){.kind = kind, .task = who, .value = whom});
     }

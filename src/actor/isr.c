@@ -108,10 +108,10 @@ rt_status rt_isr_open(rt_isr *isr, actor_id to, void *buffer, size_t entry_size,
 {
     struct rti_worker *worker = rti_worker_enter();
     if (isr == NULL || entry_size > RT_MAX_MESSAGE_SIZE) {
-        return (rt_status){RT_ERR_INVALID, "isr is NULL or an entry is no message"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("isr is NULL or an entry is no message")};
     }
     if (worker == NULL) {
-        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+        return (rt_status){RT_ERR_THREAD, RTI_SENTENCE("this thread has no runtime")};
     }
     struct isr made = {.sched = worker->sched, .to = to, .post.call = isr_deliver};
     rt_status status = rt_spsc_init(&made.queue, buffer, entry_size, capacity);

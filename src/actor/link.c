@@ -69,7 +69,7 @@ static rt_status link_make(struct rti_actor *self, struct rti_actor *target)
         if (mine != NULL) {
             rti_pool_free(pool, mine);
         }
-        return (rt_status){RT_ERR_NOMEM, "no two link entries are left"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no two link entries are left")};
     }
     link_end_init(mine, self, target, theirs);
     link_end_init(theirs, target, self, mine);
@@ -84,7 +84,7 @@ rt_status rt_link(actor_id target)
     }
     struct rti_actor *other = rti_actors_lookup(self->actors, target);
     if (other == NULL || other == self) {
-        return (rt_status){RT_ERR_INVALID, "a link needs another actor that lives"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("a link needs another actor that lives")};
     }
     return link_find(self, target) != NULL ? RT_SUCCESS : link_make(self, other);
 }
@@ -97,7 +97,7 @@ rt_status rt_unlink(actor_id target)
     }
     struct rti_link_end *end = link_find(self, target);
     if (end == NULL) {
-        return (rt_status){RT_ERR_INVALID, "there is no such link"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no such link")};
     }
     if (end->peer != NULL) {
         link_end_free(end->peer);
@@ -132,7 +132,8 @@ rt_status rt_decode_exit(const rt_message *msg, rt_exit_msg *out)
 {
     if (!rt_is_exit_msg(msg) || out == NULL || msg->data == NULL ||
         msg->len != sizeof(rt_exit_msg)) {
-        return (rt_status){RT_ERR_INVALID, "this is no exit message, or no room for the answer"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("this is no exit message, or no room for the answer")};
     }
     memcpy(out, msg->data, sizeof(*out));
     return RT_SUCCESS;

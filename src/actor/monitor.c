@@ -60,12 +60,13 @@ rt_status rt_monitor(actor_id target, uint32_t *monitor_ref)
     }
     struct rti_actor *other = rti_actors_lookup(self->actors, target);
     if (other == NULL || other == self || monitor_ref == NULL) {
-        return (rt_status){RT_ERR_INVALID, "a monitor needs another actor that lives"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("a monitor needs another actor that lives")};
     }
     struct rti_monitors *monitors = &self->actors->monitors;
     uint32_t ref = rti_handle_alloc(&monitors->refs);
     if (ref == RTI_HANDLE_NONE) {
-        return (rt_status){RT_ERR_NOMEM, "no monitor entry is left"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no monitor entry is left")};
     }
     monitor_init(&monitors->table[rti_handle_index(&monitors->refs, ref)], ref, self, other);
     *monitor_ref = ref;
@@ -82,7 +83,7 @@ rt_status rt_demonitor(uint32_t monitor_ref)
     int32_t index = rti_handle_lookup(&monitors->refs, monitor_ref);
     struct rti_monitor *monitor = index < 0 ? NULL : &monitors->table[index];
     if (monitor == NULL || monitor->owner != self || self->held == &monitor->notice.entry) {
-        return (rt_status){RT_ERR_INVALID, "the caller has no such monitor"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the caller has no such monitor")};
     }
     RT_SOMETIMES(rti_notice_is_queued(&monitor->notice), "monitor: a message that waits goes back");
     if (rti_notice_is_queued(&monitor->notice)) {

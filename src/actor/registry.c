@@ -71,7 +71,7 @@ static rt_status registry_add(struct rti_registry *registry, const char *name, s
 {
     struct rti_name *record = rti_pool_alloc(&registry->pool);
     if (record == NULL) {
-        return (rt_status){RT_ERR_NOMEM, "no entry for a name is left"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no entry for a name is left")};
     }
     record->actor = actor;
     record->hash = registry_hash(name);
@@ -93,7 +93,8 @@ rt_status rt_register(const char *name, actor_id id)
     size_t length = registry_length(name);
     struct rti_actor *actor = rti_actors_lookup(actors, id);
     if (length == 0 || actor == NULL) {
-        return (rt_status){RT_ERR_INVALID, "no name, one that is too long, or no living actor"};
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("no name, one that is too long, or no living actor")};
     }
     struct rti_name *record = registry_find(&actors->registry, name);
     if (record == NULL) {
@@ -104,8 +105,9 @@ rt_status rt_register(const char *name, actor_id id)
         registry_free(&actors->registry, record);
         return registry_add(&actors->registry, name, length, actor);
     }
-    return record->actor == actor ? RT_SUCCESS
-                                  : (rt_status){RT_ERR_EXISTS, "another actor has this name"};
+    return record->actor == actor
+               ? RT_SUCCESS
+               : (rt_status){RT_ERR_EXISTS, RTI_SENTENCE("another actor has this name")};
 }
 
 rt_status rt_unregister(const char *name)
@@ -116,11 +118,11 @@ rt_status rt_unregister(const char *name)
         return rti_actor_refusal(worker);
     }
     if (name == NULL) {
-        return (rt_status){RT_ERR_INVALID, "the name is NULL"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the name is NULL")};
     }
     struct rti_name *record = registry_find(&actors->registry, name);
     if (record == NULL || record->actor->reachable_id == ACTOR_ID_INVALID) {
-        return (rt_status){RT_ERR_NOT_FOUND, "no actor has this name"};
+        return (rt_status){RT_ERR_NOT_FOUND, RTI_SENTENCE("no actor has this name")};
     }
     registry_free(&actors->registry, record);
     return RT_SUCCESS;

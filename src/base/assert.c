@@ -3,7 +3,7 @@
 
 #include "port/port.h"
 
-_Noreturn void rti_panic(const char *module, int id, const char *sentence)
+_Noreturn void(rti_panic)(const char *module, int id, const char *sentence)
 {
     rti_port_panic_write(module, id, sentence);
     rti_port_abort();

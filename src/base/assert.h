@@ -10,6 +10,8 @@
  *
  * A source file names itself once, `#define RTI_MODULE "wheel"`, before it includes this header; on
  * a microcontroller (RT_ASSERT_NUMBERED) the text is left out of flash and module and line remain.
+ * With RT_ASSERT_TRAP, on a Cortex-M, giving up is one undefined instruction that holds the low
+ * byte of the line: the handler of faults tells it with its address, which names the function.
  *
  * An operating condition (full, closed, timed out) is never an assertion: it is an rt_status. */
 
@@ -26,6 +28,14 @@
 /* Ends the process: writes one line "orrery: panic: <module>:<id>: <sentence>" through the port
  * and aborts. `id` is the source line. Callable from anywhere, a signal handler included. */
 _Noreturn RTI_COLD void rti_panic(const char *module, int id, const char *sentence);
+
+#if defined(RT_ASSERT_TRAP)
+#define rti_panic(module, id, sentence)                                                            \
+    do {                                                                                           \
+        __asm__ volatile("udf %0" ::"i"((id)&255));                                                \
+        __builtin_unreachable();                                                                   \
+    } while (0)
+#endif
 
 #if defined(RT_ASSERT_NUMBERED)
 #define RTI_PANIC_TEXT(c) NULL

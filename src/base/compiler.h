@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <orrery/rt_static_config.h>
+
 #define RTI_NOINLINE     __attribute__((noinline))
 #define RTI_ALWAYSINLINE __attribute__((always_inline)) inline
 #define RTI_COLD         __attribute__((cold, noinline))
@@ -32,6 +34,21 @@
 
 #define RTI_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #define RTI_COUNT_OF(array)                 (sizeof(array) / sizeof((array)[0]))
+
+/* The sentence of a status, where there is flash for it. */
+#if RT_SENTENCES
+#define RTI_SENTENCE(text) (text)
+#else
+#define RTI_SENTENCE(text) NULL
+#endif
+
+/* A processor with one core and no threads: what only a second worker could need is left out when
+ * the library is compiled, instead of being passed by when it runs. */
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#define RTI_ONE_WORKER 1
+#else
+#define RTI_ONE_WORKER 0
+#endif
 
 /* Two threads that write within one line slow each other down; adjacent-line prefetch makes it two.
  */

@@ -141,6 +141,9 @@ _Noreturn void rti_port_abort(void);
 
 /* Writes one line of diagnosis, without a payload. Async-signal-safe. */
 void rti_port_log(const char *line);
+#if !RT_SENTENCES
+#define rti_port_log(line) ((void)(line))
+#endif
 
 /* Writes all of the bytes to a descriptor and blocks until the system has taken them. RT_OK;
  * RT_ERR_IO with the system's sentence, some may be written then; RT_ERR_UNSUPPORTED where there

@@ -157,7 +157,8 @@ static bool runtime_is_mine(void)
 rt_status rt_init(void)
 {
     if (rti_worker_current() != NULL || !rti_runtime_claim()) {
-        return (rt_status){RT_ERR_STATE, "the runtime is there already: rt_cleanup ends it"};
+        return (rt_status){RT_ERR_STATE,
+                           RTI_SENTENCE("the runtime is there already: rt_cleanup ends it")};
     }
     struct rti_port *port = NULL;
     rt_status status = rti_host_open(&port);

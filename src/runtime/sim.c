@@ -56,13 +56,14 @@ rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
 {
     static const rt_sim_config defaults = {.seed = 0};
     if (main_fn == NULL) {
-        return (rt_status){RT_ERR_INVALID, "the program is NULL"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the program is NULL")};
     }
     if (config != NULL && config->journal != NULL && rti_journal_of(config->journal) == NULL) {
         return (rt_status){RT_ERR_INVALID, "the journal is not prepared: rt_journal_init does it"};
     }
     if (rti_worker_current() != NULL || !rti_runtime_claim()) {
-        return (rt_status){RT_ERR_STATE, "there is a runtime already: rt_cleanup ends it"};
+        return (rt_status){RT_ERR_STATE,
+                           RTI_SENTENCE("there is a runtime already: rt_cleanup ends it")};
     }
     if (config == NULL) {
         config = &defaults;

@@ -103,8 +103,8 @@ rt_status rti_faults_open(struct rti_sched *sched)
 {
     RT_ASSERT(!sched->catches_faults && !sched->contains_faults);
     const struct rti_port_ops *ops = sched->port->ops;
-    if (ops->faults_open == NULL) {
-        return (rt_status){RT_ERR_UNSUPPORTED, "this port catches no faults"};
+    if (RTI_ONE_WORKER || ops->faults_open == NULL) {
+        return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this port catches no faults")};
     }
     rt_status status = ops->faults_open(sched->port, &fault_policy);
     sched->catches_faults = !RT_FAILED(status);
@@ -124,14 +124,15 @@ rt_status rt_contain_faults(bool is_contained)
 {
     struct rti_worker *worker = rti_worker_enter();
     if (worker == NULL) {
-        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+        return (rt_status){RT_ERR_THREAD, RTI_SENTENCE("this thread has no runtime")};
     }
     if (is_contained && !worker->sched->catches_faults) {
-        return (rt_status){RT_ERR_UNSUPPORTED, "this runtime does not catch faults"};
+        return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this runtime does not catch faults")};
     }
     if (is_contained && !rti_text_is_known()) {
-        return (rt_status){RT_ERR_UNSUPPORTED,
-                           "the library was built so that its code cannot be told from yours"};
+        return (rt_status){
+            RT_ERR_UNSUPPORTED,
+            RTI_SENTENCE("the library was built so that its code cannot be told from yours")};
     }
     worker->sched->contains_faults = is_contained;
     return RT_SUCCESS;

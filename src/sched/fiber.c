@@ -63,7 +63,9 @@ static RTI_OUTSIDE void fiber_entry(void *transfer)
 {
     struct rti_worker *worker = transfer;
     struct rti_fiber *self = worker->fiber;
-    *worker->errno_address = 0;
+    if (RT_KEEP_ERRNO) {
+        *worker->errno_address = 0;
+    }
     if (self->is_killed) {
         fiber_die(worker);
     }
@@ -93,12 +95,26 @@ static inline bool fiber_is_scheduler_due(struct rti_worker *worker, struct rti_
     return RTI_UNLIKELY(news != 0 || --worker->turns_until_look <= 0);
 }
 
+/* The errno of the fiber that leaves this worker, and of the one that comes. */
+static inline void fiber_keep_errno(const struct rti_worker *worker, struct rti_fiber *fiber)
+{
+    if (RT_KEEP_ERRNO) {
+        fiber->saved_errno = *worker->errno_address;
+    }
+}
+
+static inline void fiber_bring_errno(const struct rti_worker *worker, const struct rti_fiber *fiber)
+{
+    if (RT_KEEP_ERRNO) {
+        *worker->errno_address = fiber->saved_errno;
+    }
+}
+
 /* Puts `fiber` in the place of whatever ran on this worker. What is left is the switch itself. */
 static inline struct rti_context *fiber_enter(struct rti_worker *worker, struct rti_fiber *fiber)
 {
-    int *errno_address = worker->errno_address;
     worker->fiber = fiber;
-    *errno_address = fiber->saved_errno;
+    fiber_bring_errno(worker, fiber);
     return &fiber->context;
 }
 
@@ -106,12 +122,11 @@ static inline struct rti_context *fiber_enter(struct rti_worker *worker, struct 
 static inline struct rti_context *fiber_replace(struct rti_worker *worker, struct rti_fiber *self,
                                                 struct rti_runnable *next)
 {
-    int *errno_address = worker->errno_address;
     struct rti_fiber *fiber = rti_fiber_of(next);
     rti_runnable_to_switched(next);
     worker->fiber = fiber;
-    self->saved_errno = *errno_address;
-    *errno_address = fiber->saved_errno;
+    fiber_keep_errno(worker, self);
+    fiber_bring_errno(worker, fiber);
     return &fiber->context;
 }
 
@@ -120,7 +135,7 @@ static RTI_NOINLINE void fiber_suspend_to_scheduler(struct rti_worker *worker,
                                                     struct rti_fiber *self,
                                                     struct rti_runnable *handoff)
 {
-    self->saved_errno = *worker->errno_address;
+    fiber_keep_errno(worker, self);
     worker->handoff = handoff;
     worker->fiber = NULL;
     rti_context_switch(&self->context, &worker->context, worker);

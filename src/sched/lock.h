@@ -68,7 +68,7 @@ void rti_lock_note(const struct rti_lock *lock, bool is_held);
 /* Takes the lock. `sched` is the one it was made for. Any thread. */
 static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_sched *sched)
 {
-    if (RTI_LIKELY(!lock->is_shared)) {
+    if (RTI_ONE_WORKER || RTI_LIKELY(!lock->is_shared)) {
         return;
     }
 #if RT_CHECKS
@@ -86,7 +86,7 @@ static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_
 /* Gives it back. The thread that took it. */
 static RTI_ALWAYSINLINE void rti_lock_release(struct rti_lock *lock)
 {
-    if (RTI_LIKELY(!lock->is_shared)) {
+    if (RTI_ONE_WORKER || RTI_LIKELY(!lock->is_shared)) {
         return;
     }
     RT_ASSERT(rti_u32_load_relaxed(&lock->is_taken) != 0);

@@ -39,12 +39,13 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
 {
     RT_ASSERT(sched != NULL && port != NULL);
     if (rti_worker_current() != NULL) {
-        return (rt_status){RT_ERR_STATE, "this thread already has a runtime"};
+        return (rt_status){RT_ERR_STATE, RTI_SENTENCE("this thread already has a runtime")};
     }
     if (rti_context_shadow_stack_is_on()) {
-        return (rt_status){RT_ERR_UNSUPPORTED,
-                           "the processor's shadow stack is on: start the program without it "
-                           "(GLIBC_TUNABLES=glibc.cpu.x86_shstk=off)"};
+        return (rt_status){
+            RT_ERR_UNSUPPORTED,
+            RTI_SENTENCE("the processor's shadow stack is on: start the program without it "
+                         "(GLIBC_TUNABLES=glibc.cpu.x86_shstk=off)")};
     }
     *sched = (struct rti_sched){.port = port};
     sched->timers.next_deadline = timers_none;
@@ -59,7 +60,7 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
     rti_mpsc_init(&sched->posts);
     sched->worker.sched = sched;
     sched->worker.processor = &sched->processor;
-    sched->worker.errno_address = rti_errno_address();
+    sched->worker.errno_address = RT_KEEP_ERRNO ? rti_errno_address() : NULL;
     sched->worker.turns_until_look = 0;
     sched->worker.attention = &port->attention;
     sched->now_ns = rti_sched_clock(sched);
@@ -165,7 +166,7 @@ static bool sched_is_timer_due(struct rti_sched *sched)
 
 bool rti_sched_glance(struct rti_sched *sched)
 {
-    if (sched->is_look_wanted || sched->look_interval_max == 1) {
+    if (sched->is_look_wanted || (RT_TRACE && sched->look_interval_max == 1)) {
         return true;
     }
     uint64_t before_ns = sched->now_ns;
@@ -223,7 +224,7 @@ static struct rti_runnable *sched_pick(struct rti_sched *sched)
     struct rti_runnable *next = sched->worker.handoff;
     if (next != NULL) {
         sched->worker.handoff = NULL;
-    } else if (sched->chooser != NULL) {
+    } else if (RT_TRACE && sched->chooser != NULL) {
         next = rti_processor_choose(&sched->processor, sched->chooser);
     } else {
         next = rti_processor_pick(&sched->processor);
@@ -279,15 +280,15 @@ rt_status rti_sched_run(struct rti_sched *sched)
             if (!is_look_due || sched->is_look_wanted) {
                 worker->turns_until_look = 0;
             } else if (!sched_idle(sched)) {
-                status =
-                    (rt_status){RT_ERR_DEADLOCK, "every runnable waits and nothing can wake one"};
+                status = (rt_status){RT_ERR_DEADLOCK,
+                                     RTI_SENTENCE("every runnable waits and nothing can wake one")};
                 break;
             }
             continue;
         }
-        if (sched->steps_max != 0 && worker->turns >= sched->steps_max) {
+        if (RT_TRACE && sched->steps_max != 0 && worker->turns >= sched->steps_max) {
             rti_processor_queue(&sched->processor, next);
-            status = (rt_status){RT_ERR_LIMIT, "the run reached its limit of turns"};
+            status = (rt_status){RT_ERR_LIMIT, RTI_SENTENCE("the run reached its limit of turns")};
             break;
         }
         sched_dispatch(sched, next);

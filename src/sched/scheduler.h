@@ -154,12 +154,19 @@ static inline uint64_t rti_sched_clock(struct rti_sched *sched)
     return sched->port->ops->clock_ns(sched->port);
 }
 
+/* Where what happens is written down; NULL: nowhere. */
+static inline struct rti_journal *rti_sched_journal(const struct rti_sched *sched)
+{
+    return RT_TRACE ? sched->journal : NULL;
+}
+
 /* Writes an event into the journal, if there is one; inline, so that without one an event is not
  * even put together. */
 static inline void rti_sched_record(struct rti_sched *sched, const struct rti_journal_event *event)
 {
-    if (RTI_UNLIKELY(sched->journal != NULL)) {
-        rti_journal_write(sched->journal, sched->now_ns, event);
+    struct rti_journal *journal = rti_sched_journal(sched);
+    if (RTI_UNLIKELY(journal != NULL)) {
+        rti_journal_write(journal, sched->now_ns, event);
     }
 }
 
@@ -167,7 +174,7 @@ static inline void rti_sched_record(struct rti_sched *sched, const struct rti_jo
 static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
 {
     RT_DCHECK(rti_worker_current() == &sched->worker);
-    if (RTI_UNLIKELY(sched->journal != NULL)) {
+    if (RTI_UNLIKELY(rti_sched_journal(sched) != NULL)) {
         rti_sched_record(
             sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_WAKE, .task = runnable->id});
     }

@@ -81,6 +81,9 @@ size_t rti_stack_usable_size(const struct rti_stack *stack);
 /* The bits in which the guards differ from what they were: 0 if the stack is whole. */
 static inline uint64_t rti_stack_damage(const struct rti_stack *stack)
 {
+    if (!RT_GUARD_WORDS) {
+        return 0;
+    }
     uint64_t low = *(const volatile uint64_t *)(const void *)stack->low;
     uint64_t high = *(const volatile uint64_t *)(const void *)stack->high_guard;
     return (low ^ RTI_STACK_GUARD) | (high ^ RTI_STACK_GUARD);

@@ -19,6 +19,17 @@ _Static_assert((STACK_UNIT & (STACK_UNIT - 1)) == 0, "a guard is a power of two"
 _Static_assert(RT_STACK_GUARD_SIZE == 0 || RT_STACK_GUARD_SIZE >= RTI_ARENA_GRANULE,
                "a guard is at least a granule");
 
+/* Is every stack of the arena protected? A constant where there are no pages to do it with. */
+static inline bool stack_is_protecting(const struct rti_stacks *stacks)
+{
+    return RT_STACK_GUARD_SIZE > 0 && stacks->is_protecting;
+}
+
+static inline bool stack_is_guarded(const struct rti_stack_block *memory)
+{
+    return RT_STACK_GUARD_SIZE > 0 && memory->is_guarded;
+}
+
 static size_t stack_round_up(size_t size)
 {
     return (size + STACK_UNIT - 1) & ~(STACK_UNIT - 1);
@@ -83,7 +94,7 @@ static void stack_forget_oldest(struct rti_stacks *stacks)
 void rti_stacks_deinit(struct rti_stacks *stacks)
 {
     RT_ASSERT(stacks->sched->modules[RTI_MODULE_STACKS] == stacks && stacks->in_use == 0);
-    while (stacks->kept_count > 0) {
+    while (RT_STACK_GUARD_SIZE > 0 && stacks->kept_count > 0) {
         stack_forget_oldest(stacks);
     }
     rti_arena_deinit(&stacks->arena);
@@ -171,7 +182,7 @@ static void *stack_take_plain(struct rti_stacks *stacks, size_t size)
 
 static void *stack_take_heap(struct rti_stacks *stacks, size_t size, bool *is_guarded)
 {
-    if (!stacks->is_protecting) {
+    if (!stack_is_protecting(stacks)) {
         return rti_port_heap_alloc(size);
     }
     /* A block of the heap begins anywhere: one unit more, so that the guard fits. */
@@ -185,7 +196,7 @@ struct rti_stack_block rti_stack_block_take(struct rti_stacks *stacks, size_t si
     struct rti_stack_block memory = {.size = size, .is_heap = is_heap};
     if (is_heap) {
         memory.block = stack_take_heap(stacks, size, &memory.is_guarded);
-    } else if (stacks->is_protecting) {
+    } else if (stack_is_protecting(stacks)) {
         memory.block = stack_take_protected(stacks, size, &memory.is_guarded);
     } else {
         memory.block = stack_take_plain(stacks, size);
@@ -195,7 +206,7 @@ struct rti_stack_block rti_stack_block_take(struct rti_stacks *stacks, size_t si
 
 void rti_stack_block_init(const struct rti_stack_block *memory, struct rti_stack *stack)
 {
-    if (memory->is_guarded) {
+    if (stack_is_guarded(memory)) {
         char *guard = stack_guard_of(memory->block);
         rti_stack_init(stack, guard + STACK_UNIT, RTI_STACK_RESERVE + memory->size);
         rti_stack_protect(stack, guard);
@@ -210,7 +221,7 @@ void rti_stack_block_give(struct rti_stacks *stacks, struct rti_stack_block *mem
     RT_ASSERT(block != NULL);
     memory->block = NULL;
     if (memory->is_heap) {
-        if (memory->is_guarded) {
+        if (stack_is_guarded(memory)) {
             stack_unguard(stacks, block);
         }
         rti_port_heap_free(block);
@@ -218,10 +229,10 @@ void rti_stack_block_give(struct rti_stacks *stacks, struct rti_stack_block *mem
     }
     rti_lock_acquire(&stacks->lock, stacks->sched);
     stacks->in_use--;
-    if (stacks->is_protecting) {
+    if (stack_is_protecting(stacks)) {
         stacks->free_bytes += rti_stack_block_granules(memory->size);
     }
-    if (memory->is_guarded) {
+    if (stack_is_guarded(memory)) {
         stack_keep(stacks, block, memory->size);
     } else {
         rti_arena_free(&stacks->arena, block);

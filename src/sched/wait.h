@@ -115,7 +115,7 @@ static inline void rti_wait_rearm(struct rti_wait *wait, struct rti_waiter *wait
 static inline bool rti_wait_claim(struct rti_wait *wait, uint32_t event)
 {
     uint32_t none = RTI_EVENT_NONE;
-    if (wait->is_local) {
+    if (RTI_ONE_WORKER || wait->is_local) {
         if (rti_u32_load_relaxed(&wait->claimed) != none) {
             return false;
         }

@@ -38,12 +38,13 @@
 #define RTI_FPCCR_LSPACT       0x00000001u /* the state of the floating-point unit is still owed */
 
 /* The fault status: its low byte is the memory fault's. */
-#define RTI_CFSR_DACCVIOL  0x00000002u /* a load or store; MMFAR says where, if valid */
-#define RTI_CFSR_MUNSTKERR 0x00000008u
-#define RTI_CFSR_MSTKERR   0x00000010u /* the hardware's own push at an interrupt */
-#define RTI_CFSR_MLSPERR   0x00000020u /* the late push of the floating-point unit */
-#define RTI_CFSR_MMARVALID 0x00000080u
-#define RTI_CFSR_STKOF     0x00100000u /* ARMv8-M: below the limit of the stack */
+#define RTI_CFSR_DACCVIOL   0x00000002u /* a load or store; MMFAR says where, if valid */
+#define RTI_CFSR_MUNSTKERR  0x00000008u
+#define RTI_CFSR_MSTKERR    0x00000010u /* the hardware's own push at an interrupt */
+#define RTI_CFSR_MLSPERR    0x00000020u /* the late push of the floating-point unit */
+#define RTI_CFSR_MMARVALID  0x00000080u
+#define RTI_CFSR_UNDEFINSTR 0x00010000u
+#define RTI_CFSR_STKOF      0x00100000u /* ARMv8-M: below the limit of the stack */
 
 #define RTI_MPU_TYPE RTI_REGISTER(0xE000ED90)
 #define RTI_MPU_CTRL RTI_REGISTER(0xE000ED94)

@@ -112,7 +112,7 @@ static rt_status cortex_m_close_fd(struct rti_port *port, int fd)
 {
     (void)port;
     (void)fd;
-    return (rt_status){RT_ERR_INVALID, "there are no descriptors here"};
+    return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there are no descriptors here")};
 }
 
 static rt_status cortex_m_thread_start(struct rti_port *port, struct rti_port_thread *thread,
@@ -122,7 +122,7 @@ static rt_status cortex_m_thread_start(struct rti_port *port, struct rti_port_th
     (void)thread;
     (void)main;
     (void)arg;
-    return (rt_status){RT_ERR_UNSUPPORTED, "there is one thread here"};
+    return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("there is one thread here")};
 }
 
 static void cortex_m_thread_join(struct rti_port *port, struct rti_port_thread *thread)
@@ -178,7 +178,7 @@ static rt_status cortex_m_memory_guard(struct rti_port *port, void *memory, size
     (void)port;
     (void)memory;
     (void)size;
-    return (rt_status){RT_ERR_UNSUPPORTED, "there are no pages here"};
+    return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("there are no pages here")};
 }
 
 static const struct rti_port_ops cortex_m_ops = {

@@ -40,7 +40,7 @@ _Noreturn void rti_port_abort(void)
     rti_board_exit(134);
 }
 
-void rti_port_log(const char *text)
+void(rti_port_log)(const char *text)
 {
     say("orrery: ");
     say(text);

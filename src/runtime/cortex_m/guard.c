@@ -15,7 +15,11 @@
 /* Back to thread mode, to the other stack, with a frame of eight words. */
 #define EXC_RETURN_THREAD 0xFFFFFFFDu
 #define EXC_IS_THREAD     0x8u
+#define EXC_IS_PSP        0x4u
 #define XPSR_THUMB        0x01000000u
+
+/* The undefined instruction that an assertion is (base/assert.h); its low byte is free. */
+#define TRAP_OPCODE 0xDE00u
 
 #if defined(__ARM_ARCH_8M_MAIN__)
 
@@ -91,7 +95,8 @@ static void land_overflow(void)
 static _Noreturn void land_fault(void)
 {
     __asm__ volatile("cpsie i" ::: "memory");
-    rti_panic(RTI_MODULE, __LINE__, "an actor faulted: a wild or null pointer, or no code there");
+    (rti_panic)(RTI_MODULE, __LINE__,
+                RTI_SENTENCE("an actor faulted: a wild or null pointer, or no code there"));
 }
 
 /* Makes the return from this exception go to `landing`, on the worker's stack. */
@@ -108,6 +113,54 @@ static uint32_t fault_return_to(struct rti_worker *worker, void (*landing)(void)
     return EXC_RETURN_THREAD;
 }
 
+#if defined(RT_ASSERT_TRAP)
+
+/* Where the program stood; 0 if the hardware could not push it. */
+static uintptr_t fault_pc(uint32_t cfsr, uint32_t exc_return)
+{
+    if ((cfsr & (RTI_CFSR_MSTKERR | RTI_CFSR_STKOF)) != 0) {
+        return 0;
+    }
+    const uint32_t *frame;
+    if ((exc_return & EXC_IS_PSP) != 0) {
+        __asm__ volatile("mrs %0, psp" : "=r"(frame));
+    } else {
+        /* Below it lies what this handler has pushed, which nobody knows: the frame is not found.
+         */
+        return 0;
+    }
+    return frame[6];
+}
+
+/* Gives up for an assertion: its place is the address, its number the byte in the instruction. */
+static void fault_tell_trap(uint32_t cfsr, uint32_t exc_return)
+{
+    static const char digits[] = "0123456789abcdef";
+    uintptr_t pc = fault_pc(cfsr, exc_return);
+    if ((cfsr & RTI_CFSR_UNDEFINSTR) == 0 || pc == 0) {
+        return;
+    }
+    uint16_t instruction = *(const uint16_t *)pc;
+    if ((instruction & 0xFF00u) != TRAP_OPCODE) {
+        return;
+    }
+    char place[] = "at 0x00000000";
+    for (size_t i = 0; i < 8; i++) {
+        place[sizeof(place) - 2 - i] = digits[(pc >> (4 * i)) & 15u];
+    }
+    (rti_panic)(place, instruction & 0xFF, NULL);
+}
+
+#else
+
+static void fault_tell_trap(uint32_t cfsr, uint32_t exc_return)
+{
+    (void)cfsr;
+    (void)exc_return;
+}
+
+#endif
+
 /* All faults come here, with the value that returns from them; gives the one to use. */
 static __attribute__((used)) uint32_t fault_handle(uint32_t exc_return)
 {
@@ -115,11 +168,12 @@ static __attribute__((used)) uint32_t fault_handle(uint32_t exc_return)
     uint32_t cfsr = RTI_SCB_CFSR;
     bool is_fiber = (exc_return & EXC_IS_THREAD) != 0 && worker != NULL && worker->fiber != NULL;
     RTI_SCB_CFSR = cfsr;
+    fault_tell_trap(cfsr, exc_return);
 #if defined(__ARM_FP)
     RTI_FPCCR &= ~RTI_FPCCR_LSPACT;
 #endif
     if (!is_fiber) {
-        rti_panic(RTI_MODULE, __LINE__, "a fault outside of the actors");
+        (rti_panic)(RTI_MODULE, __LINE__, RTI_SENTENCE("a fault outside of the actors"));
     }
     return fault_return_to(worker, fault_is_overflow(cfsr) ? land_overflow : land_fault);
 }
