@@ -32,3 +32,17 @@ endif()
 configure_file(cmake/orrery.pc.in ${PROJECT_BINARY_DIR}/orrery.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/orrery.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT orrery)
+
+# gdb loads the extension by itself when it sees the library, from its own folder or from one that
+# the user trusts; the name is that of the file that the links lead to.
+if(ORRERY_SHARED)
+  # The folder repeats the whole path of the library, which is known when it is installed.
+  set(ORRERY_AUTO_LOAD ${CMAKE_INSTALL_DATADIR}/gdb/auto-load)
+  install(CODE "file(INSTALL \"${PROJECT_SOURCE_DIR}/tools/gdb/orrery-gdb.py\" DESTINATION
+      \"\${CMAKE_INSTALL_PREFIX}/${ORRERY_AUTO_LOAD}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}\"
+      RENAME liborrery.so.${PROJECT_VERSION}-gdb.py)" COMPONENT orrery)
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/gdb/orrery_gdb
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/orrery/gdb COMPONENT orrery FILES_MATCHING PATTERN "*.py")
+install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/orrery-gdb.py
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/orrery/gdb COMPONENT orrery)

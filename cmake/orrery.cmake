@@ -19,6 +19,19 @@ set_target_properties(orrery_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(orrery_objects
   PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(orrery_objects PRIVATE orrery_flags Threads::Threads)
+# A debugger reads tasks and what they wait for by the names of the library's own structures, so the
+# library has its debug information in every kind of build (tools/gdb/). It is never loaded.
+target_compile_options(orrery_objects PRIVATE $<$<COMPILE_LANGUAGE:C>:-g>)
+if(NOT ORRERY_TESTS)
+  # What is installed names no path of the building machine, in its debug information neither.
+  # (A compiler cache may have made the paths relative to where it builds.)
+  file(RELATIVE_PATH orrery_relative ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+  string(REGEX REPLACE "/$" "" orrery_relative "${orrery_relative}")
+  set(orrery_maps -ffile-prefix-map=${PROJECT_SOURCE_DIR}=orrery
+    -ffile-prefix-map=${orrery_relative}=orrery
+    -ffile-prefix-map=${PROJECT_BINARY_DIR}=orrery/build)
+  target_compile_options(orrery_objects PRIVATE "$<$<COMPILE_LANGUAGE:C>:${orrery_maps}>")
+endif()
 # Each file enters its code into the table of the library's text: see base/text.h.
 target_compile_definitions(orrery_objects PRIVATE RTI_LIBRARY)
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program that the tests of the debugger look at: actors that wait in several ways, and then
+ * one of them comes to where the tests have a breakpoint. */
+#include <orrery/rt.h>
+
+static rt_channel_sender *orders_tx;
+static rt_channel_receiver *orders_rx;
+static volatile int sink;
+static actor_id bystander_id;
+
+static __attribute__((noinline)) int wait_for_mail(int guests)
+{
+    rt_message msg;
+    rt_status status = rt_ipc_recv(&msg, -1);
+    sink = guests;
+    return (int)status.code + guests;
+}
+
+static void waiter(void *arg)
+{
+    (void)arg;
+    sink = wait_for_mail(7);
+    rt_exit();
+}
+
+static __attribute__((noinline)) int wait_for_order(int table_number)
+{
+    uint64_t order = 0;
+    rt_status status = rt_channel_recv(orders_rx, NULL, &order);
+    sink = table_number;
+    return (int)status.code + table_number;
+}
+
+static void cook(void *arg)
+{
+    (void)arg;
+    sink = wait_for_order(12);
+    rt_exit();
+}
+
+static void sleeper(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    (void)rt_ipc_recv(&msg, 3600000);
+    rt_exit();
+}
+
+/* Has mail that it does not read. */
+static void bystander(void *arg)
+{
+    (void)arg;
+    uint64_t order = 0;
+    rt_status status = rt_channel_recv(orders_rx, NULL, &order);
+    sink = (int)status.code;
+    rt_exit();
+}
+
+__attribute__((noinline)) void everybody_waits(void)
+{
+    sink = 1;
+}
+
+static void chef(void *arg)
+{
+    (void)arg;
+    actor_config config = {.priority = RT_PRIO_NORMAL, .name = "cook"};
+    (void)rt_spawn_ex(cook, NULL, &config);
+    rt_yield();
+    rt_yield();
+    (void)rt_ipc_send(bystander_id, "mail", 4, IPC_ASYNC);
+    everybody_waits();
+    rt_shutdown();
+    rt_exit();
+}
+
+int main(void)
+{
+    if (RT_FAILED(rt_init())) {
+        return 1;
+    }
+    rt_channel_config orders = {.elem_size = sizeof(uint64_t), .capacity = 4};
+    if (RT_FAILED(rt_channel_create(&orders, &orders_tx, &orders_rx))) {
+        return 1;
+    }
+    actor_config config = {.priority = RT_PRIO_NORMAL, .name = "waiter"};
+    (void)rt_spawn_ex(waiter, NULL, &config);
+    config.name = "sleeper";
+    (void)rt_spawn_ex(sleeper, NULL, &config);
+    config.name = "bystander";
+    bystander_id = rt_spawn_ex(bystander, NULL, &config);
+    config.name = "chef";
+    (void)rt_spawn_ex(chef, NULL, &config);
+    rt_run();
+    rt_cleanup();
+    return 0;
+}
