@@ -25,6 +25,7 @@
 #include <orrery/rt/region.h>
 #include <orrery/rt/registry.h>
 #include <orrery/rt/runtime.h>
+#include <orrery/rt/select.h>
 #include <orrery/rt/sim.h>
 #include <orrery/rt/spsc.h>
 #include <orrery/rt/status.h>

@@ -45,7 +45,8 @@
     X(RTI_JOURNAL_OP_CANCEL, "op-cancel") /* task asked to cancel; value: id */                    \
     X(RTI_JOURNAL_OP_RING, "op-ring")     /* task rang; value: id */                               \
     X(RTI_JOURNAL_OP_ANSWER, "op-answer") /* task answered; channel: status; value: id */          \
-    X(RTI_JOURNAL_OP_DONE, "op-done")     /* the answer is with task; channel: status; value: id */
+    X(RTI_JOURNAL_OP_DONE, "op-done") /* the answer is with task; channel: status; value: id */    \
+    X(RTI_JOURNAL_SELECT, "select")   /* a select of task chose; value: the arm */
 
 #define RTI_JOURNAL_ENUM_ENTRY(kind, name) kind,
 enum rti_journal_kind { RTI_JOURNAL_KINDS(RTI_JOURNAL_ENUM_ENTRY) RTI_JOURNAL_KIND_COUNT };

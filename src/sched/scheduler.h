@@ -65,6 +65,7 @@ struct rti_worker {
     struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */
     uint64_t turns;               /* dispatches from this stack; all of them while observed */
     uint32_t locks_held;          /* a bit per rank of sched/lock.h; checked builds only */
+    uint64_t luck;                /* the draws of fair choices (sync/select.c); 0: not begun */
     struct rti_context context;   /* the worker's own stack */
 };
 
