@@ -44,7 +44,7 @@ static void actor_init(struct rti_actor *actor, struct rti_actors *actors, actor
     actor->id = id;
     actor->reachable_id = id;
     actor->actors = actors;
-    rti_mailbox_init(&actor->mailbox);
+    rti_mailbox_reset(&actor->mailbox);
     actor->held = NULL;
     actor->reply = NULL;
     actor->messages_sent = 0;

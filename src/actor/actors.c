@@ -21,8 +21,10 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
     }
     rti_handle_init(&actors->ids, actors->id_slots, RT_MAX_ACTORS, RTI_ACTOR_INDEX_BITS);
     for (size_t i = 0; i < RT_MAX_ACTORS; i++) {
-        actors->table[i].id = ACTOR_ID_INVALID;
-        actors->table[i].reachable_id = ACTOR_ID_INVALID;
+        struct rti_actor *actor = &actors->table[i];
+        actor->id = ACTOR_ID_INVALID;
+        actor->reachable_id = ACTOR_ID_INVALID;
+        rti_mailbox_init(&actor->mailbox, rti_fiber_wake, &actor->fiber, sched->is_local);
     }
     sched->modules[RTI_MODULE_ACTOR] = actors;
     return RT_SUCCESS;

@@ -9,7 +9,12 @@
  * waiter away from the entry and leaves the message as it is.
  *
  * When a message and a deadline come between two turns of the receiver, whichever claimed the wait,
- * the message is delivered: a completion wins over a timeout. */
+ * the message is delivered: a completion wins over a timeout.
+ *
+ * Most messages are small, plain, from one actor to another, and find room. rt_ipc_send and
+ * rt_ipc_recv are that case and no other, written so that they make no call and need no frame;
+ * whatever differs goes, before anything has changed, to the function that knows all cases and asks
+ * all questions anew. */
 #define RTI_MODULE "ipc"
 #include <orrery/rt/ipc.h>
 
@@ -20,27 +25,7 @@
 #include "sched/parking.h"
 #include "time/deadline.h"
 
-/* Wakes an actor that waits for mail. When it is in a plain receive, which is the common case, the
- * wait is the mailbox's own and what its wake does is known: the same claim and the same wake as
- * everywhere, without the two indirections. */
-static inline void ipc_wake(struct rti_sched *sched, struct rti_actor *receiver)
-{
-    struct rti_mailbox *mailbox = &receiver->mailbox;
-    struct rti_wait *wait = &mailbox->wait;
-    if (RTI_UNLIKELY(mailbox->reader != &mailbox->waiter || wait->waiters != &mailbox->waiter)) {
-        rti_mailbox_wake_reader(mailbox);
-        return;
-    }
-    mailbox->reader = NULL;
-    /* Its only waiter has left its source here, so there is nothing for the finish to unlink. */
-    wait->waiters = NULL;
-    if (rti_wait_claim(wait, RTI_EVENT_SOURCE)) {
-        rti_sched_wake(sched, &receiver->fiber.run);
-    }
-}
-
-static inline void ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver,
-                               struct rti_entry *entry)
+void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, struct rti_entry *entry)
 {
     struct rti_actor *sender = rti_actor_of(worker);
     actor_id id = ACTOR_ID_INVALID;
@@ -50,15 +35,7 @@ static inline void ipc_deliver(struct rti_worker *worker, struct rti_actor *rece
     }
     entry->sender = id;
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, id, receiver->id);
-    rti_mailbox_append(&receiver->mailbox, entry);
-    if (receiver->mailbox.reader != NULL) {
-        ipc_wake(worker->sched, receiver);
-    }
-}
-
-void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, struct rti_entry *entry)
-{
-    ipc_deliver(worker, receiver, entry);
+    rti_mailbox_push(&receiver->mailbox, entry);
 }
 
 /* The part of a SYNC send that waits until the message, already delivered, is released or lost. */
@@ -97,15 +74,30 @@ static rt_status ipc_send_sync(struct rti_worker *worker, struct rti_actor *rece
     if (entry == NULL) {
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or sync buffer is left")};
     }
-    ipc_deliver(worker, receiver, entry);
+    rti_ipc_deliver(worker, receiver, entry);
     return rti_call_parking(worker, receiver, (uintptr_t)entry, ipc_await_release);
 }
 
-/* Everything but the plain ASYNC message of a sender who may send. */
-static RTI_NOINLINE rt_status ipc_send_other(struct rti_actor *receiver, const void *data,
-                                             size_t len, rt_ipc_mode mode)
+static rt_status ipc_send_async(struct rti_worker *worker, struct rti_actor *receiver,
+                                const void *data, size_t len)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_entry *entry = rti_ipc_pools_make(&receiver->actors->ipc, data, len);
+    if (entry == NULL) {
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
+    }
+    rti_ipc_deliver(worker, receiver, entry);
+    return RT_SUCCESS;
+}
+
+/* A send of any kind. */
+static RTI_NOINLINE rt_status ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mode)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    struct rti_actor *receiver = rti_actors_lookup(actors, to);
     if (receiver == NULL) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
     }
@@ -117,6 +109,9 @@ static RTI_NOINLINE rt_status ipc_send_other(struct rti_actor *receiver, const v
         return (rt_status){RT_ERR_INVALID,
                            RTI_SENTENCE("the payload is longer than RT_MAX_MESSAGE_SIZE")};
     }
+    if (mode == IPC_ASYNC) {
+        return ipc_send_async(worker, receiver, data, len);
+    }
     if (mode != IPC_SYNC) {
         return (rt_status){RT_ERR_INVALID,
                            RTI_SENTENCE("the mode is neither IPC_ASYNC nor IPC_SYNC")};
@@ -124,24 +119,68 @@ static RTI_NOINLINE rt_status ipc_send_other(struct rti_actor *receiver, const v
     return ipc_send_sync(worker, receiver, data, len);
 }
 
+/* A small machine has better use for the memory that a second way of doing things takes. */
+#if defined(__arm__)
+#define IPC_HAS_QUICK_WAYS false
+#else
+#define IPC_HAS_QUICK_WAYS true
+#endif
+
+/* The actor that calls, if what it does may be done in the quick way: it has stack left, and nobody
+ * keeps a journal. NULL otherwise. */
+static RTI_ALWAYSINLINE struct rti_actor *ipc_quick_self(struct rti_worker *worker)
+{
+    struct rti_fiber *fiber = RTI_LIKELY(worker != NULL) ? worker->fiber : NULL;
+    if (RTI_UNLIKELY(
+            !IPC_HAS_QUICK_WAYS || fiber == NULL || rti_arch_stack_pointer() < fiber->stack.limit ||
+            fiber->on_done != rti_actor_on_done || rti_sched_journal(worker->sched) != NULL)) {
+        return NULL;
+    }
+    return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber);
+}
+
+/* The rest of a quick send to an actor that waits for mail in another way than for ever. */
+static RTI_NOINLINE rt_status ipc_wake_reader(struct rti_mailbox *mailbox)
+{
+    rti_mailbox_wake_reader(mailbox);
+    return RT_SUCCESS;
+}
+
 rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mode)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_actors *actors = rti_actors_of(worker);
-    if (RTI_UNLIKELY(actors == NULL)) {
-        return rti_actor_refusal(worker);
+    struct rti_worker *worker = rti_worker_here();
+    struct rti_actor *self = ipc_quick_self(worker);
+    if (RTI_UNLIKELY(self == NULL || mode != IPC_ASYNC || len > RTI_SMALL_MAX || data == NULL)) {
+        return ipc_send(to, data, len, mode);
     }
-    struct rti_actor *receiver = rti_actors_lookup(actors, to);
-    if (RTI_UNLIKELY(receiver == NULL || mode != IPC_ASYNC || len > RT_MAX_MESSAGE_SIZE ||
-                     (data == NULL && len > 0))) {
-        return ipc_send_other(receiver, data, len, mode);
+    struct rti_actor *receiver = rti_actors_lookup(self->actors, to);
+    if (RTI_UNLIKELY(receiver == NULL)) {
+        return ipc_send(to, data, len, mode);
     }
-    struct rti_entry *entry = rti_ipc_pools_make(&actors->ipc, data, len);
+    struct rti_entry *entry = rti_ipc_pools_make_quick(&self->actors->ipc, data, len);
     if (RTI_UNLIKELY(entry == NULL)) {
-        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
+        return ipc_send(to, data, len, mode);
     }
-    ipc_deliver(worker, receiver, entry);
+    struct rti_mailbox *mailbox = &receiver->mailbox;
+    entry->sender = self->id;
+    self->messages_sent++;
+    if (rti_mailbox_claim_reader(mailbox)) {
+        RT_DCHECK(receiver->held == NULL);
+        receiver->held = entry;
+        receiver->messages_received++;
+        rti_fiber_wake_quietly(worker->sched, &mailbox->wait);
+        return RT_SUCCESS;
+    }
+    rti_mailbox_append(mailbox, entry);
+    if (RTI_UNLIKELY(mailbox->reader != NULL)) {
+        return ipc_wake_reader(mailbox);
+    }
     return RT_SUCCESS;
+}
+
+static inline void ipc_show(const struct rti_entry *entry, rt_message *msg)
+{
+    *msg = (rt_message){.sender = entry->sender, .len = entry->len, .data = entry->data};
 }
 
 /* Takes an entry out of the queue and shows it to its receiver. */
@@ -149,7 +188,7 @@ static inline void ipc_take(struct rti_actor *self, struct rti_entry *entry, rt_
 {
     rti_mailbox_remove(&self->mailbox, entry);
     self->messages_received++;
-    *msg = (rt_message){.sender = entry->sender, .len = entry->len, .data = entry->data};
+    ipc_show(entry, msg);
     rti_ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, entry->sender);
     if (RTI_UNLIKELY(entry->data == NULL)) {
         /* A notice without data: nothing of it must be kept. */
@@ -176,29 +215,18 @@ static inline void ipc_begin_receive(struct rti_actor *self)
     }
 }
 
-/* Makes the mailbox's kept wait the actor's present one. */
-static inline struct rti_wait *ipc_begin_wait(struct rti_worker *worker, struct rti_actor *self)
-{
-    struct rti_mailbox *mailbox = &self->mailbox;
-    if (RTI_LIKELY(mailbox->is_wait_ready)) {
-        rti_wait_rearm(&mailbox->wait, &mailbox->waiter);
-    } else {
-        rti_fiber_wait_begin(worker, &mailbox->wait);
-        rti_wait_add(&mailbox->wait, &mailbox->waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
-        mailbox->is_wait_ready = true;
-    }
-    rti_mailbox_watch(mailbox, &mailbox->waiter);
-    return &mailbox->wait;
-}
-
 /* Parks the actor until mail comes or the deadline passes. */
 static uint32_t ipc_await_mail(struct rti_worker *worker, struct rti_actor *self,
                                uint64_t deadline_ns)
 {
+    struct rti_wait wait;
+    struct rti_waiter waiter;
     struct rti_deadline deadline;
-    struct rti_wait *wait = ipc_begin_wait(worker, self);
-    rti_deadline_add(&deadline, worker->sched, wait, deadline_ns);
-    return rti_fiber_park(worker, wait);
+    rti_fiber_wait_begin(worker, &wait);
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
+    rti_mailbox_watch(&self->mailbox, &waiter);
+    rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);
+    return rti_fiber_park(worker, &wait);
 }
 
 static uint64_t ipc_deadline(struct rti_worker *worker, int32_t timeout_ms)
@@ -219,12 +247,17 @@ static rt_status ipc_timed_out(void)
     return (rt_status){RT_ERR_TIMEOUT, RTI_SENTENCE("no such message came in time")};
 }
 
-/* The part of a receive that waits for ever. */
+/* The part of a receive that waits for ever. What woke it is in its hand, or in its mailbox. */
 static rt_status ipc_receive_later(void *actor, void *msg, uintptr_t on)
 {
     struct rti_worker *worker = (struct rti_worker *)on;
     struct rti_actor *self = actor;
-    (void)rti_fiber_park(worker, ipc_begin_wait(worker, self));
+    (void)rti_fiber_park_open(worker, rti_mailbox_watch_for_ever(&self->mailbox));
+    const struct rti_entry *held = self->held;
+    if (RTI_LIKELY(held != NULL)) {
+        ipc_show(held, msg);
+        return RT_SUCCESS;
+    }
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
     RT_ASSERT(entry != NULL);
     ipc_take(self, entry, msg);
@@ -246,14 +279,15 @@ static rt_status ipc_receive_timed(void *actor, void *msg, uintptr_t timeout)
     return RT_SUCCESS;
 }
 
-rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
+/* A receive of any kind. */
+static RTI_NOINLINE rt_status ipc_receive(rt_message *msg, int32_t timeout_ms)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
-    if (RTI_UNLIKELY(self == NULL)) {
+    if (self == NULL) {
         return rti_actor_refusal(worker);
     }
-    if (RTI_UNLIKELY(msg == NULL)) {
+    if (msg == NULL) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the message")};
     }
     ipc_begin_receive(self);
@@ -269,6 +303,40 @@ rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
         return rti_call_parking(self, msg, (uintptr_t)timeout_ms, ipc_receive_timed);
     }
     return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_later);
+}
+
+/* Is what the actor holds a small plain message, and what waits first nothing that a receive ends
+ * at once? */
+static RTI_ALWAYSINLINE bool ipc_receive_is_quick(const struct rti_entry *held,
+                                                  const struct rti_entry *entry)
+{
+    return (held == NULL || (held->kind <= RTI_ENTRY_CALL && rti_ipc_pools_is_small(held))) &&
+           (entry == NULL || entry->data != NULL);
+}
+
+rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
+{
+    struct rti_worker *worker = rti_worker_here();
+    struct rti_actor *self = ipc_quick_self(worker);
+    if (RTI_UNLIKELY(self == NULL || msg == NULL || self->reply != NULL)) {
+        return ipc_receive(msg, timeout_ms);
+    }
+    struct rti_entry *held = self->held;
+    struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
+    if (RTI_UNLIKELY(!ipc_receive_is_quick(held, entry) || (entry == NULL && timeout_ms >= 0))) {
+        return ipc_receive(msg, timeout_ms);
+    }
+    self->held = entry;
+    if (RTI_LIKELY(held != NULL)) {
+        rti_ipc_pools_free_small(&self->actors->ipc, held);
+    }
+    if (entry == NULL) {
+        return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_later);
+    }
+    rti_mailbox_remove(&self->mailbox, entry);
+    self->messages_received++;
+    ipc_show(entry, msg);
+    return RT_SUCCESS;
 }
 
 /* The compiler may not make a jump of the call: the function would return to our caller. */

@@ -25,13 +25,28 @@ void rti_ipc_pools_deinit(struct rti_ipc_pools *pools)
     rti_pool_deinit(&pools->sync);
 }
 
-void rti_ipc_pools_attach(struct rti_ipc_pools *pools, struct rti_entry *entry, const void *data,
-                          size_t len)
+struct rti_entry *rti_ipc_pools_make(struct rti_ipc_pools *pools, const void *data, size_t len)
 {
+    RT_DCHECK(len <= RT_MAX_MESSAGE_SIZE);
+    if (rti_ipc_pools_data_in_use(pools) >= RT_MESSAGE_DATA_POOL_SIZE) {
+        return NULL;
+    }
+    struct rti_pooled_entry *pooled = rti_pool_alloc(&pools->entries);
+    if (pooled == NULL) {
+        return NULL;
+    }
+    if (len <= RTI_SMALL_MAX) {
+        return rti_ipc_pools_fill_small(pools, pooled, data, len);
+    }
     void *block = rti_pool_alloc(&pools->data);
     RT_ASSERT(block != NULL);
     memcpy(block, data, len);
+    struct rti_entry *entry = &pooled->entry;
+    rti_link_init(&entry->link);
     entry->data = block;
+    entry->len = (uint32_t)len;
+    entry->kind = RTI_ENTRY_ASYNC;
+    return entry;
 }
 
 struct rti_entry *rti_ipc_pools_make_sync(struct rti_ipc_pools *pools, const void *data, size_t len)

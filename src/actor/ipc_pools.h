@@ -99,36 +99,37 @@ static inline void rti_ipc_copy_small(unsigned char *to, const unsigned char *fr
     }
 }
 
-/* Gives an entry a data block, which is there, with a long payload. */
-void rti_ipc_pools_attach(struct rti_ipc_pools *pools, struct rti_entry *entry, const void *data,
-                          size_t len);
-
-/* Makes an unlinked ASYNC entry with a copy of the payload; NULL, with nothing taken, if a pool is
- * used up. The caller has checked `len` and gives the entry its sender. */
-static inline struct rti_entry *rti_ipc_pools_make(struct rti_ipc_pools *pools, const void *data,
-                                                   size_t len)
+/* Fills a taken block as an unlinked ASYNC entry with a small payload. */
+static inline struct rti_entry *rti_ipc_pools_fill_small(struct rti_ipc_pools *pools,
+                                                         struct rti_pooled_entry *pooled,
+                                                         const void *data, size_t len)
 {
-    RT_DCHECK(len <= RT_MAX_MESSAGE_SIZE);
-    if (RTI_UNLIKELY(rti_ipc_pools_data_in_use(pools) >= RT_MESSAGE_DATA_POOL_SIZE)) {
-        return NULL;
-    }
-    struct rti_pooled_entry *pooled = rti_pool_alloc(&pools->entries);
-    if (RTI_UNLIKELY(pooled == NULL)) {
-        return NULL;
-    }
     struct rti_entry *entry = &pooled->entry;
-    if (len <= RTI_SMALL_MAX) {
-        rti_ipc_copy_small(pooled->small, data, len);
-        entry->data = pooled->small;
-        pools->small_count++;
-    } else {
-        rti_ipc_pools_attach(pools, entry, data, len);
-    }
+    RT_DCHECK(len <= RTI_SMALL_MAX);
+    rti_ipc_copy_small(pooled->small, data, len);
+    entry->data = pooled->small;
+    pools->small_count++;
     rti_link_init(&entry->link);
     entry->len = (uint32_t)len;
     entry->kind = RTI_ENTRY_ASYNC;
     return entry;
 }
+
+/* The same as rti_ipc_pools_make for a small payload, without a call; NULL, with nothing taken,
+ * also if the entry would be a fresh one. */
+static inline struct rti_entry *rti_ipc_pools_make_quick(struct rti_ipc_pools *pools,
+                                                         const void *data, size_t len)
+{
+    if (RTI_UNLIKELY(rti_ipc_pools_data_in_use(pools) >= RT_MESSAGE_DATA_POOL_SIZE)) {
+        return NULL;
+    }
+    struct rti_pooled_entry *pooled = rti_pool_reuse(&pools->entries);
+    return RTI_LIKELY(pooled != NULL) ? rti_ipc_pools_fill_small(pools, pooled, data, len) : NULL;
+}
+
+/* Makes an unlinked ASYNC entry with a copy of the payload; NULL, with nothing taken, if a pool is
+ * used up. The caller has checked `len` and gives the entry its sender. */
+struct rti_entry *rti_ipc_pools_make(struct rti_ipc_pools *pools, const void *data, size_t len);
 
 /* Makes an unlinked SYNC entry with a copy of the payload; NULL, with nothing taken, if a pool is
  * used up. The caller has checked `len`. */
@@ -138,6 +139,20 @@ struct rti_entry *rti_ipc_pools_make_sync(struct rti_ipc_pools *pools, const voi
 /* Ends an entry of any kind: a SYNC sender goes on with `result`, a notice is given back to its
  * maker, pool memory is freed. */
 void rti_ipc_pools_end(struct rti_ipc_pools *pools, struct rti_entry *entry, rt_status_code result);
+
+/* Does the payload of this ASYNC or CALL entry lie in the entry? */
+static inline bool rti_ipc_pools_is_small(const struct rti_entry *entry)
+{
+    return entry->data == RTI_CONTAINER_OF(entry, struct rti_pooled_entry, entry)->small;
+}
+
+/* Ends an ASYNC or CALL entry whose payload lies in it. */
+static inline void rti_ipc_pools_free_small(struct rti_ipc_pools *pools, struct rti_entry *entry)
+{
+    RT_DCHECK(entry->kind <= RTI_ENTRY_CALL && rti_ipc_pools_is_small(entry));
+    pools->small_count--;
+    rti_pool_free(&pools->entries, entry);
+}
 
 /* The same for an ASYNC or CALL entry. */
 static inline void rti_ipc_pools_free(struct rti_ipc_pools *pools, struct rti_entry *entry)

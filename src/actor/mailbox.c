@@ -2,14 +2,17 @@
 #define RTI_MODULE "mailbox"
 #include "actor/mailbox.h"
 
-void rti_mailbox_init(struct rti_mailbox *mailbox)
+void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait *), void *fiber,
+                      bool is_local)
 {
     rti_list_init(&mailbox->queue);
     mailbox->reader = NULL;
     mailbox->count = 0;
     mailbox->count_max = 0;
     mailbox->is_shown = false;
-    mailbox->is_wait_ready = false;
+    rti_wait_begin(&mailbox->wait, wake, fiber, is_local);
+    rti_wait_add(&mailbox->wait, &mailbox->waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
+    mailbox->waiter.slot = mailbox;
 }
 
 void rti_notice_init(struct rti_notice *notice, actor_id sender, const void *data, size_t len)

@@ -19,6 +19,10 @@
  *
  * One reader at most: the owner, parked in a receive or in whatever else mail may wake. A push
  * claims the reader's wait and wakes it; the message stays in the queue until the reader takes it.
+ * The receive that waits for ever has its wait here, because it is always the same: begun once, its
+ * waiter never finished but taken by the push that claims it. To that reader, whose queue is empty,
+ * a plain message goes straight: it becomes what the actor holds, and was never queued. A reader
+ * that is killed before it runs gives it up like anything it holds.
  *
  * I1  `count` is the number of linked entries; count <= count_max.          (rti_mailbox_audit)
  * I2  An entry is linked iff it is queued; a held one is not.               (rti_mailbox_audit)
@@ -27,8 +31,9 @@
  *
  * Costs: a push is one list insertion, a count and a look at the reader; a take the reverse.
  *
- * Rejected: a wait list of readers (there is only ever one); handing the entry to the reader in the
- * push (a reader that is killed before it runs would have to put it back). */
+ * Rejected: a wait list of readers (there is only ever one); handing every entry to the reader in
+ * the push (a receive with a filter or a deadline may not want it, and would have to put it back).
+ */
 
 #include <orrery/rt/types.h>
 
@@ -75,12 +80,22 @@ struct rti_mailbox {
     uint32_t count;
     uint32_t count_max;
     bool is_shown;            /* a filter looks at the queue now */
-    bool is_wait_ready;       /* `wait` was begun once and can be begun again */
-    struct rti_wait wait;     /* the owner's, in a receive: kept, because it is always the same */
-    struct rti_waiter waiter; /* the mail's part in `wait` */
+    struct rti_wait wait;     /* the owner's, in the receive that waits for ever */
+    struct rti_waiter waiter; /* its only one */
 };
 
-void rti_mailbox_init(struct rti_mailbox *mailbox);
+/* Makes an empty mailbox for the owner's fiber, whose `wake` is the one of its waits. */
+void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait *), void *fiber,
+                      bool is_local);
+
+/* Makes an empty mailbox, made by init, ready for the next owner, which has the same fiber. */
+static inline void rti_mailbox_reset(struct rti_mailbox *mailbox)
+{
+    RT_ASSERT(mailbox->count == 0 && mailbox->reader == NULL && !mailbox->is_shown);
+    mailbox->count_max = 0;
+    /* The end of the last owner may have finished it. */
+    mailbox->wait.waiters = &mailbox->waiter;
+}
 
 /* Prepares a notice. `data` may be NULL with len 0; else it lives as long as the notice. */
 void rti_notice_init(struct rti_notice *notice, actor_id sender, const void *data, size_t len);
@@ -114,6 +129,30 @@ static inline void rti_mailbox_append(struct rti_mailbox *mailbox, struct rti_en
 
 /* Wakes the reader, if there is one; it is claimed from here on. */
 void rti_mailbox_wake_reader(struct rti_mailbox *mailbox);
+
+/* Makes the kept wait the owner's present one. */
+static inline struct rti_wait *rti_mailbox_watch_for_ever(struct rti_mailbox *mailbox)
+{
+    RT_ASSERT(mailbox->reader == NULL);
+    rti_wait_rearm(&mailbox->wait);
+    mailbox->reader = &mailbox->waiter;
+    return &mailbox->wait;
+}
+
+/* Is the owner in the receive that waits for ever? Then claims its wait: the caller gives it a
+ * message to hold, and wakes it. */
+static inline bool rti_mailbox_claim_reader(struct rti_mailbox *mailbox)
+{
+    if (mailbox->reader != &mailbox->waiter || !rti_wait_claim(&mailbox->wait, RTI_EVENT_SOURCE)) {
+        return false;
+    }
+    RT_DCHECK(mailbox->count == 0);
+    mailbox->reader = NULL;
+    if (mailbox->count_max == 0) {
+        mailbox->count_max = 1;
+    }
+    return true;
+}
 
 /* Appends an entry and wakes the reader if there is one. */
 static inline void rti_mailbox_push(struct rti_mailbox *mailbox, struct rti_entry *entry)

@@ -116,12 +116,13 @@ static inline bool rti_pool_is_in_use(const struct rti_pool *pool, const void *b
     return index < pool->fresh && pool->links[index] == RTI_POOL_IN_USE;
 }
 
-/* Hands out a block with undefined content, or NULL when all are in use. */
-static inline void *rti_pool_alloc(struct rti_pool *pool)
+/* Hands out a block that was freed before; NULL if there is none, though fresh ones may be left.
+ * Needs no call, so that a caller's common path can do without a frame. */
+static inline void *rti_pool_reuse(struct rti_pool *pool)
 {
     uint32_t index = pool->free_head;
     if (RTI_UNLIKELY(index == RTI_POOL_END)) {
-        return rti_pool_alloc_fresh(pool);
+        return NULL;
     }
     RT_DCHECK(index < pool->fresh);
     pool->free_head = pool->links[index];
@@ -132,6 +133,13 @@ static inline void *rti_pool_alloc(struct rti_pool *pool)
     rti_pool_mark_used(pool, block);
 #endif
     return block;
+}
+
+/* Hands out a block with undefined content, or NULL when all are in use. */
+static inline void *rti_pool_alloc(struct rti_pool *pool)
+{
+    void *block = rti_pool_reuse(pool);
+    return RTI_LIKELY(block != NULL) ? block : rti_pool_alloc_fresh(pool);
 }
 
 /* Takes a block back. Panics, before it changes anything, if `block` is not a block of this pool

@@ -100,15 +100,13 @@ static inline void rti_wait_add(struct rti_wait *wait, struct rti_waiter *waiter
     wait->waiters = waiter;
 }
 
-/* Begins a finished wait again, with the one waiter that it always has: for a wait that is kept
- * from one suspension of its owner to the next. The caller then links the waiter at its source. */
-static inline void rti_wait_rearm(struct rti_wait *wait, struct rti_waiter *waiter)
+/* Begins a wait again whose waiters are those of the last time: for a wait that is kept from one
+ * suspension of its owner to the next, and whose claimer takes the waiter from its source, so that
+ * it is never finished. The caller then links the waiter at its source. */
+static inline void rti_wait_rearm(struct rti_wait *wait)
 {
-    RT_DCHECK(wait->waiters == NULL && waiter->wait == wait);
-    RT_DCHECK(!rti_link_is_linked(&waiter->link));
+    RT_DCHECK(wait->waiters != NULL);
     rti_u32_init(&wait->claimed, RTI_EVENT_NONE);
-    waiter->sibling = NULL;
-    wait->waiters = waiter;
 }
 
 /* Tries to be the one event that ends the wait. The winner delivers, then calls wait->wake once. */

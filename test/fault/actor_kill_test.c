@@ -269,6 +269,7 @@ static struct actors_world *world;
 static void start(const struct scenario *scenario)
 {
     world = actors_start();
+    actors_stepwise(world);
     memset(ids, 0, sizeof(ids));
     for (size_t i = 0; i < ACTORS_MAX && scenario->fns[i] != NULL; i++) {
         ids[i] = actors_spawn(scenario->fns[i], NULL, RT_PRIO_NORMAL, "subject");

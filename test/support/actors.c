@@ -44,7 +44,9 @@ struct actors_world *actors_start(void)
     struct rti_timer_source timers = rti_wheel_source(&world->wheel);
     CHECK_OK(rti_sched_init(&world->sched, world->port, &timers));
     rti_journal_init(&world->journal, NULL, 0);
-    rti_sched_observe(&world->sched, &world->journal, NULL);
+    if (!world->is_real) {
+        rti_sched_observe(&world->sched, &world->journal, NULL);
+    }
     rti_stacks_init(&world->stacks, &world->sched);
     CHECK_OK(rti_actors_init(&world->actors, &world->sched));
     said_length = 0;
@@ -56,6 +58,29 @@ void actors_shuffle(struct actors_world *world, uint64_t seed)
 {
     rti_seeded_chooser_init(&world->chooser, seed);
     rti_sched_observe(&world->sched, &world->journal, &world->chooser.chooser);
+}
+
+/* First come, first served, like no chooser at all. */
+static size_t choose_first(struct rti_chooser *chooser, const struct rti_runqueue *level,
+                           size_t count)
+{
+    (void)chooser;
+    (void)level;
+    (void)count;
+    return 0;
+}
+
+void actors_stepwise(struct actors_world *world)
+{
+    static struct rti_chooser first = {.choose = choose_first};
+    if (world->is_real) {
+        rti_sched_observe(&world->sched, NULL, &first);
+    }
+}
+
+void actors_observed(struct actors_world *world)
+{
+    rti_sched_observe(&world->sched, &world->journal, NULL);
 }
 
 void actors_unobserved(struct actors_world *world)

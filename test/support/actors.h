@@ -33,11 +33,19 @@ struct actors_world {
     struct rti_actors actors;
 };
 
-/* A fresh world; every decision goes into its journal. */
+/* A fresh world. In the simulated one every decision goes into its journal, so that all of them
+ * pass through the scheduler; in the real one nothing is observed, as in a user's program, and the
+ * quick ways are taken. */
 struct actors_world *actors_start(void);
 
 /* From here on the choice among equals is drawn from the seed. */
 void actors_shuffle(struct actors_world *world, uint64_t seed);
+
+/* Every turn passes through the scheduler and is counted, in the real world too. */
+void actors_stepwise(struct actors_world *world);
+
+/* Every decision goes into the journal, in the real world too. */
+void actors_observed(struct actors_world *world);
 
 /* The plain engine: no journal, no chooser, fibers switch to each other directly. */
 void actors_unobserved(struct actors_world *world);

@@ -335,6 +335,7 @@ TEST(ipc_send_and_receive_are_in_the_journal)
 {
     world = actors_start();
     rti_journal_init(&world->journal, records, RTI_COUNT_OF(records));
+    actors_observed(world);
     actor_id id = actors_spawn(receive_from_journal, NULL, RT_PRIO_NORMAL, NULL);
     CHECK_OK(rt_ipc_send(id, NULL, 0, IPC_ASYNC));
     actors_finish(world);

@@ -8,17 +8,17 @@ static struct rti_mailbox mailbox;
 static struct rti_entry entries[3];
 static uint32_t woken_count;
 
-static void start(void)
-{
-    rti_mailbox_init(&mailbox);
-    memset(entries, 0, sizeof(entries));
-    woken_count = 0;
-}
-
 static void count_wake(struct rti_wait *wait)
 {
     (void)wait;
     woken_count++;
+}
+
+static void start(void)
+{
+    rti_mailbox_init(&mailbox, count_wake, NULL, true);
+    memset(entries, 0, sizeof(entries));
+    woken_count = 0;
 }
 
 TEST(mailbox_gives_entries_in_the_order_they_came)
