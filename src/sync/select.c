@@ -62,25 +62,43 @@ static void select_record(struct rti_sched *sched, const rt_selected *chosen)
                                 .kind = RTI_JOURNAL_SELECT, .task = task, .value = chosen->index});
 }
 
-/* The first round: true if an arm was ready and *out says which. */
-static inline bool select_attempt(const struct rti_select *select, struct rti_worker *worker,
-                                  rt_selected *out)
+/* Asks one arm. */
+static inline bool select_ask(const struct rti_select *select, uint32_t index, rt_selected *out)
+{
+    struct rti_arm *arm = &select->arms[index];
+    out->index = index;
+    return arm->ops != NULL && arm->ops->attempt(arm, select->sched, &out->status);
+}
+
+/* The first round: true if an arm was ready and *out says which. `first` was drawn and asked
+ * already. */
+static bool select_attempt(const struct rti_select *select, uint32_t first, rt_selected *out)
 {
     uint8_t order[RT_SELECT_ARMS_MAX];
-    uint32_t count = (uint32_t)select->count;
+    struct rti_worker *worker = rti_worker_current();
+    uint32_t left = (uint32_t)select->count;
     memcpy(order, select_identity, sizeof(order));
-    for (uint32_t left = count; left > 0; left--) {
+    order[first] = order[left - 1];
+    while (--left > 0) {
         /* The arm at the drawn place is next; the last of those left takes its place. */
         uint32_t place = left == 1 ? 0 : select_draw(worker, left);
         uint32_t index = order[place];
         order[place] = order[left - 1];
-        struct rti_arm *arm = &select->arms[index];
-        if (arm->ops != NULL && arm->ops->attempt(arm, select->sched, &out->status)) {
-            out->index = index;
+        if (select_ask(select, index, out)) {
             return true;
         }
     }
     return false;
+}
+
+/* The whole of it: draws the first too. */
+static bool select_attempt_all(const struct rti_select *select, rt_selected *out)
+{
+    if (select->count == 0) {
+        return false;
+    }
+    uint32_t first = select_draw(rti_worker_current(), (uint32_t)select->count);
+    return select_ask(select, first, out) || select_attempt(select, first, out);
 }
 
 /* Is there a default arm? */
@@ -268,7 +286,7 @@ static RTI_NOINLINE rt_status select_slowly(struct rti_select *select, struct rt
         }
     }
     for (;; select->is_attempted = false) {
-        if ((!select->is_attempted && select_attempt(select, rti_worker_current(), out)) ||
+        if ((!select->is_attempted && select_attempt_all(select, out)) ||
             select_default(select, out)) {
             return RT_SUCCESS;
         }
@@ -284,14 +302,21 @@ static RTI_NOINLINE rt_status select_slowly(struct rti_select *select, struct rt
     }
 }
 
-/* Writes the journal, if there is one. */
-static rt_status select_done(struct rti_sched *sched, rt_status status, const rt_selected *found,
-                             rt_selected *out)
+/* The straight path is closed: a context, nothing ready at the first look, or something wrong. */
+static RTI_NOINLINE rt_status select_other(struct rti_select *select, rt_cx *given,
+                                           rt_time deadline, rt_selected *out)
 {
+    struct rti_cx *cx = NULL;
+    rt_selected found;
+    rt_status status = rti_cx_resolve(rti_worker_current(), given, &cx);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    status = select_slowly(select, cx, deadline, &found);
     if (!RT_FAILED(status)) {
-        *out = *found;
-        if (RTI_UNLIKELY(sched->journal != NULL)) {
-            select_record(sched, found);
+        *out = found;
+        if (select->sched->journal != NULL) {
+            select_record(select->sched, &found);
         }
     }
     return status;
@@ -307,19 +332,21 @@ rt_status rt_select_until(rt_select_arm *arms, size_t count, rt_cx *given, rt_ti
     if (RTI_UNLIKELY((arms == NULL && count > 0) || out == NULL || count > RT_SELECT_ARMS_MAX)) {
         return (rt_status){RT_ERR_INVALID, "a pointer is NULL, or there are too many arms"};
     }
-    struct rti_cx *cx = NULL;
     struct rti_select select = {.arms = rti_arm_of(arms), .count = count, .sched = worker->sched};
-    rt_selected found = {.index = 0, .status = RT_SUCCESS};
-    rt_status status = rti_cx_resolve(worker, given, &cx);
-    if (RT_FAILED(status)) {
-        return status;
+    bool is_plain = given == NULL && (worker->fiber == NULL || worker->fiber->cx == NULL);
+    if (RTI_LIKELY(is_plain && count > 0 && select.sched->journal == NULL)) {
+        /* Nothing to cancel, nothing to write down: if the first arm asked is ready, that is all.
+         */
+        rt_selected found;
+        uint32_t first = select_draw(worker, (uint32_t)count);
+        if (RTI_LIKELY(select_ask(&select, first, &found)) ||
+            select_attempt(&select, first, &found)) {
+            *out = found;
+            return RT_SUCCESS;
+        }
+        select.is_attempted = true;
     }
-    if (cx == NULL && RTI_LIKELY(select_attempt(&select, worker, &found))) {
-        return select_done(select.sched, RT_SUCCESS, &found, out);
-    }
-    select.is_attempted = cx == NULL;
-    status = select_slowly(&select, cx, deadline, &found);
-    return select_done(select.sched, status, &found, out);
+    return select_other(&select, given, deadline, out);
 }
 
 rt_status rt_select(rt_select_arm *arms, size_t count, rt_cx *cx, rt_selected *out)

@@ -99,6 +99,58 @@ func spawnJoin(count int) {
 	report("spawn_join", start, (count+batch-1)/batch*batch)
 }
 
+// Takes one of four values that are all there, each round, and puts it back.
+func selectReady(count int) {
+	a, b, c, d := make(chan int, 1), make(chan int, 1), make(chan int, 1), make(chan int, 1)
+	a <- 1
+	b <- 1
+	c <- 1
+	d <- 1
+	start := time.Now()
+	for i := 0; i < count; i++ {
+		select {
+		case n := <-a:
+			a <- n
+		case n := <-b:
+			b <- n
+		case n := <-c:
+			c <- n
+		case n := <-d:
+			d <- n
+		}
+	}
+	report("select4_ready", start, count)
+}
+
+// Waits for the next of four channels without places; another goroutine sends to each in turn.
+func selectBlock(count int) {
+	a, b, c, d := make(chan int), make(chan int), make(chan int), make(chan int)
+	go func() {
+		for i := 0; i < count; i++ {
+			switch i % 4 {
+			case 0:
+				a <- i
+			case 1:
+				b <- i
+			case 2:
+				c <- i
+			default:
+				d <- i
+			}
+		}
+	}()
+	start := time.Now()
+	for i := 0; i < count; i++ {
+		select {
+		case <-a:
+		case <-b:
+		case <-c:
+		case <-d:
+		}
+	}
+	report("select4_block", start, count)
+}
+
 func main() {
 	count := 1000000
 	if len(os.Args) > 1 {
@@ -114,4 +166,6 @@ func main() {
 	spawnJoin(count)
 	rendezvous(count)
 	stream(count)
+	selectReady(count)
+	selectBlock(count)
 }

@@ -160,6 +160,75 @@ static void run_channels(const char *name, actor_fn first, actor_fn second, size
     rt_cleanup();
 }
 
+/* Four channels, for the selects. */
+#define LINES 4
+static rt_channel_sender *line_tx[LINES];
+static rt_channel_receiver *line_rx[LINES];
+
+/* Receives from whichever line has something; with `is_returned` it goes back at once. */
+static void select_any(bool is_returned)
+{
+    rt_select_arm arms[LINES];
+    rt_selected chosen;
+    long number = 0;
+    for (int i = 0; i < LINES; i++) {
+        rt_arm_recv(&arms[i], line_rx[i], &number);
+    }
+    for (long i = 0; i < count; i++) {
+        must(rt_select(arms, LINES, NULL, &chosen));
+        must(chosen.status);
+        if (is_returned) {
+            must(rt_channel_send(line_tx[chosen.index], NULL, &number));
+        }
+    }
+}
+
+static void select_ready(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < LINES; i++) {
+        long number = i;
+        must(rt_channel_send(line_tx[i], NULL, &number));
+    }
+    started = now_ns();
+    select_any(true);
+    rt_exit();
+}
+
+static void select_block(void *arg)
+{
+    (void)arg;
+    select_any(false);
+    rt_exit();
+}
+
+static void feed_lines(void *arg)
+{
+    (void)arg;
+    for (long i = 0; i < count; i++) {
+        must(rt_channel_send(line_tx[i % LINES], NULL, &i));
+    }
+    rt_exit();
+}
+
+static void run_lines(const char *name, actor_fn first, actor_fn second, size_t capacity)
+{
+    rt_channel_config config = {.elem_size = sizeof(long), .capacity = capacity};
+    must(rt_init());
+    for (int i = 0; i < LINES; i++) {
+        must(capacity == 0 ? rt_channel_create_rendezvous(&config, &line_tx[i], &line_rx[i])
+                           : rt_channel_create(&config, &line_tx[i], &line_rx[i]));
+    }
+    rt_spawn(first, NULL);
+    if (second != NULL) {
+        rt_spawn(second, NULL);
+    }
+    started = now_ns();
+    rt_run();
+    report(name, (double)count);
+    rt_cleanup();
+}
+
 static void run(const char *name, actor_fn first, actor_fn second, double operations)
 {
     must(rt_init());
@@ -184,5 +253,7 @@ int main(int argc, char **argv)
     run("spawn_join", spawner, NULL, (double)count);
     run_channels("channel_rendezvous", rendezvous_there, rendezvous_back, 0);
     run_channels("channel_stream", stream_send, stream_recv, 1024);
+    run_lines("select4_ready", select_ready, NULL, 1);
+    run_lines("select4_block", select_block, feed_lines, 0);
     return 0;
 }
