@@ -49,9 +49,12 @@
  *
  * All of this is told for digits of 8 bits. RT_WHEEL_DIGIT_BITS gives a small machine fewer: with 4
  * a level has 16 slots, a part of the millisecond is 2^16 ns, the wheel takes 0.5 kB and reaches 65
- * seconds; what is later waits in the heap. What fires when is the same. */
+ * seconds; what is later waits in the heap. With 0 there are no slots at all: wheel_heap.c stands
+ * in the place of this file. What fires when is the same. */
 #define RTI_MODULE "wheel"
 #include "time/wheel.h"
+
+#if RT_WHEEL_DIGIT_BITS > 0
 
 #include "base/bitmap.h"
 #include "time/timer_list.h"
@@ -499,3 +502,5 @@ size_t rti_wheel_audit(struct rti_wheel *wheel)
     RT_ASSERT(wheel->next_ns == least || (wheel->next_ns == 0 && count > 0));
     return count;
 }
+
+#endif

@@ -3,7 +3,8 @@
 #define RTI_WHEEL_H
 
 /* The timer wheel: the one timer of the runtime, under actor timers, sleeps, timeouts and
- * intervals. The mechanism and its invariants stand at the head of wheel.c.
+ * intervals. The mechanism and its invariants stand at the head of wheel.c; a machine with few
+ * timers and less memory has a heap in its place, wheel_heap.c, which does the same.
  *
  * Timers are intrusive (time/timer.h): the wheel owns no memory but itself, has no capacity,
  * and arming cannot fail. A timer fires never before its deadline, by not one nanosecond; timers
@@ -24,6 +25,20 @@
 #define RTI_WHEEL_HORIZON_NS (UINT64_C(86400) * RTI_NS_PER_S)
 
 /* All fields are the wheel's own. */
+#if RT_WHEEL_DIGIT_BITS == 0
+
+/* Without slots: time/wheel_heap.c. */
+struct rti_wheel {
+    uint64_t seq;               /* of the next arm */
+    uint64_t now_ns;            /* the latest time given to it */
+    uint64_t pass_end_ns;       /* in expire: the time it was called with, plus one; else 0 */
+    size_t count;               /* armed timers */
+    struct rti_timer_heap heap; /* all of them, but for */
+    struct rti_timer *fresh;    /* those armed by a callback for its own pass */
+};
+
+#else
+
 struct rti_wheel {
     uint64_t tick;          /* where the wheel stands, see wheel.c */
     uint64_t next_ns;       /* exact deadline of the earliest timer; 0: not known */
@@ -40,6 +55,8 @@ struct rti_wheel {
     struct rti_timer_heap overflow;            /* beyond the horizon */
     struct rti_timer *slots[RTI_WHEEL_PLACES]; /* the finest level first; unordered lists */
 };
+
+#endif
 
 /* Makes an empty wheel whose time is `now_ns`. */
 void rti_wheel_init(struct rti_wheel *wheel, uint64_t now_ns);
