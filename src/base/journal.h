@@ -23,7 +23,12 @@
 
 #include "base/compiler.h"
 
-/* Kind, name in listings. The numbers are in files: new ones go to the end. */
+/* Kind, name in listings. The numbers are in files: new ones go to the end.
+ *
+ * Those of ops (machine/loop.h) have the op's id as their value, unique in a group of loops. What
+ * docs/internals/op-tree.md makes of them needs this: a trace and a parent of 0 are none; `thread`
+ * is the thread_id of the loop that writes; of op-answer and op-done the channel is the status in
+ * its lower 8 bits and the thread above. */
 #define RTI_JOURNAL_KINDS(X)                                                                       \
     X(RTI_JOURNAL_START, "start")       /* a runnable was made ready for the first time */         \
     X(RTI_JOURNAL_DISPATCH, "dispatch") /* it was picked; value: its priority */                   \
@@ -38,15 +43,16 @@
     X(RTI_JOURNAL_ABORT, "abort")       /* a permit on channel was aborted; value: its serial */   \
     X(RTI_JOURNAL_CLOSE, "close")       /* a handle of channel was closed; value: state after */   \
     X(RTI_JOURNAL_CANCEL, "cancel")     /* a context was cancelled; task: whose, or 0 */           \
-    X(RTI_JOURNAL_OP_SUBMIT, "op") /* task submitted; channel: code; timer: parent; value: id */   \
-    X(RTI_JOURNAL_OP_TRACE, "op-trace") /* follows op; timer: trace id; value: id */               \
-    X(RTI_JOURNAL_OP_HOP, "op-hop")   /* came from another loop; task: its queue; timer: trace */  \
-    X(RTI_JOURNAL_OP_TAKE, "op-take") /* delivered to task; value: id */                           \
-    X(RTI_JOURNAL_OP_CANCEL, "op-cancel") /* task asked to cancel; value: id */                    \
-    X(RTI_JOURNAL_OP_RING, "op-ring")     /* task rang; value: id */                               \
-    X(RTI_JOURNAL_OP_ANSWER, "op-answer") /* task answered; channel: status; value: id */          \
-    X(RTI_JOURNAL_OP_DONE, "op-done") /* the answer is with task; channel: status; value: id */    \
-    X(RTI_JOURNAL_SELECT, "select")   /* a select of task chose; value: the arm */
+    X(RTI_JOURNAL_OP_SUBMIT, "op") /* task submitted; channel: code; timer: parent; op-trace */    \
+    X(RTI_JOURNAL_OP_TRACE, "op-trace") /* follows op and op-hop; channel: thread; timer: trace */ \
+    X(RTI_JOURNAL_OP_HOP, "op-hop")     /* came to task's loop; channel: queue; timer: parent */   \
+    X(RTI_JOURNAL_OP_TAKE, "op-take")   /* is with task; channel: thread; timer: trace */          \
+    X(RTI_JOURNAL_OP_CANCEL, "op-cancel")   /* task asked to cancel; channel, timer: as op-take */ \
+    X(RTI_JOURNAL_OP_RING, "op-ring")       /* task rang; channel, timer: as op-take */            \
+    X(RTI_JOURNAL_OP_ANSWER, "op-answer")   /* task answered; channel: status; timer: trace */     \
+    X(RTI_JOURNAL_OP_DONE, "op-done")       /* the answer is with task; as op-answer */            \
+    X(RTI_JOURNAL_SELECT, "select")         /* a select of task chose; value: the arm */           \
+    X(RTI_JOURNAL_OP_FORWARD, "op-forward") /* task sent it on; as op-take */
 
 #define RTI_JOURNAL_ENUM_ENTRY(kind, name) kind,
 enum rti_journal_kind { RTI_JOURNAL_KINDS(RTI_JOURNAL_ENUM_ENTRY) RTI_JOURNAL_KIND_COUNT };

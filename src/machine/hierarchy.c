@@ -63,6 +63,7 @@ rt_op *rt_machine_intercept(rt_machine *parent, rt_machine *child)
     travel->holder = parent;
     travel->stage = RTI_TRAVEL_HELD;
     rti_list_push_tail(&rti_machine_of(parent)->held, link);
+    rti_loop_record(rti_machine_of(parent)->loop, RTI_JOURNAL_OP_TAKE, op, parent->id.machine_id);
     return op;
 }
 
@@ -81,6 +82,8 @@ void rt_machine_forward(rt_machine *parent, rt_op *op)
     travel->holder = NULL;
     travel->stage = RTI_TRAVEL_OUT;
     rti_list_remove(&travel->legs[RTI_LEG_OP].link);
+    rti_loop_record(rti_machine_of(parent)->loop, RTI_JOURNAL_OP_FORWARD, op,
+                    parent->id.machine_id);
     rti_machine_say(parent, &travel->legs[RTI_LEG_OP]);
 }
 

@@ -7,6 +7,8 @@
 
 #include "machine/platform.h"
 
+_Static_assert(RT_STATUS_COUNT <= 256, "a status fits 8 bits of an event");
+
 static rti_atomic_u32 *group_open(rt_loop_group *group)
 {
     return (rti_atomic_u32 *)&group->open_count;
@@ -20,7 +22,7 @@ static void loop_wake_port(struct rti_loop *loop)
 
 void rt_loop_group_init(rt_loop_group *group, rt_loop **loops, uint32_t count)
 {
-    RT_ASSERT(group != NULL && loops != NULL && count > 0);
+    RT_ASSERT(group != NULL && loops != NULL && count > 0 && count <= RTI_LOOPS_MAX);
     *group = (rt_loop_group){.loops = loops, .count = count};
     rti_u32_init(group_open(group), count);
 }
@@ -100,23 +102,30 @@ void rti_loop_record_write(struct rti_loop *loop, enum rti_journal_kind kind, co
                            uint32_t machine_id)
 {
     RT_ASSERT(loop->journal != NULL);
-    struct rti_journal_event event = {.kind = kind, .task = machine_id, .value = op->id};
-    if (kind == RTI_JOURNAL_OP_SUBMIT) {
-        event.channel = op->code;
-        event.timer = op->parent_id;
-    } else if (kind == RTI_JOURNAL_OP_ANSWER || kind == RTI_JOURNAL_OP_DONE) {
-        event.channel = op->status;
-    } else if (kind == RTI_JOURNAL_OP_HOP) {
-        event.timer = op->trace_id;
+    struct rti_journal_event event = {.kind = kind,
+                                      .task = machine_id,
+                                      .channel = loop->thread_id,
+                                      .timer = op->trace_id,
+                                      .value = op->id};
+    if (kind == RTI_JOURNAL_OP_ANSWER || kind == RTI_JOURNAL_OP_DONE) {
+        event.channel = loop->thread_id << 8 | (uint32_t)op->status;
     }
     rti_journal_write(loop->journal, loop->now_ns, &event);
-    if (kind == RTI_JOURNAL_OP_SUBMIT) {
-        event = (struct rti_journal_event){.kind = RTI_JOURNAL_OP_TRACE,
-                                           .task = machine_id,
-                                           .timer = op->trace_id,
-                                           .value = op->id};
-        rti_journal_write(loop->journal, loop->now_ns, &event);
+}
+
+void rti_loop_record_parent(struct rti_loop *loop, enum rti_journal_kind kind, const rt_op *op,
+                            uint32_t machine_id, uint32_t detail)
+{
+    if (RTI_LIKELY(loop->journal == NULL)) {
+        return;
     }
+    rti_journal_write(loop->journal, loop->now_ns,
+                      &(struct rti_journal_event){.kind = kind,
+                                                  .task = machine_id,
+                                                  .channel = detail,
+                                                  .timer = op->parent_id,
+                                                  .value = op->id});
+    rti_loop_record_write(loop, RTI_JOURNAL_OP_TRACE, op, machine_id);
 }
 
 bool rti_loop_is_idle(struct rti_loop *loop)

@@ -51,6 +51,14 @@
 /* Rounds of route and tick between two waits. */
 #define RTI_LOOP_ROUNDS_MAX 16
 
+/* Ids of ops: the thread and one above, then a count that wraps. No two loops of a group give the
+ * same one. */
+#define RTI_LOOPS_MAX     UINT16_MAX
+#define RTI_OP_COUNT_BITS 48
+
+/* Room for what makes a loop a runnable. */
+#define RTI_LOOP_HOST_WORDS 20
+
 /* Bytes that a receive uses that has no room of its own. */
 #define RTI_LOOP_SCRATCH_SIZE 2048
 
@@ -89,6 +97,7 @@ struct rti_loop {
     uint16_t first_free; /* index + 1; 0: none */
     rt_loop_stats stats;
     rt_machine platform_machine;
+    uintptr_t host_storage[RTI_LOOP_HOST_WORDS]; /* a struct rti_loop_runnable, for rt_loop_host */
     struct rti_wheel own_wheel;
     unsigned char scratch[RTI_LOOP_SCRATCH_SIZE];
 };
@@ -175,6 +184,11 @@ static inline void rti_loop_record(struct rti_loop *loop, enum rti_journal_kind 
         rti_loop_record_write(loop, kind, op, machine_id);
     }
 }
+
+/* The same for an event that tells the op's parent and is followed by its trace: a submission, or a
+ * hop; `detail` is its code or its queue. */
+void rti_loop_record_parent(struct rti_loop *loop, enum rti_journal_kind kind, const rt_op *op,
+                            uint32_t machine_id, uint32_t detail);
 
 /* Walks everything and checks I2 and the machines. Between turns. */
 void rti_loop_audit(struct rti_loop *loop);

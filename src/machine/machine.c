@@ -122,6 +122,12 @@ static bool op_is_a_close(const rt_op *op)
     return op->code == RT_OP_FD_CLOSE || op->code == RT_OP_FILE_CLOSE;
 }
 
+static uint64_t op_next_id(struct rti_loop *loop)
+{
+    loop->op_count = (loop->op_count + 1) & ((UINT64_C(1) << RTI_OP_COUNT_BITS) - 1);
+    return (uint64_t)(loop->thread_id + 1) << RTI_OP_COUNT_BITS | loop->op_count;
+}
+
 rt_status rt_op_submit(rt_machine *machine, rt_op *op)
 {
     struct rti_machine *self = rti_machine_of(machine);
@@ -131,15 +137,14 @@ rt_status rt_op_submit(rt_machine *machine, rt_op *op)
         return (rt_status){RT_ERR_CLOSED, "the machine is closing"};
     }
     rti_travel_begin(rti_travel_of(op));
-    /* The thread in the upper part: no two loops of a group give the same id. */
-    op->id = (uint64_t)(loop->thread_id + 1) << 40 | ++loop->op_count;
+    op->id = op_next_id(loop);
     op->trace_id = op->trace_id == 0 ? op->id : op->trace_id;
     op->source = machine->id;
     op->status = RT_OK;
     op->result = 0;
     loop->stats.submitted++;
     rti_list_push_tail(&self->submitted, &rti_travel_of(op)->own);
-    rti_loop_record(loop, RTI_JOURNAL_OP_SUBMIT, op, machine->id.machine_id);
+    rti_loop_record_parent(loop, RTI_JOURNAL_OP_SUBMIT, op, machine->id.machine_id, op->code);
     rti_machine_say(machine, rti_leg_of(op, RTI_LEG_OP));
     return RT_SUCCESS;
 }

@@ -208,7 +208,10 @@ void rti_route_arrival(struct rti_loop *loop, struct rti_leg *leg)
 {
     rt_op *op = rti_leg_op(leg);
     loop->stats.received++;
-    rti_loop_record(loop, RTI_JOURNAL_OP_HOP, op, leg->queue);
+    bool is_outward = leg->queue == RT_QUEUE_SUBMISSIONS || leg->queue == RT_QUEUE_CANCELLATIONS;
+    rti_loop_record_parent(loop, RTI_JOURNAL_OP_HOP, op,
+                           is_outward ? op->destination.machine_id : op->source.machine_id,
+                           leg->queue);
     switch (leg->queue) {
     case RT_QUEUE_SUBMISSIONS:
         deliver_submission(loop, op, op->destination.machine_id);

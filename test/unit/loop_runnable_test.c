@@ -5,6 +5,8 @@
 #define RTI_MODULE "loop_runnable_test"
 #include "machine/loop_runnable.h"
 
+#include <orrery/rt.h>
+
 #include <pthread.h>
 
 #include "port/linux/port_linux.h"
@@ -188,4 +190,106 @@ TEST(loop_runnable_talks_to_a_loop_in_another_thread)
     finish();
     rti_port_linux_deinit(&ports[0]);
     rti_port_linux_deinit(&ports[1]);
+}
+
+/* ---- as a program sees it ---- */
+
+static struct {
+    unsigned actors_done;
+} seen;
+
+static rt_loop_config host_config(unsigned i)
+{
+    return (rt_loop_config){.group = &group,
+                            .thread_id = i,
+                            .app = &apps[i].machine,
+                            .app_config = {.tick = app_tick},
+                            .slots = slots[i],
+                            .slots_count = 4};
+}
+
+static void host_all(void)
+{
+    rti_u32_init(&done_count, 0);
+    for (unsigned i = 0; i < LOOPS; i++) {
+        pointers[i] = &loops[i];
+        apps[i] = (struct app){.index = i};
+    }
+    rt_loop_group_init(&group, pointers, LOOPS);
+    for (unsigned i = 0; i < LOOPS; i++) {
+        const rt_loop_config config = host_config(i);
+        CHECK_OK(rt_loop_host(&loops[i], &config, RT_PRIO_NORMAL));
+    }
+}
+
+/* An actor beside the machines: it has its turns too. */
+static void actor_main(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 5; i++) {
+        rt_yield();
+    }
+    seen.actors_done++;
+    rt_exit();
+}
+
+static void sim_main(void *arg)
+{
+    CHECK(rt_spawn(actor_main, arg) != ACTOR_ID_INVALID);
+    host_all();
+    actor_main(arg);
+}
+
+static void check_apps(void)
+{
+    for (unsigned i = 0; i < LOOPS; i++) {
+        CHECK_EQ(apps[i].answered, ASKS);
+        CHECK_EQ(apps[i].fired, 1);
+        rt_loop_deinit(&loops[i]);
+    }
+}
+
+TEST(loop_hosted_by_a_runtime_runs_beside_actors)
+{
+    CHECK_OK(rt_init());
+    CHECK(rt_spawn(actor_main, NULL) != ACTOR_ID_INVALID);
+    host_all();
+    rt_run();
+    CHECK_EQ(seen.actors_done, 1);
+    check_apps();
+    rt_cleanup();
+}
+
+TEST(loop_hosted_in_the_simulator_gives_one_trace_per_seed)
+{
+    uint64_t hashes[2];
+    for (unsigned i = 0; i < 2; i++) {
+        rt_sim_report report;
+        const rt_sim_config config = {.seed = 5, .report = &report};
+        CHECK_OK(rt_sim_run(&config, sim_main, NULL));
+        CHECK(report.time >= RT_NS_PER_MS); /* virtual: the timers were waited for */
+        check_apps();
+        hashes[i] = report.trace_hash;
+    }
+    CHECK_EQ(seen.actors_done, 4);
+    CHECK(hashes[0] == hashes[1]);
+}
+
+TEST(loop_host_refuses_what_it_cannot_host)
+{
+    static struct rti_port_sim sim;
+    rt_loop_config config = host_config(0);
+    config.group = NULL;
+    CHECK_STATUS(rt_loop_host(&loops[0], &config, RT_PRIO_NORMAL), RT_ERR_THREAD);
+    CHECK_OK(rt_init());
+    CHECK_STATUS(rt_loop_host(&loops[0], NULL, RT_PRIO_NORMAL), RT_ERR_INVALID);
+    CHECK_STATUS(rt_loop_host(&loops[0], &config, (rt_priority)4), RT_ERR_INVALID);
+    rti_port_sim_init(&sim, 1, 1, NULL);
+    config.port = &sim.port;
+    CHECK_STATUS(rt_loop_host(&loops[0], &config, RT_PRIO_NORMAL), RT_ERR_INVALID);
+    config.port = NULL;
+    config.slots_count = 1;
+    CHECK_STATUS(rt_loop_host(&loops[0], &config, RT_PRIO_NORMAL), RT_ERR_INVALID);
+    rt_run(); /* nothing is left behind */
+    rt_cleanup();
 }

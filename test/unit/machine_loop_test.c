@@ -359,17 +359,18 @@ TEST(machine_journal_shows_the_tree_of_ops)
     rt_op_complete(&APP(1)->machine, &outer, RT_OK, 0);
     world_settle();
     const uint32_t wanted[] = {RTI_JOURNAL_OP_SUBMIT, RTI_JOURNAL_OP_TRACE,  RTI_JOURNAL_OP_HOP,
-                               RTI_JOURNAL_OP_TAKE,   RTI_JOURNAL_OP_SUBMIT, RTI_JOURNAL_OP_TRACE,
-                               RTI_JOURNAL_OP_TAKE,   RTI_JOURNAL_OP_ANSWER, RTI_JOURNAL_OP_DONE,
-                               RTI_JOURNAL_OP_ANSWER, RTI_JOURNAL_OP_HOP,    RTI_JOURNAL_OP_DONE};
+                               RTI_JOURNAL_OP_TRACE,  RTI_JOURNAL_OP_TAKE,   RTI_JOURNAL_OP_SUBMIT,
+                               RTI_JOURNAL_OP_TRACE,  RTI_JOURNAL_OP_TAKE,   RTI_JOURNAL_OP_ANSWER,
+                               RTI_JOURNAL_OP_DONE,   RTI_JOURNAL_OP_ANSWER, RTI_JOURNAL_OP_HOP,
+                               RTI_JOURNAL_OP_TRACE,  RTI_JOURNAL_OP_DONE};
     CHECK_EQ(rti_journal_count(&journal), RTI_COUNT_OF(wanted));
     for (size_t i = 0; i < RTI_COUNT_OF(wanted); i++) {
         CHECK_STR(rti_journal_kind_name(rti_journal_at(&journal, i)->kind),
                   rti_journal_kind_name(wanted[i]));
     }
-    CHECK_EQ(rti_journal_at(&journal, 4)->timer, outer.id); /* the parent */
-    CHECK_EQ(rti_journal_at(&journal, 4)->value, inner.id);
-    CHECK_EQ(rti_journal_at(&journal, 5)->timer, outer.id); /* the trace */
-    CHECK_EQ(rti_journal_at(&journal, 2)->timer, outer.trace_id);
+    CHECK_EQ(rti_journal_at(&journal, 5)->timer, outer.id); /* the parent */
+    CHECK_EQ(rti_journal_at(&journal, 5)->value, inner.id);
+    CHECK_EQ(rti_journal_at(&journal, 6)->timer, outer.id); /* the trace */
+    CHECK_EQ(rti_journal_at(&journal, 3)->timer, outer.trace_id);
     world_finish();
 }

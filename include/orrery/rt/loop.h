@@ -9,10 +9,21 @@
  *     static rt_machine app;
  *     static rt_machine_slot slots[16];
  *     static rt_loop_port port;
+ *
+ *     rt_loop_config config = {.app = &app, .slots = slots, .slots_count = 16};
+ *     config.app_config.tick = app_tick;
+ *
  *     rt_loop_port_init(&port, NULL);
- *     rt_loop_config config = {.port = rt_loop_port_of(&port), .app = &app, .app_config = {.tick =
- * app_tick}, .slots = slots, .slots_count = 16}; rt_loop_init(&loop, &config); rt_loop_run(&loop);
- * until rt_loop_close rt_loop_deinit(&loop);
+ *     config.port = rt_loop_port_of(&port);
+ *     rt_loop_init(&loop, &config);
+ *
+ *     rt_loop_run(&loop);
+ *
+ *     rt_loop_deinit(&loop);
+ *     rt_loop_port_deinit(&port);
+ *
+ * It runs until rt_loop_close. Or, in a program that has a runtime, rt_loop_host makes it one of
+ * the things that run there.
  *
  * A turn: wait for the world or the next timer, in the one call that blocks; complete the timers
  * that are due; take in what other loops have sent; route what machines have said; tick the
@@ -22,7 +33,9 @@
  * the loops know that threads are in between. All loops of a group are made before the first of
  * them runs, and end together: each goes on answering until all are closed. */
 
+#include <orrery/rt/journal.h>
 #include <orrery/rt/machine.h>
+#include <orrery/rt/types.h>
 #include <orrery/rt_static_config.h>
 
 RT_EXTERN_C_BEGIN
@@ -69,7 +82,8 @@ typedef struct {
 } rt_loop_group;
 
 typedef struct {
-    struct rti_port *port; /* the world outside; one per loop that runs in its own thread */
+    struct rti_port *port; /* the world outside; one per loop that runs in its own thread; NULL for
+                              rt_loop_host */
     rt_loop_group *group;  /* NULL: this loop is alone, its thread_id 0 */
     uint32_t thread_id;    /* its place in the group */
     rt_machine *app;       /* memory of the app machine */
@@ -124,6 +138,31 @@ RT_API void rt_loop_group_init(rt_loop_group *group, rt_loop **loops, uint32_t c
  * thread_id.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_loop_init(rt_loop *loop, const rt_loop_config *config);
+
+/* Makes a loop as rt_loop_init does, over the port and the timers of the caller's runtime, and runs
+ * it there: machines beside actors and tasks, on one thread, in the simulator too. rt_run goes on
+ * until the loop is closed. Other loops of its group may be hosted as well or run in threads of
+ * their own.
+ * Callable on the runtime's thread, from an actor or a task or between rt_init and rt_run.
+ * Never suspends.
+ * As rt_loop_init; config->port is NULL. The memory is the caller's again after rt_run has
+ * returned and rt_loop_deinit was called.
+ * Returns what rt_loop_init returns; RT_ERR_INVALID also if a port is given or the priority is
+ * none; RT_ERR_THREAD outside of a runtime; RT_ERR_UNSUPPORTED if it has several workers.
+ * Nothing is lost on cancel. */
+RT_API RT_MUST_CHECK rt_status rt_loop_host(rt_loop *loop, const rt_loop_config *config,
+                                            rt_priority priority);
+
+/* Has a loop write what happens to its ops into a journal from here on; NULL: no more. A journal is
+ * written by one thread: loops that run in threads of their own have one each, and the tree of
+ * their ops is made of all of them (`orrery journal --tree A B C`). A hosted loop writes into the
+ * journal of its runtime, rt_journal_start.
+ * Callable on the loop's thread, or before it runs.
+ * Never suspends.
+ * The journal and its ring are the loop's until NULL or another one is given, or the loop is ended.
+ * Returns RT_OK; RT_ERR_INVALID if it is no journal; RT_ERR_STATE for a hosted loop.
+ * Nothing is lost on cancel. */
+RT_API RT_MUST_CHECK rt_status rt_loop_journal(rt_loop *loop, rt_journal *journal);
 
 /* Ends a loop. All loops of its group are closed.
  * Callable from any thread, when no loop of the group runs any more.
