@@ -10,6 +10,7 @@ option(ORRERY_SHARED "Build the shared library beside the static one" ON)
 option(ORRERY_WERROR "A warning is an error" ON)
 option(ORRERY_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_EXAMPLES "Build the programs in examples/" ${PROJECT_IS_TOP_LEVEL})
+option(ORRERY_TOOL "Build the command line tool orrery" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_BENCH "Build the benchmarks in bench/" ${PROJECT_IS_TOP_LEVEL})
 set(ORRERY_SANITIZE "" CACHE STRING
   "Sanitizers to build everything with, such as address,undefined")

@@ -38,8 +38,9 @@ install(FILES ${PROJECT_BINARY_DIR}/orrery.pc
 if(ORRERY_SHARED)
   # The folder repeats the whole path of the library, which is known when it is installed.
   set(ORRERY_AUTO_LOAD ${CMAKE_INSTALL_DATADIR}/gdb/auto-load)
+  set(ORRERY_PREFIX "\${CMAKE_INSTALL_PREFIX}")
   install(CODE "file(INSTALL \"${PROJECT_SOURCE_DIR}/tools/gdb/orrery-gdb.py\" DESTINATION
-      \"\${CMAKE_INSTALL_PREFIX}/${ORRERY_AUTO_LOAD}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}\"
+      \"${ORRERY_PREFIX}/${ORRERY_AUTO_LOAD}${ORRERY_PREFIX}/${CMAKE_INSTALL_LIBDIR}\"
       RENAME liborrery.so.${PROJECT_VERSION}-gdb.py)" COMPONENT orrery)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/gdb/orrery_gdb

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# The command line tool: one program, linked statically with the library so that it runs wherever it
+# is put.
+file(GLOB ORRERY_TOOL_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c)
+add_executable(orrery_tool ${ORRERY_TOOL_SOURCES})
+target_include_directories(orrery_tool PRIVATE ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(orrery_tool PRIVATE orrery_flags orrery_static)
+target_compile_definitions(orrery_tool PRIVATE ORRERY_VERSION="${PROJECT_VERSION}")
+set_target_properties(orrery_tool PROPERTIES OUTPUT_NAME orrery
+  RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin POSITION_INDEPENDENT_CODE ON)
+add_dependencies(libraries orrery_tool)
+install(TARGETS orrery_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT orrery)
