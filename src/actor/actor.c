@@ -263,6 +263,13 @@ static rt_actor_state actor_state(const struct rti_actor *actor)
     }
 }
 
+/* A message that went straight to a waiting receiver was never queued, but there it was. */
+static size_t actor_depth_max(const struct rti_actor *actor)
+{
+    size_t count_max = actor->mailbox.count_max;
+    return count_max == 0 && actor->messages_received > 0 ? 1 : count_max;
+}
+
 rt_status rt_actor_stats(actor_id id, struct rt_actor_stats *out)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -281,7 +288,7 @@ rt_status rt_actor_stats(actor_id id, struct rt_actor_stats *out)
         .messages_sent = actor->messages_sent,
         .messages_received = actor->messages_received,
         .mailbox_depth = actor->mailbox.count,
-        .mailbox_depth_max = actor->mailbox.count_max,
+        .mailbox_depth_max = actor_depth_max(actor),
         .stack_size = rti_stack_own_size(&actor->fiber.stack),
         .stack_used_max = actor->is_stack_painted ? rti_stack_high_water(&actor->fiber.stack) : 0,
     };

@@ -22,6 +22,7 @@
 #include "actor/actors.h"
 #include "actor/ipc.h"
 #include "base/marks.h"
+#include "sched/fiber_park.h"
 #include "sched/parking.h"
 #include "time/deadline.h"
 
@@ -252,7 +253,7 @@ static rt_status ipc_receive_later(void *actor, void *msg, uintptr_t on)
 {
     struct rti_worker *worker = (struct rti_worker *)on;
     struct rti_actor *self = actor;
-    (void)rti_fiber_park_open(worker, rti_mailbox_watch_for_ever(&self->mailbox));
+    (void)rti_fiber_park_here(worker, rti_mailbox_watch_for_ever(&self->mailbox));
     const struct rti_entry *held = self->held;
     if (RTI_LIKELY(held != NULL)) {
         ipc_show(held, msg);
@@ -330,7 +331,7 @@ rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
     if (RTI_LIKELY(held != NULL)) {
         rti_ipc_pools_free_small(&self->actors->ipc, held);
     }
-    if (entry == NULL) {
+    if (RTI_LIKELY(entry == NULL)) {
         return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_later);
     }
     rti_mailbox_remove(&self->mailbox, entry);

@@ -123,7 +123,8 @@ static inline struct rti_entry *rti_ipc_pools_make_quick(struct rti_ipc_pools *p
     if (RTI_UNLIKELY(rti_ipc_pools_data_in_use(pools) >= RT_MESSAGE_DATA_POOL_SIZE)) {
         return NULL;
     }
-    struct rti_pooled_entry *pooled = rti_pool_reuse(&pools->entries);
+    struct rti_pooled_entry *pooled =
+        rti_pool_reuse(&pools->entries, sizeof(struct rti_pooled_entry));
     return RTI_LIKELY(pooled != NULL) ? rti_ipc_pools_fill_small(pools, pooled, data, len) : NULL;
 }
 
@@ -151,7 +152,7 @@ static inline void rti_ipc_pools_free_small(struct rti_ipc_pools *pools, struct 
 {
     RT_DCHECK(entry->kind <= RTI_ENTRY_CALL && rti_ipc_pools_is_small(entry));
     pools->small_count--;
-    rti_pool_free(&pools->entries, entry);
+    rti_pool_free_sized(&pools->entries, entry, sizeof(struct rti_pooled_entry));
 }
 
 /* The same for an ASYNC or CALL entry. */

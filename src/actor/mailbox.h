@@ -148,9 +148,6 @@ static inline bool rti_mailbox_claim_reader(struct rti_mailbox *mailbox)
     }
     RT_DCHECK(mailbox->count == 0);
     mailbox->reader = NULL;
-    if (mailbox->count_max == 0) {
-        mailbox->count_max = 1;
-    }
     return true;
 }
 

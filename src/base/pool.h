@@ -117,10 +117,12 @@ static inline bool rti_pool_is_in_use(const struct rti_pool *pool, const void *b
 }
 
 /* Hands out a block that was freed before; NULL if there is none, though fresh ones may be left.
- * Needs no call, so that a caller's common path can do without a frame. */
-static inline void *rti_pool_reuse(struct rti_pool *pool)
+ * Needs no call, so that a caller's common path can do without a frame. `block_size` is the pool's,
+ * and cheaper if it is a constant. */
+static RTI_ALWAYSINLINE void *rti_pool_reuse(struct rti_pool *pool, size_t block_size)
 {
     uint32_t index = pool->free_head;
+    RT_DCHECK(block_size == pool->block_size);
     if (RTI_UNLIKELY(index == RTI_POOL_END)) {
         return NULL;
     }
@@ -128,7 +130,7 @@ static inline void *rti_pool_reuse(struct rti_pool *pool)
     pool->free_head = pool->links[index];
     pool->links[index] = RTI_POOL_IN_USE;
     pool->in_use++;
-    void *block = rti_pool_block(pool, index);
+    void *block = pool->blocks + index * block_size;
 #if RTI_POOL_MARKS
     rti_pool_mark_used(pool, block);
 #endif
@@ -138,15 +140,13 @@ static inline void *rti_pool_reuse(struct rti_pool *pool)
 /* Hands out a block with undefined content, or NULL when all are in use. */
 static inline void *rti_pool_alloc(struct rti_pool *pool)
 {
-    void *block = rti_pool_reuse(pool);
+    void *block = rti_pool_reuse(pool, pool->block_size);
     return RTI_LIKELY(block != NULL) ? block : rti_pool_alloc_fresh(pool);
 }
 
-/* Takes a block back. Panics, before it changes anything, if `block` is not a block of this pool
- * or is free already; NULL is no block. */
-static inline void rti_pool_free(struct rti_pool *pool, void *block)
+/* Takes back the block that starts at `block`, whose index this is if it has one. */
+static RTI_ALWAYSINLINE void rti_pool_free_at(struct rti_pool *pool, void *block, size_t index)
 {
-    size_t index = rti_pool_index(pool, block);
     if (RTI_UNLIKELY(index >= pool->fresh || pool->links[index] != RTI_POOL_IN_USE)) {
         rti_pool_refuse(pool, block);
     }
@@ -156,6 +156,29 @@ static inline void rti_pool_free(struct rti_pool *pool, void *block)
     pool->links[index] = pool->free_head;
     pool->free_head = (uint32_t)index;
     pool->in_use--;
+}
+
+/* Takes a block back. Panics, before it changes anything, if `block` is not a block of this pool
+ * or is free already; NULL is no block. */
+static inline void rti_pool_free(struct rti_pool *pool, void *block)
+{
+    rti_pool_free_at(pool, block, rti_pool_index(pool, block));
+}
+
+/* The same where the size of the pool's blocks is a constant. */
+static RTI_ALWAYSINLINE void rti_pool_free_sized(struct rti_pool *pool, void *block,
+                                                 size_t block_size)
+{
+    RT_DCHECK(block_size == pool->block_size);
+    if ((block_size & (block_size - 1)) == 0) {
+        /* The odd part is 1: the offset's own bits, rotated. */
+        size_t offset = (uintptr_t)block - (uintptr_t)pool->blocks;
+        unsigned shift = (unsigned)__builtin_ctzll(block_size);
+        unsigned left = (unsigned)(sizeof(size_t) * 8 - shift) % (sizeof(size_t) * 8);
+        rti_pool_free_at(pool, block, (offset >> shift) | (offset << left));
+    } else {
+        rti_pool_free(pool, block);
+    }
 }
 
 static inline size_t rti_pool_in_use(const struct rti_pool *pool)

@@ -3,6 +3,8 @@
 #define RTI_MODULE "fiber"
 #include "sched/fiber.h"
 
+#include "sched/fiber_park.h"
+
 /* Makes the fiber that runs on `worker` one that has departed. What is left is to leave it. */
 static struct rti_fiber *fiber_depart(struct rti_worker *worker, enum rti_fiber_end end)
 {
@@ -44,9 +46,7 @@ _Noreturn void rti_fiber_overflow(struct rti_worker *worker)
     fiber_finish(worker, RTI_FIBER_OVERFLOWED);
 }
 
-/* The way out of a killed fiber: what its wait has linked anywhere, and what it holds, may lie on
- * its stack and goes first. */
-static _Noreturn RTI_COLD void fiber_die(struct rti_worker *worker)
+_Noreturn void rti_fiber_die(struct rti_worker *worker)
 {
     struct rti_fiber *self = worker->fiber;
     if (self->wait != NULL) {
@@ -67,7 +67,7 @@ static RTI_OUTSIDE void fiber_entry(void *transfer)
         *worker->errno_address = 0;
     }
     if (self->is_killed) {
-        fiber_die(worker);
+        rti_fiber_die(worker);
     }
     struct rti_cx *cx = self->cx;
     self->main(self->arg);
@@ -77,9 +77,7 @@ static RTI_OUTSIDE void fiber_entry(void *transfer)
     fiber_finish(rti_worker_current(), RTI_FIBER_RETURNED);
 }
 
-/* The answer to the question below, once it was a maybe. */
-static RTI_NOINLINE bool fiber_is_scheduler_needed(struct rti_worker *worker,
-                                                   struct rti_fiber *self)
+bool rti_fiber_is_scheduler_needed(struct rti_worker *worker, struct rti_fiber *self)
 {
     bool is_intact = rti_stack_is_intact(&self->stack);
     worker->departed = is_intact ? NULL : self;
@@ -87,55 +85,18 @@ static RTI_NOINLINE bool fiber_is_scheduler_needed(struct rti_worker *worker,
            rti_sched_glance(worker->sched);
 }
 
-/* Might the worker's own stack need a word before the next fiber runs? */
-static inline bool fiber_is_scheduler_due(struct rti_worker *worker, struct rti_fiber *self)
-{
-    /* Two questions in one: both are almost always answered with 0. */
-    uint64_t news = rti_stack_damage(&self->stack) | rti_u32_load_relaxed(worker->attention);
-    return RTI_UNLIKELY(news != 0 || --worker->turns_until_look <= 0);
-}
-
-/* The errno of the fiber that leaves this worker, and of the one that comes. */
-static inline void fiber_keep_errno(const struct rti_worker *worker, struct rti_fiber *fiber)
-{
-    if (RT_KEEP_ERRNO) {
-        fiber->saved_errno = *worker->errno_address;
-    }
-}
-
-static inline void fiber_bring_errno(const struct rti_worker *worker, const struct rti_fiber *fiber)
-{
-    if (RT_KEEP_ERRNO) {
-        *worker->errno_address = fiber->saved_errno;
-    }
-}
-
 /* Puts `fiber` in the place of whatever ran on this worker. What is left is the switch itself. */
 static inline struct rti_context *fiber_enter(struct rti_worker *worker, struct rti_fiber *fiber)
 {
     worker->fiber = fiber;
-    fiber_bring_errno(worker, fiber);
+    rti_fiber_bring_errno(worker, fiber);
     return &fiber->context;
 }
 
-/* The same from fiber to fiber. */
-static inline struct rti_context *fiber_replace(struct rti_worker *worker, struct rti_fiber *self,
-                                                struct rti_runnable *next)
+void rti_fiber_suspend_to_scheduler(struct rti_worker *worker, struct rti_fiber *self,
+                                    struct rti_runnable *handoff)
 {
-    struct rti_fiber *fiber = rti_fiber_of(next);
-    rti_runnable_to_switched(next);
-    worker->fiber = fiber;
-    fiber_keep_errno(worker, self);
-    fiber_bring_errno(worker, fiber);
-    return &fiber->context;
-}
-
-/* Leaves the processor to the worker's stack, which looks, then steps `handoff` or picks anew. */
-static RTI_NOINLINE void fiber_suspend_to_scheduler(struct rti_worker *worker,
-                                                    struct rti_fiber *self,
-                                                    struct rti_runnable *handoff)
-{
-    fiber_keep_errno(worker, self);
+    rti_fiber_keep_errno(worker, self);
     worker->handoff = handoff;
     worker->fiber = NULL;
     rti_context_switch(&self->context, &worker->context, worker);
@@ -204,10 +165,10 @@ static RTI_ALWAYSINLINE void fiber_yield_to(struct rti_worker *worker, struct rt
                                             struct rti_runnable *next)
 {
     if (RTI_UNLIKELY(!next->is_direct)) {
-        fiber_suspend_to_scheduler(worker, self, next);
+        rti_fiber_suspend_to_scheduler(worker, self, next);
         return;
     }
-    struct rti_context *to = fiber_replace(worker, self, next);
+    struct rti_context *to = rti_fiber_replace(worker, self, next);
     rti_context_switch_tail(&self->context, to, worker);
 }
 
@@ -227,12 +188,12 @@ static RTI_NOINLINE void fiber_yield_by_queue(struct rti_worker *worker, struct 
 /* And this one: a look may be due. */
 static RTI_NOINLINE void fiber_yield_at_a_look(struct rti_worker *worker, struct rti_fiber *self)
 {
-    if (!fiber_is_scheduler_needed(worker, self)) {
+    if (!rti_fiber_is_scheduler_needed(worker, self)) {
         fiber_yield_by_queue(worker, self);
         return;
     }
     rti_processor_queue(worker->processor, &self->run);
-    fiber_suspend_to_scheduler(worker, self, NULL);
+    rti_fiber_suspend_to_scheduler(worker, self, NULL);
 }
 
 void rti_fiber_yield(struct rti_worker *worker)
@@ -240,7 +201,7 @@ void rti_fiber_yield(struct rti_worker *worker)
     struct rti_fiber *self = worker->fiber;
     RT_DCHECK(self != NULL);
     rti_runnable_to_yielding(&self->run);
-    if (fiber_is_scheduler_due(worker, self)) {
+    if (rti_fiber_is_scheduler_due(worker, self)) {
         fiber_yield_at_a_look(worker, self);
         return;
     }
@@ -259,44 +220,9 @@ void rti_fiber_wake(struct rti_wait *wait)
     rti_sched_wake(fiber->sched, &fiber->run);
 }
 
-/* The way of a parked fiber, to whoever is next, and back. */
-static inline void fiber_suspend_parked(struct rti_worker *worker, struct rti_fiber *self)
-{
-    if (fiber_is_scheduler_due(worker, self) && fiber_is_scheduler_needed(worker, self)) {
-        fiber_suspend_to_scheduler(worker, self, NULL);
-        return;
-    }
-    struct rti_runnable *next = rti_processor_pick(worker->processor);
-    if (RTI_UNLIKELY(next == &self->run)) {
-        /* Woken on its way to park, and nobody else is ready. */
-        rti_runnable_to_running(next);
-        return;
-    }
-    if (RTI_UNLIKELY(next == NULL || !next->is_direct)) {
-        fiber_suspend_to_scheduler(worker, self, next);
-        return;
-    }
-    struct rti_context *to = fiber_replace(worker, self, next);
-    rti_context_switch(&self->context, to, worker);
-}
-
 uint32_t rti_fiber_park_open(struct rti_worker *worker, struct rti_wait *wait)
 {
-    struct rti_fiber *self = worker->fiber;
-    RT_ASSERT(self != NULL && self->wait == NULL);
-    self->wait = wait;
-    self->parked_ns = worker->sched->now_ns;
-    if (!rti_runnable_to_parked(&self->run)) {
-        rti_processor_queue(worker->processor, &self->run);
-    }
-    fiber_suspend_parked(worker, self);
-    if (RTI_UNLIKELY(self->is_killed)) {
-        fiber_die(rti_worker_current());
-    }
-    self->wait = NULL;
-    uint32_t event = rti_wait_event(wait);
-    RT_ASSERT(event != RTI_EVENT_NONE);
-    return event;
+    return rti_fiber_park_here(worker, wait);
 }
 
 uint32_t rti_fiber_park(struct rti_worker *worker, struct rti_wait *wait)
@@ -320,7 +246,7 @@ bool rti_fiber_kill(struct rti_sched *sched, struct rti_fiber *fiber)
     fiber->is_killed = true;
     fiber->run.is_direct = false;
     if (fiber == sched->worker.fiber) {
-        fiber_die(&sched->worker);
+        rti_fiber_die(&sched->worker);
     }
     if (fiber->wait != NULL && rti_wait_claim(fiber->wait, RTI_EVENT_KILL)) {
         rti_sched_wake(sched, &fiber->run);

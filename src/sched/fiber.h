@@ -92,7 +92,7 @@ static inline void rti_fiber_wake_quietly(struct rti_sched *sched, struct rti_wa
     struct rti_fiber *fiber = wait->target;
     RT_DCHECK(wait->wake == rti_fiber_wake && rti_worker_current() == &sched->worker);
     RT_DCHECK(rti_sched_journal(sched) == NULL);
-    if (rti_runnable_to_woken(&fiber->run)) {
+    if (RTI_LIKELY(rti_runnable_to_woken(&fiber->run))) {
         rti_processor_queue(&sched->processor, &fiber->run);
     }
 }

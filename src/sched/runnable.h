@@ -111,7 +111,7 @@ static inline void rti_runnable_to_done(struct rti_runnable *runnable)
 static inline bool rti_runnable_to_woken(struct rti_runnable *runnable)
 {
     enum rti_runnable_state state = rti_runnable_state(runnable);
-    if (state == RTI_RUNNABLE_PARKED) {
+    if (RTI_LIKELY(state == RTI_RUNNABLE_PARKED)) {
         rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
         return true;
     }
@@ -124,12 +124,14 @@ static inline bool rti_runnable_to_woken(struct rti_runnable *runnable)
  * must queue it. */
 static inline bool rti_runnable_to_parked(struct rti_runnable *runnable)
 {
-    if (RTI_UNLIKELY(rti_runnable_state(runnable) == RTI_RUNNABLE_WOKEN)) {
-        rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
-        return false;
+    enum rti_runnable_state state = rti_runnable_state(runnable);
+    if (RTI_LIKELY(state == RTI_RUNNABLE_RUNNING)) {
+        rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_PARKED);
+        return true;
     }
-    rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_PARKED);
-    return true;
+    RT_ASSERT(state == RTI_RUNNABLE_WOKEN);
+    rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
+    return false;
 }
 
 #endif

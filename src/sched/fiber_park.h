@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_FIBER_PARK_H
+#define RTI_FIBER_PARK_H
+
+/* The way of a fiber from running to suspended and back, for fiber.c, and for the one or two
+ * functions of the library in which a park is most of what they do.
+ *
+ * rti_fiber_park_here is rti_fiber_park_open without the call. The call itself is not what it
+ * saves: how well the processor guesses where a resumed fiber returns to depends on how few jumps
+ * lie between the program's own code and the switch (sched/parking.h). */
+
+#include "sched/fiber.h"
+
+/* The answer to rti_fiber_is_scheduler_due, once it was a maybe. */
+RTI_NOINLINE bool rti_fiber_is_scheduler_needed(struct rti_worker *worker, struct rti_fiber *self);
+
+/* Leaves the processor to the worker's stack, which looks, then steps `handoff` or picks anew. */
+RTI_NOINLINE void rti_fiber_suspend_to_scheduler(struct rti_worker *worker, struct rti_fiber *self,
+                                                 struct rti_runnable *handoff);
+
+/* The way out of a killed fiber: what its wait has linked anywhere, and what it holds, may lie on
+ * its stack and goes first. */
+_Noreturn RTI_COLD void rti_fiber_die(struct rti_worker *worker);
+
+/* Might the worker's own stack need a word before the next fiber runs? */
+static inline bool rti_fiber_is_scheduler_due(struct rti_worker *worker, struct rti_fiber *self)
+{
+    /* Two questions in one: both are almost always answered with 0. */
+    uint64_t news = rti_stack_damage(&self->stack) | rti_u32_load_relaxed(worker->attention);
+    return RTI_UNLIKELY(news != 0 || --worker->turns_until_look <= 0);
+}
+
+/* The errno of the fiber that leaves this worker, and of the one that comes. */
+static inline void rti_fiber_keep_errno(const struct rti_worker *worker, struct rti_fiber *fiber)
+{
+    if (RT_KEEP_ERRNO) {
+        fiber->saved_errno = *worker->errno_address;
+    }
+}
+
+static inline void rti_fiber_bring_errno(const struct rti_worker *worker,
+                                         const struct rti_fiber *fiber)
+{
+    if (RT_KEEP_ERRNO) {
+        *worker->errno_address = fiber->saved_errno;
+    }
+}
+
+/* The same from fiber to fiber. */
+static inline struct rti_context *
+rti_fiber_replace(struct rti_worker *worker, struct rti_fiber *self, struct rti_runnable *next)
+{
+    struct rti_fiber *fiber = rti_fiber_of(next);
+    rti_runnable_to_switched(next);
+    worker->fiber = fiber;
+    rti_fiber_keep_errno(worker, self);
+    rti_fiber_bring_errno(worker, fiber);
+    return &fiber->context;
+}
+
+/* The way of a parked fiber, to whoever is next, and back. */
+static RTI_ALWAYSINLINE void rti_fiber_suspend_parked(struct rti_worker *worker,
+                                                      struct rti_fiber *self)
+{
+    if (rti_fiber_is_scheduler_due(worker, self) && rti_fiber_is_scheduler_needed(worker, self)) {
+        rti_fiber_suspend_to_scheduler(worker, self, NULL);
+        return;
+    }
+    struct rti_runnable *next = rti_processor_pick(worker->processor);
+    if (RTI_UNLIKELY(next == &self->run)) {
+        /* Woken on its way to park, and nobody else is ready. */
+        rti_runnable_to_running(next);
+        return;
+    }
+    if (RTI_UNLIKELY(next == NULL || !next->is_direct)) {
+        rti_fiber_suspend_to_scheduler(worker, self, next);
+        return;
+    }
+    struct rti_context *to = rti_fiber_replace(worker, self, next);
+    rti_context_switch(&self->context, to, worker);
+}
+
+/* Parks the current fiber until the wait is claimed; rti_fiber_park_open says the rest. */
+static RTI_ALWAYSINLINE uint32_t rti_fiber_park_here(struct rti_worker *worker,
+                                                     struct rti_wait *wait)
+{
+    struct rti_fiber *self = worker->fiber;
+    RT_ASSERT(self != NULL && self->wait == NULL);
+    self->wait = wait;
+    self->parked_ns = worker->sched->now_ns;
+    if (!rti_runnable_to_parked(&self->run)) {
+        rti_processor_queue(worker->processor, &self->run);
+    }
+    rti_fiber_suspend_parked(worker, self);
+    if (RTI_UNLIKELY(self->is_killed)) {
+        rti_fiber_die(rti_worker_current());
+    }
+    self->wait = NULL;
+    uint32_t event = rti_wait_event(wait);
+    RT_ASSERT(event != RTI_EVENT_NONE);
+    return event;
+}
+
+#endif
