@@ -19,12 +19,11 @@ static const uint8_t select_identity[RT_SELECT_ARMS_MAX] = {
     22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
     44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
 
-static bool default_attempt(struct rti_arm *arm, struct rti_sched *sched, rt_status *status)
+static rt_status default_attempt(struct rti_arm *arm, struct rti_sched *sched)
 {
     (void)arm;
     (void)sched;
-    (void)status;
-    return false;
+    return (rt_status){RT_ERR_WOULDBLOCK, NULL};
 }
 
 const struct rti_arm_ops rti_arm_default_ops = {.attempt = default_attempt};
@@ -62,12 +61,20 @@ static void select_record(struct rti_sched *sched, const rt_selected *chosen)
                                 .kind = RTI_JOURNAL_SELECT, .task = task, .value = chosen->index});
 }
 
-/* Asks one arm. */
+/* Asks one arm; if it is ready, *out is what it came to. */
 static inline bool select_ask(const struct rti_select *select, uint32_t index, rt_selected *out)
 {
     struct rti_arm *arm = &select->arms[index];
+    if (arm->ops == NULL) {
+        return false;
+    }
+    rt_status status = arm->ops->attempt(arm, select->sched);
+    if (status.code == RT_ERR_WOULDBLOCK) {
+        return false;
+    }
     out->index = index;
-    return arm->ops != NULL && arm->ops->attempt(arm, select->sched, &out->status);
+    out->status = status;
+    return true;
 }
 
 /* The first round: true if an arm was ready and *out says which. `first` was drawn and asked
@@ -337,11 +344,8 @@ rt_status rt_select_until(rt_select_arm *arms, size_t count, rt_cx *given, rt_ti
     if (RTI_LIKELY(is_plain && count > 0 && select.sched->journal == NULL)) {
         /* Nothing to cancel, nothing to write down: if the first arm asked is ready, that is all.
          */
-        rt_selected found;
         uint32_t first = select_draw(worker, (uint32_t)count);
-        if (RTI_LIKELY(select_ask(&select, first, &found)) ||
-            select_attempt(&select, first, &found)) {
-            *out = found;
+        if (RTI_LIKELY(select_ask(&select, first, out)) || select_attempt(&select, first, out)) {
             return RT_SUCCESS;
         }
         select.is_attempted = true;

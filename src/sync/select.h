@@ -72,8 +72,9 @@ enum rti_arm_join {
 };
 
 struct rti_arm_ops {
-    /* Does the operation if that needs no waiting: true, and *status is what it came to. */
-    bool (*attempt)(struct rti_arm *arm, struct rti_sched *sched, rt_status *status);
+    /* Does the operation if that needs no waiting and gives its status; RT_ERR_WOULDBLOCK: it
+     * would. By value: a status in memory would be read again, wider than it was written. */
+    rt_status (*attempt)(struct rti_arm *arm, struct rti_sched *sched);
 
     /* Adds the arm to the wait and links it at its source, looking once more if there are several
      * workers. */

@@ -25,18 +25,38 @@ static struct rti_channel_end *channel_arm_end(const struct rti_arm *arm, struct
                                arm->on);
 }
 
-static bool recv_attempt(struct rti_arm *arm, struct rti_sched *sched, rt_status *status)
+/* Does a look without any lock show that there is nothing for the arm? Only with one worker. */
+static inline bool channel_arm_is_idle(const struct rti_arm *arm, struct rti_sched *sched)
 {
-    (void)sched;
-    *status = rt_channel_try_recv(arm->on, arm->value);
-    return status->code != RT_ERR_EMPTY;
+    struct rti_channels *channels = sched->modules[RTI_MODULE_CHANNEL];
+    if (channels == NULL || !sched->is_local) {
+        return false;
+    }
+    bool is_sender = arm->kind == RTI_CHANNEL_SEND;
+    const struct rti_channel_end *end =
+        rti_channel_ends_find(is_sender ? &channels->senders : &channels->receivers, arm->on);
+    return end != NULL &&
+           (is_sender ? rti_channel_is_full(end->channel) : rti_channel_is_idle(end->channel));
 }
 
-static bool send_attempt(struct rti_arm *arm, struct rti_sched *sched, rt_status *status)
+static const rt_status would_wait = {RT_ERR_WOULDBLOCK, NULL};
+
+static rt_status recv_attempt(struct rti_arm *arm, struct rti_sched *sched)
 {
-    (void)sched;
-    *status = rt_channel_try_send(arm->on, arm->value);
-    return status->code != RT_ERR_FULL;
+    if (channel_arm_is_idle(arm, sched)) {
+        return would_wait;
+    }
+    rt_status status = rt_channel_try_recv(arm->on, arm->value);
+    return status.code == RT_ERR_EMPTY ? would_wait : status;
+}
+
+static rt_status send_attempt(struct rti_arm *arm, struct rti_sched *sched)
+{
+    if (channel_arm_is_idle(arm, sched)) {
+        return would_wait;
+    }
+    rt_status status = rt_channel_try_send(arm->on, arm->value);
+    return status.code == RT_ERR_FULL ? would_wait : status;
 }
 
 /* Leaves the channel; what the arm was given and nobody collected passes on. */
@@ -60,7 +80,12 @@ static enum rti_arm_join channel_arm_join(struct rti_arm *arm, struct rti_select
     arm->channel.waiter.slot = arm->value;
     arm->channel.end = end;
     arm->channel.permit = NULL;
-    rti_channel_wait_join(end->channel, &arm->channel, (enum rti_channel_waiter_kind)arm->kind);
+    if (channel_arm_is_idle(arm, select->sched)) {
+        /* Joining serves nobody else. */
+        rti_channel_line_up(end->channel, &arm->channel, (enum rti_channel_waiter_kind)arm->kind);
+    } else {
+        rti_channel_wait_join(end->channel, &arm->channel, (enum rti_channel_waiter_kind)arm->kind);
+    }
     return RTI_ARM_LINKED;
 }
 
