@@ -10,13 +10,13 @@ compile "$SOURCE_DIR/test/tools/make_journal.c" "$work/make"
 "$work/make" "$work/journal"
 
 expect 0 "$tool" journal "$work/journal"
-has '^26 events, the last 26 of them are here; digest 0x[0-9a-f]{16}$'
+has '^30 events, the last 30 of them are here; digest 0x[0-9a-f]{16}$'
 has '^ +6 +0\.000004000  send +1  to 2$'
 has '^ +7 +0\.000004000  wake +2  by 1$'
 has '^ +13 +0\.000007000  op +3  op 0x102, code 17, for op 0x101$'
-has '^ +19 +0\.000008500  op-done +2  op 0x101, RT_ERR_IO$'
-has '^ +20 +0\.000009000  mark +2  value 42$'
-[ "$(wc -l <"$work/out")" -eq 28 ] || fail "not one line for each event"
+has '^ +23 +0\.000008500  op-done +2  op 0x101, RT_ERR_IO$'
+has '^ +24 +0\.000009000  mark +2  value 42$'
+[ "$(wc -l <"$work/out")" -eq 32 ] || fail "not one line for each event"
 
 expect 0 "$tool" journal --kind send "$work/journal"
 [ "$(grep -c ' send ' "$work/out")" -eq 1 ] || fail "not one send"
@@ -31,13 +31,18 @@ tasks, below who started them:
 task 1: 3 turns, sent 1, received 0, returned after 21.0 us
 `- task 2: 2 turns, sent 0, received 1, exited after 9.0 us
 ops, below the op that they serve:
-op 0x101 code 16 trace 0xabc: from 2 to 3, RT_ERR_IO, 2.5 us
-`- op 0x102 code 17 trace 0xabc: from 3 to 4, RT_OK, 1.0 us
+op 0x101 code 16: from 2 to 3, RT_ERR_IO after 2.5 us
+`- op 0x102 code 17: from 3 to 4, 2 hops, RT_OK after 1.0 us
+   `- op 0x103 code 18: from 4, under way
 END
 cmp -s "$work/out" "$work/wanted" || fail "the tree is another one"
 
 "$tool" journal --tree - <"$work/journal" >"$work/out"
 cmp -s "$work/out" "$work/wanted" || fail "standard input gives another tree"
+
+# A node may be told in two files; the tree is one.
+"$tool" journal --tree "$work/journal" "$work/journal" >"$work/out"
+[ "$(grep -c 'op 0x102' "$work/out")" -eq 1 ] || fail "an op of two files stands twice"
 
 expect 0 "$tool" journal --json "$work/journal"
 is_json

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <orrery/rt/status.h>
@@ -17,7 +18,8 @@ struct journal_options {
     bool has_task;
     uint32_t task;
     const char *kind; /* NULL: all */
-    const char *path;
+    char **paths;
+    size_t path_count;
 };
 
 static bool is_wanted(const struct event *event, const struct journal_options *options)
@@ -58,19 +60,23 @@ static void print_meaning(const struct event *event)
             printf(", for op %#" PRIx64, record->timer);
         }
         break;
-    case EVENT_OP_TRACE:
     case EVENT_OP_HOP:
-        printf("op %#" PRIx64 ", trace %#" PRIx64, record->value, record->timer);
+        printf("op %#" PRIx64 ", queue %" PRIu32, record->value, record->channel);
+        if (record->timer != 0) {
+            printf(", for op %#" PRIx64, record->timer);
+        }
         break;
     case EVENT_OP_ANSWER:
     case EVENT_OP_DONE:
         printf("op %#" PRIx64 ", %s", record->value,
-               rt_status_name((rt_status_code)record->channel));
+               rt_status_name((rt_status_code)(record->channel & 0xff)));
         break;
+    case EVENT_OP_TRACE:
+    case EVENT_OP_FORWARD:
     case EVENT_OP_TAKE:
     case EVENT_OP_CANCEL:
     case EVENT_OP_RING:
-        printf("op %#" PRIx64, record->value);
+        printf("op %#" PRIx64 ", trace %#" PRIx64, record->value, record->timer);
         break;
     default:
         if (record->channel != 0) {
@@ -120,22 +126,34 @@ static void json_of_event(const struct event *event, struct json *json)
     json_end_object(json);
 }
 
-static void write_json(const struct journal_file *file, const struct journal_options *options)
+static void json_of_events(const struct journal_file *file, const struct journal_options *options,
+                           struct json *json)
+{
+    json_object(json, NULL);
+    json_number(json, "written", file->view.head.written);
+    json_number(json, "count", file->view.head.count);
+    json_hex(json, "digest", file->view.head.digest);
+    json_array(json, "events");
+    for (size_t i = 0; i < file->count; i++) {
+        if (is_wanted(&file->events[i], options)) {
+            json_of_event(&file->events[i], json);
+        }
+    }
+    json_end_array(json);
+    json_end_object(json);
+}
+
+static void write_json(const struct journal_file *files, const struct journal_options *options)
 {
     struct json json;
     json_init(&json, stdout);
     json_object(&json, NULL);
-    json_number(&json, "written", file->view.head.written);
-    json_number(&json, "count", file->view.head.count);
-    json_hex(&json, "digest", file->view.head.digest);
     if (options->is_tree) {
-        journal_tree_json(file, &json);
+        journal_tree_json(files, options->path_count, &json);
     } else {
-        json_array(&json, "events");
-        for (size_t i = 0; i < file->count; i++) {
-            if (is_wanted(&file->events[i], options)) {
-                json_of_event(&file->events[i], &json);
-            }
+        json_array(&json, "files");
+        for (size_t i = 0; i < options->path_count; i++) {
+            json_of_events(&files[i], options, &json);
         }
         json_end_array(&json);
     }
@@ -174,10 +192,11 @@ static int read_options(int argc, char **argv, struct journal_options *options)
             return tool_misused("journal", "that is no option of it");
         }
     }
-    if (optind + 1 != argc) {
-        return tool_misused("journal", "one file is needed");
+    if (optind == argc) {
+        return tool_misused("journal", "a file is needed");
     }
-    options->path = argv[optind];
+    options->paths = argv + optind;
+    options->path_count = (size_t)(argc - optind);
     return TOOL_FINE;
 }
 
@@ -188,34 +207,45 @@ static int run(int argc, char **argv)
     if (status != TOOL_FINE) {
         return status;
     }
-    struct journal_file file;
-    if (!journal_file_open(&file, options.path)) {
-        return TOOL_UNABLE;
+    struct journal_file *files = tool_alloc(options.path_count, sizeof(*files));
+    size_t opened = 0;
+    while (opened < options.path_count &&
+           journal_file_open(&files[opened], options.paths[opened])) {
+        opened++;
     }
-    if (options.is_json) {
-        write_json(&file, &options);
+    if (opened < options.path_count) {
+        status = TOOL_UNABLE;
+    } else if (options.is_json) {
+        write_json(files, &options);
     } else if (options.is_tree) {
-        journal_tree_print(&file);
+        journal_tree_print(files, opened);
     } else {
-        print_list(&file, &options);
+        for (size_t i = 0; i < opened; i++) {
+            print_list(&files[i], &options);
+        }
     }
-    journal_file_close(&file);
-    return TOOL_FINE;
+    while (opened > 0) {
+        journal_file_close(&files[--opened]);
+    }
+    free(files);
+    return status;
 }
 
 const struct command command_journal = {
     .name = "journal",
     .about = "lists the events of a journal file, or the trees of their causes",
-    .help = "usage: orrery journal [--tree] [--kind NAME] [--task ID] [--json] FILE\n"
-            "\n"
-            "Shows what a runtime recorded (rt_journal_save). FILE may be - for standard input.\n"
-            "A file that is cut, damaged or of an unknown version is refused.\n"
-            "\n"
-            "    --tree        who started which task, and which op was submitted for which\n"
-            "    --kind NAME   only events of this kind: dispatch, wake, send, op-done, ...\n"
-            "    --task ID     only events that concern this task\n"
-            "    --json        one JSON document\n"
-            "\n"
-            "Exit status: 0 shown, 2 wrong usage, 3 the file cannot be read or is no journal.\n",
+    .help =
+        "usage: orrery journal [--tree] [--kind NAME] [--task ID] [--json] FILE...\n"
+        "\n"
+        "Shows what a runtime or a loop recorded (rt_journal_save). FILE may be - for standard\n"
+        "input. Of several files, one for each loop of a group, --tree makes one tree.\n"
+        "A file that is cut, damaged or of an unknown version is refused.\n"
+        "\n"
+        "    --tree        who started which task, and which op was submitted for which\n"
+        "    --kind NAME   only events of this kind: dispatch, wake, send, op-done, ...\n"
+        "    --task ID     only events that concern this task\n"
+        "    --json        one JSON document\n"
+        "\n"
+        "Exit status: 0 shown, 2 wrong usage, 3 the file cannot be read or is no journal.\n",
     .run = run,
 };

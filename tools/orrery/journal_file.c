@@ -24,6 +24,7 @@ static const char *const known_names[EVENT_KIND_COUNT] = {
     [EVENT_OP_RING] = "op-ring",
     [EVENT_OP_ANSWER] = "op-answer",
     [EVENT_OP_DONE] = "op-done",
+    [EVENT_OP_FORWARD] = "op-forward",
 };
 
 static enum event_kind kind_named(const char *name)

@@ -29,6 +29,7 @@ enum event_kind {
     EVENT_OP_RING,
     EVENT_OP_ANSWER,
     EVENT_OP_DONE,
+    EVENT_OP_FORWARD,
     EVENT_KIND_COUNT,
 };
 

@@ -4,7 +4,8 @@
  * A node is a task or an op. Nodes are gathered in the order of their first event and found by a
  * hash of their number; a child hangs at its parent's list in that order. A parent that the ring
  * has lost makes its children roots. A number may come again after its end: a start or a submit
- * makes a new node, and later events go to the newest one. */
+ * makes a new node of a task, and later events go to the newest one; ids of ops never come again.
+ * Tasks belong to their file; ops may go from file to file. */
 #include "journal_tree.h"
 
 #include <inttypes.h>
@@ -21,14 +22,16 @@ struct node {
     uint64_t key;
     uint64_t begin_ns;
     uint64_t end_ns;
-    uint64_t trace;    /* op: its trace id */
-    uint64_t turns;    /* task: how often it was given its turn */
-    uint64_t sends;    /* task */
-    uint64_t receives; /* task */
-    uint32_t task;     /* op: who submitted it */
-    uint32_t code;     /* op: what it asks for; task: how it ended */
-    uint32_t server;   /* op: who took it, 0: nobody yet */
-    int32_t status;    /* op: its answer */
+    uint64_t trace;      /* op: its trace id */
+    uint64_t parent_key; /* op: on whose behalf; 0: none */
+    uint32_t hops;       /* op: how often it came to another loop */
+    uint64_t turns;      /* task: how often it was given its turn */
+    uint64_t sends;      /* task */
+    uint64_t receives;   /* task */
+    uint32_t task;       /* op: who submitted it */
+    uint32_t code;       /* op: what it asks for; task: how it ended */
+    uint32_t server;     /* op: who took it, 0: nobody yet */
+    int32_t status;      /* op: its answer */
     bool has_ended;
     size_t first_child;
     size_t last_child;
@@ -76,6 +79,35 @@ static size_t forest_find(const struct forest *forest, uint64_t key)
     return i;
 }
 
+/* Hangs a node below another, behind the children that are there; NONE: it is a root. */
+static void forest_link(struct forest *forest, size_t i, size_t parent)
+{
+    if (parent == NONE || parent == i) {
+        return;
+    }
+    struct node *above = &forest->nodes[parent];
+    forest->nodes[i].is_child = true;
+    if (above->last_child == NONE) {
+        above->first_child = i;
+    } else {
+        forest->nodes[above->last_child].next_sibling = i;
+    }
+    above->last_child = i;
+}
+
+/* Makes the hash anew, for nodes that have changed their places. */
+static void forest_index(struct forest *forest)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        forest->buckets[i] = NONE;
+    }
+    for (size_t i = 0; i < forest->count; i++) {
+        size_t bucket = bucket_of(forest->nodes[i].key);
+        forest->nodes[i].next_same = forest->buckets[bucket];
+        forest->buckets[bucket] = i;
+    }
+}
+
 static struct node *forest_add(struct forest *forest, uint64_t key, uint64_t parent_key)
 {
     if (forest->count == forest->room) {
@@ -89,18 +121,9 @@ static struct node *forest_add(struct forest *forest, uint64_t key, uint64_t par
                                      .first_child = NONE,
                                      .last_child = NONE,
                                      .next_sibling = NONE,
-                                     .next_same = forest->buckets[bucket],
-                                     .is_child = parent != NONE};
+                                     .next_same = forest->buckets[bucket]};
     forest->buckets[bucket] = i;
-    if (parent != NONE) {
-        struct node *above = &forest->nodes[parent];
-        if (above->last_child == NONE) {
-            above->first_child = i;
-        } else {
-            forest->nodes[above->last_child].next_sibling = i;
-        }
-        above->last_child = i;
-    }
+    forest_link(forest, i, parent);
     return &forest->nodes[i];
 }
 
@@ -144,33 +167,69 @@ static struct forest *tasks_of(const struct journal_file *file)
     return forest;
 }
 
-static struct forest *ops_of(const struct journal_file *file)
+/* Takes what one event says about its op. */
+static void op_learn(struct node *node, const struct event *event)
+{
+    const rt_journal_record *record = &event->record;
+    switch (event->kind) {
+    case EVENT_OP:
+        node->begin_ns = record->time_ns;
+        node->task = record->task;
+        node->code = record->channel;
+        node->parent_key = record->timer;
+        break;
+    case EVENT_OP_HOP:
+        node->parent_key = record->timer;
+        node->hops++;
+        return;
+    case EVENT_OP_TAKE:
+        node->server = record->task;
+        break;
+    case EVENT_OP_DONE:
+        node->has_ended = true;
+        node->end_ns = record->time_ns;
+        node->status = (int32_t)(record->channel & 0xff);
+        break;
+    default:
+        break;
+    }
+    if (event->kind != EVENT_OP) {
+        node->trace = record->timer;
+    }
+}
+
+static int compare_ops(const void *left, const void *right)
+{
+    const struct node *a = left;
+    const struct node *b = right;
+    if (a->begin_ns != b->begin_ns) {
+        return a->begin_ns < b->begin_ns ? -1 : 1;
+    }
+    return a->key < b->key ? -1 : a->key > b->key;
+}
+
+/* The ops of all files: docs/internals/op-tree.md says how. The ids link them, not the times. */
+static struct forest *ops_of(const struct journal_file *files, size_t file_count)
 {
     struct forest *forest = forest_make();
-    for (size_t i = 0; i < file->count; i++) {
-        const struct event *event = &file->events[i];
-        const rt_journal_record *record = &event->record;
-        if (event->kind < EVENT_OP || event->kind > EVENT_OP_DONE || event->kind == EVENT_OP_HOP) {
-            continue;
+    for (size_t f = 0; f < file_count; f++) {
+        for (size_t i = 0; i < files[f].count; i++) {
+            const struct event *event = &files[f].events[i];
+            if (event->kind >= EVENT_OP && event->kind <= EVENT_OP_FORWARD) {
+                struct node *node = forest_get(forest, event->record.value, event->record.time_ns);
+                op_learn(node, event);
+            }
         }
-        struct node *node = NULL;
-        if (event->kind == EVENT_OP) {
-            node = forest_add(forest, record->value, record->timer);
-            node->begin_ns = record->time_ns;
-            node->task = record->task;
-            node->code = record->channel;
-        } else {
-            node = forest_get(forest, record->value, record->time_ns);
-        }
-        node->end_ns = record->time_ns;
-        if (event->kind == EVENT_OP_TRACE) {
-            node->trace = record->timer;
-        } else if (event->kind == EVENT_OP_TAKE) {
-            node->server = record->task;
-        } else if (event->kind == EVENT_OP_ANSWER || event->kind == EVENT_OP_DONE) {
-            node->status = (int32_t)record->channel;
-            node->has_ended = node->has_ended || event->kind == EVENT_OP_DONE;
-        }
+    }
+    if (forest->count > 0) {
+        qsort(forest->nodes, forest->count, sizeof(struct node), compare_ops);
+    }
+    forest_index(forest);
+    for (size_t i = 0; i < forest->count; i++) {
+        size_t parent = forest->nodes[i].parent_key == 0
+                            ? NONE
+                            : forest_find(forest, forest->nodes[i].parent_key);
+        forest_link(forest, i, parent);
     }
     return forest;
 }
@@ -195,19 +254,22 @@ static void print_op(const struct node *node)
 {
     char span[24];
     printf("op %#" PRIx64 " code %" PRIu32, node->key, node->code);
-    if (node->trace != 0) {
-        printf(" trace %#" PRIx64, node->trace);
+    if (!node->is_child && node->trace != 0 && node->trace != node->key) {
+        printf(" (of trace %#" PRIx64 ")", node->trace);
     }
     printf(": from %" PRIu32, node->task);
     if (node->server != 0) {
         printf(" to %" PRIu32, node->server);
     }
-    if (node->has_ended) {
-        printf(", %s", rt_status_name((rt_status_code)node->status));
-    } else {
-        fputs(", not answered", stdout);
+    if (node->hops > 0) {
+        printf(", %" PRIu32 " hops", node->hops);
     }
-    printf(", %s\n", tool_duration(node->end_ns - node->begin_ns, span));
+    if (node->has_ended) {
+        printf(", %s after %s\n", rt_status_name((rt_status_code)node->status),
+               tool_duration(node->end_ns - node->begin_ns, span));
+    } else {
+        puts(", under way");
+    }
 }
 
 static void print_subtree(const struct forest *forest, size_t i, unsigned depth,
@@ -235,19 +297,21 @@ static void print_forest(const struct forest *forest, void (*print)(const struct
     }
 }
 
-void journal_tree_print(const struct journal_file *file)
+void journal_tree_print(const struct journal_file *files, size_t file_count)
 {
-    struct forest *tasks = tasks_of(file);
-    struct forest *ops = ops_of(file);
-    if (tasks->count > 0) {
-        puts("tasks, below who started them:");
-        print_forest(tasks, print_task);
+    for (size_t f = 0; f < file_count; f++) {
+        struct forest *tasks = tasks_of(&files[f]);
+        if (tasks->count > 0) {
+            puts("tasks, below who started them:");
+            print_forest(tasks, print_task);
+        }
+        forest_free(tasks);
     }
+    struct forest *ops = ops_of(files, file_count);
     if (ops->count > 0) {
         puts("ops, below the op that they serve:");
         print_forest(ops, print_op);
     }
-    forest_free(tasks);
     forest_free(ops);
 }
 
@@ -304,12 +368,18 @@ static void json_of_forest(const struct forest *forest, struct json *json, const
     free(parents);
 }
 
-void journal_tree_json(const struct journal_file *file, struct json *json)
+void journal_tree_json(const struct journal_file *files, size_t file_count, struct json *json)
 {
-    struct forest *tasks = tasks_of(file);
-    struct forest *ops = ops_of(file);
-    json_of_forest(tasks, json, "tasks", json_of_task);
+    json_array(json, "files");
+    for (size_t f = 0; f < file_count; f++) {
+        struct forest *tasks = tasks_of(&files[f]);
+        json_object(json, NULL);
+        json_of_forest(tasks, json, "tasks", json_of_task);
+        json_end_object(json);
+        forest_free(tasks);
+    }
+    json_end_array(json);
+    struct forest *ops = ops_of(files, file_count);
     json_of_forest(ops, json, "ops", json_of_op);
-    forest_free(tasks);
     forest_free(ops);
 }

@@ -8,7 +8,7 @@
 #include "journal_file.h"
 #include "json.h"
 
-void journal_tree_print(const struct journal_file *file);
-void journal_tree_json(const struct journal_file *file, struct json *json);
+void journal_tree_print(const struct journal_file *files, size_t file_count);
+void journal_tree_json(const struct journal_file *files, size_t file_count, struct json *json);
 
 #endif
