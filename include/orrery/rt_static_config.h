@@ -155,6 +155,15 @@
 #define RT_TRACE 1 /* a run can be recorded and drawn from a seed: journal, chooser, simulator */
 #endif
 
+/* Workers that rt_init_ex may start. With 1 the parallel engine is not in the library at all. */
+#ifndef RT_MAX_WORKERS
+#if defined(__arm__)
+#define RT_MAX_WORKERS 1
+#else
+#define RT_MAX_WORKERS 256
+#endif
+#endif
+
 #ifndef RT_KEEP_ERRNO
 #define RT_KEEP_ERRNO 1 /* each actor has an errno of its own */
 #endif

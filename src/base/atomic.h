@@ -107,6 +107,16 @@ static inline void rti_fence_seqcst(void)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* The same, right after a read-modify-write of this thread: on x86 that was a fence already. */
+static inline void rti_fence_after_rmw(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+#else
+    rti_fence_seqcst();
+#endif
+}
+
 /* Tells the processor that this is a spin loop. */
 static inline void rti_spin_hint(void)
 {

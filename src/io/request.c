@@ -53,7 +53,7 @@ static void request_detach(struct rti_request *request)
 static bool wait_is_of_dying(const struct rti_wait *wait)
 {
     const struct rti_fiber *fiber = wait->target;
-    return fiber->is_killed;
+    return rti_fiber_is_killed(fiber);
 }
 
 static void request_unlink(struct rti_waiter *waiter)

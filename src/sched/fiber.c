@@ -66,9 +66,6 @@ static RTI_OUTSIDE void fiber_entry(void *transfer)
     if (RT_KEEP_ERRNO) {
         *worker->errno_address = 0;
     }
-    if (self->is_killed) {
-        rti_fiber_die(worker);
-    }
     struct rti_cx *cx = self->cx;
     self->main(self->arg);
     /* A context that lay in a frame of main is garbage now: going on would corrupt what it was
@@ -93,6 +90,16 @@ static inline struct rti_context *fiber_enter(struct rti_worker *worker, struct 
     return &fiber->context;
 }
 
+void rti_fiber_leave_shared(struct rti_worker *worker, struct rti_fiber *self, bool is_parking)
+{
+    RT_DCHECK(worker->locks_held == 0);
+    rti_fiber_keep_errno(worker, self);
+    worker->leaving = self;
+    worker->is_parking = is_parking;
+    worker->fiber = NULL;
+    rti_context_switch(&self->context, &worker->context, worker);
+}
+
 void rti_fiber_suspend_to_scheduler(struct rti_worker *worker, struct rti_fiber *self,
                                     struct rti_runnable *handoff)
 {
@@ -105,7 +112,7 @@ void rti_fiber_suspend_to_scheduler(struct rti_worker *worker, struct rti_fiber 
 static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
 {
     struct rti_fiber *fiber = rti_fiber_of(runnable);
-    if (RTI_UNLIKELY(fiber->is_killed && fiber->wait == NULL)) {
+    if (RTI_UNLIKELY(rti_fiber_is_killed(fiber) && fiber->wait == NULL)) {
         fiber->end = RTI_FIBER_KILLED;
         rti_runnable_to_done(runnable);
         worker->departed = fiber;
@@ -132,7 +139,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->run.is_fiber = true;
     fiber->run.is_direct = true;
     fiber->sched = NULL;
-    fiber->is_killed = false;
+    rti_u32_init(&fiber->killed, 0);
     fiber->end = RTI_FIBER_RETURNED;
     fiber->saved_errno = 0;
     fiber->wait = NULL;
@@ -188,6 +195,12 @@ static RTI_NOINLINE void fiber_yield_by_queue(struct rti_worker *worker, struct 
 /* And this one: a look may be due. */
 static RTI_NOINLINE void fiber_yield_at_a_look(struct rti_worker *worker, struct rti_fiber *self)
 {
+    if (rti_runnable_is_shared(&self->run)) {
+        /* It is READY when nothing runs on its stack any more, not before. */
+        rti_u32_store_relaxed(&self->run.state, RTI_RUNNABLE_RUNNING);
+        rti_fiber_leave_shared(worker, self, false);
+        return;
+    }
     if (!rti_fiber_is_scheduler_needed(worker, self)) {
         fiber_yield_by_queue(worker, self);
         return;
@@ -238,12 +251,51 @@ _Noreturn void rti_fiber_exit(struct rti_worker *worker)
     fiber_finish(worker, RTI_FIBER_EXITED);
 }
 
-bool rti_fiber_kill(struct rti_sched *sched, struct rti_fiber *fiber)
+/* With several workers. Whoever turns PARKED into HELD may look at the wait, which lies on the
+ * fiber's stack: no wake can let the fiber go on meanwhile. */
+void rti_fiber_kill_parked(struct rti_sched *sched, struct rti_fiber *fiber)
 {
-    if (fiber->is_killed || rti_runnable_state(&fiber->run) == RTI_RUNNABLE_DONE) {
+    uint32_t state = RTI_RUNNABLE_PARKED;
+    /* Acquire pairs with the release of the park: `wait` and what it links are complete. */
+    if (!rti_u32_cas_acqrel(&fiber->run.state, &state, RTI_RUNNABLE_HELD)) {
+        return;
+    }
+    bool is_claimed = rti_wait_claim(fiber->wait, RTI_EVENT_KILL);
+    /* Release pairs with who wakes it, or holds it, next. */
+    rti_u32_store_release(&fiber->run.state, RTI_RUNNABLE_PARKED);
+    if (is_claimed) {
+        rti_sched_wake(sched, &fiber->run);
+    }
+}
+
+static bool fiber_kill_shared(struct rti_sched *sched, struct rti_fiber *fiber)
+{
+    if (rti_u32_exchange_acqrel(&fiber->killed, 1) != 0) {
         return false;
     }
-    fiber->is_killed = true;
+    struct rti_worker *worker = rti_worker_current();
+    if (worker != NULL && worker->fiber == fiber) {
+        rti_fiber_die(worker);
+    }
+    /* Marked, then fence, then the state; a fiber on its way to park stores its state, then looks
+     * at the mark: one of the two sees the other. */
+    rti_fence_after_rmw();
+    rti_fiber_kill_parked(sched, fiber);
+    return true;
+}
+
+bool rti_fiber_kill(struct rti_sched *sched, struct rti_fiber *fiber)
+{
+    if (rti_runnable_state(&fiber->run) == RTI_RUNNABLE_DONE) {
+        return false;
+    }
+    if (!rti_sched_is_local(sched)) {
+        return fiber_kill_shared(sched, fiber);
+    }
+    if (rti_fiber_is_killed(fiber)) {
+        return false;
+    }
+    rti_u32_store_relaxed(&fiber->killed, 1);
     fiber->run.is_direct = false;
     if (fiber == sched->worker.fiber) {
         rti_fiber_die(&sched->worker);
@@ -264,7 +316,8 @@ void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
             struct rti_wait *wait = fiber->wait;
             fiber->wait = NULL;
             (void)rti_wait_claim(wait, RTI_EVENT_KILL);
-            fiber->is_killed = true; /* it will not look at what its wait was given */
+            rti_u32_store_relaxed(&fiber->killed,
+                                  1); /* it will not look at what its wait was given */
             rti_wait_finish(wait);
         }
         if (state == RTI_RUNNABLE_READY) {
@@ -275,8 +328,7 @@ void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
     if (!rti_stack_is_intact(&fiber->stack)) {
         fiber->end = RTI_FIBER_OVERFLOWED;
     }
-    RT_ASSERT(sched->live > 0);
-    sched->live--;
+    rti_sched_settled(sched);
     rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_END,
                                                         .task = fiber->run.id,
                                                         .value = fiber->end});

@@ -45,7 +45,7 @@ struct rti_cx; /* sync/cx.h */
 
 struct rti_fiber {
     struct rti_runnable run;
-    bool is_killed;             /* ends at its next dispatch */
+    rti_atomic_u32 killed;      /* not 0: ends at its next dispatch */
     uint8_t end;                /* enum rti_fiber_end, valid in on_done */
     uint8_t fault;              /* enum rti_fault_kind, valid if it faulted */
     int saved_errno;            /* while it does not run */
@@ -90,8 +90,13 @@ void rti_fiber_wake(struct rti_wait *wait);
 static inline void rti_fiber_wake_quietly(struct rti_sched *sched, struct rti_wait *wait)
 {
     struct rti_fiber *fiber = wait->target;
-    RT_DCHECK(wait->wake == rti_fiber_wake && rti_worker_current() == &sched->worker);
+    RT_DCHECK(wait->wake == rti_fiber_wake);
     RT_DCHECK(rti_sched_journal(sched) == NULL);
+    if (RTI_UNLIKELY(!rti_sched_is_local(sched))) {
+        rti_sched_wake_shared(sched, &fiber->run);
+        return;
+    }
+    RT_DCHECK(rti_worker_current() == &sched->worker);
     if (RTI_LIKELY(rti_runnable_to_woken(&fiber->run))) {
         rti_processor_queue(&sched->processor, &fiber->run);
     }
@@ -124,6 +129,15 @@ void rti_fiber_abandon(void *arg);
 
 /* Ends another fiber, or the current one. Returns false if it is already marked, ending or done. */
 bool rti_fiber_kill(struct rti_sched *sched, struct rti_fiber *fiber);
+
+/* Has it been killed? It may then end at any suspension. */
+static inline bool rti_fiber_is_killed(const struct rti_fiber *fiber)
+{
+    return rti_u32_load_relaxed(&fiber->killed) != 0;
+}
+
+/* With several workers: ends the wait of a fiber that is marked as killed, if it is parked. */
+void rti_fiber_kill_parked(struct rti_sched *sched, struct rti_fiber *fiber);
 
 /* Scheduler only: takes apart a fiber that ended or overflowed. */
 void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber);

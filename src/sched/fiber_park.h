@@ -18,6 +18,10 @@ RTI_NOINLINE bool rti_fiber_is_scheduler_needed(struct rti_worker *worker, struc
 RTI_NOINLINE void rti_fiber_suspend_to_scheduler(struct rti_worker *worker, struct rti_fiber *self,
                                                  struct rti_runnable *handoff);
 
+/* With several workers: leaves, and what others may see of it happens on the worker's stack. */
+RTI_NOINLINE void rti_fiber_leave_shared(struct rti_worker *worker, struct rti_fiber *self,
+                                         bool is_parking);
+
 /* The way out of a killed fiber: what its wait has linked anywhere, and what it holds, may lie on
  * its stack and goes first. */
 _Noreturn RTI_COLD void rti_fiber_die(struct rti_worker *worker);
@@ -87,12 +91,17 @@ static RTI_ALWAYSINLINE uint32_t rti_fiber_park_here(struct rti_worker *worker,
     struct rti_fiber *self = worker->fiber;
     RT_ASSERT(self != NULL && self->wait == NULL);
     self->wait = wait;
-    self->parked_ns = worker->sched->now_ns;
-    if (!rti_runnable_to_parked(&self->run)) {
-        rti_processor_queue(worker->processor, &self->run);
+    if (RTI_UNLIKELY(rti_runnable_is_shared(&self->run))) {
+        self->parked_ns = worker->now_ns;
+        rti_fiber_leave_shared(worker, self, true);
+    } else {
+        self->parked_ns = worker->sched->now_ns;
+        if (!rti_runnable_to_parked(&self->run)) {
+            rti_processor_queue(worker->processor, &self->run);
+        }
+        rti_fiber_suspend_parked(worker, self);
     }
-    rti_fiber_suspend_parked(worker, self);
-    if (RTI_UNLIKELY(self->is_killed)) {
+    if (RTI_UNLIKELY(rti_fiber_is_killed(self))) {
         rti_fiber_die(rti_worker_current());
     }
     self->wait = NULL;

@@ -34,7 +34,8 @@ enum rti_lock_rank {
     RTI_LOCK_REGION,  /* regions, contexts and their cancellation */
     RTI_LOCK_CHANNEL, /* one channel, mutex, semaphore or other source of waits */
     RTI_LOCK_IO,      /* requests and the port's tables */
-    RTI_LOCK_TIME,    /* one processor's wheel */
+    RTI_LOCK_TIME,    /* one station's wheel */
+    RTI_LOCK_CREW,    /* the lists of idle workers and stations */
     RTI_LOCK_QUEUE,   /* the global run queue */
     RTI_LOCK_RANKS,
 };
@@ -57,6 +58,11 @@ static inline void rti_lock_init(struct rti_lock *lock, const struct rti_sched *
     lock->is_shared = !sched->is_local;
 }
 
+static inline bool rti_lock_is_shared(const struct rti_lock *lock)
+{
+    return RT_MAX_WORKERS > 1 && lock->is_shared;
+}
+
 /* Spins and naps until the lock is the caller's. */
 RTI_COLD void rti_lock_contend(struct rti_lock *lock, struct rti_sched *sched);
 
@@ -68,7 +74,7 @@ void rti_lock_note(const struct rti_lock *lock, bool is_held);
 /* Takes the lock. `sched` is the one it was made for. Any thread. */
 static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_sched *sched)
 {
-    if (RTI_ONE_WORKER || RTI_LIKELY(!lock->is_shared)) {
+    if (RTI_ONE_WORKER || RTI_LIKELY(!rti_lock_is_shared(lock))) {
         return;
     }
 #if RT_CHECKS
@@ -86,7 +92,7 @@ static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_
 /* Gives it back. The thread that took it. */
 static RTI_ALWAYSINLINE void rti_lock_release(struct rti_lock *lock)
 {
-    if (RTI_ONE_WORKER || RTI_LIKELY(!lock->is_shared)) {
+    if (RTI_ONE_WORKER || RTI_LIKELY(!rti_lock_is_shared(lock))) {
         return;
     }
     RT_ASSERT(rti_u32_load_relaxed(&lock->is_taken) != 0);

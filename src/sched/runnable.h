@@ -15,15 +15,23 @@
  *                |  +-WOKEN<-+  |       woken before it was parked
  *                +----PARKED <--+
  *
+ * With several workers a PARKED one is HELD for the few instructions in which a kill looks at its
+ * wait: the wait lies on its stack, and a wake would let it go on there.
+ *
  * I1  A runnable is linked in a run queue iff its state is READY, but for the one that a fiber has
  *     picked for the worker (`handoff`): READY, and out of its queue.    (rti_processor_audit)
  * I2  A runnable is RUNNING on at most one worker.                       (rti_runnable_to_running)
  * I3  Each park is ended by exactly one wake: only who claimed the wait may wake. (wait.h, I1)
  *
  * The state word changes only in the rti_runnable_to_* functions. On an engine with one worker they
- * are plain loads and stores: a locked instruction costs more than a whole context switch. */
+ * are plain loads and stores: a locked instruction costs more than a whole context switch. With
+ * several workers only the edges out of RUNNING to PARKED and WOKEN and out of PARKED are
+ * contended, and are compare-exchanges; the others belong to who has taken the runnable out of its
+ * queue. */
 
 #include <stdbool.h>
+
+#include <orrery/rt_static_config.h>
 
 #include "base/assert.h"
 #include "base/atomic.h"
@@ -40,6 +48,7 @@ enum rti_runnable_state {
     RTI_RUNNABLE_WOKEN, /* wake came while it was still on its way to park */
     RTI_RUNNABLE_PARKED,
     RTI_RUNNABLE_DONE,
+    RTI_RUNNABLE_HELD, /* parked, and somebody looks at its wait: nobody may wake it meanwhile */
 };
 
 struct rti_runnable {
@@ -49,6 +58,7 @@ struct rti_runnable {
     uint8_t priority;          /* 0 is the most urgent; fixed while READY */
     bool is_fiber;             /* it is a struct rti_fiber */
     bool is_direct; /* a suspending fiber may switch to it without the scheduler's help */
+    bool is_shared; /* several workers: the word below is changed by whoever wakes it, too */
     void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
     uint64_t deadline_ns; /* logical, for policies that order by it; else RTI_TIME_NEVER */
 };
@@ -68,6 +78,7 @@ static inline void rti_runnable_init(struct rti_runnable *runnable, uint32_t id,
     runnable->priority = priority;
     runnable->is_fiber = false;
     runnable->is_direct = false;
+    runnable->is_shared = false;
     runnable->step = step;
     runnable->deadline_ns = RTI_TIME_NEVER;
 }
@@ -106,10 +117,50 @@ static inline void rti_runnable_to_done(struct rti_runnable *runnable)
     rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_DONE);
 }
 
+static inline bool rti_runnable_is_shared(const struct rti_runnable *runnable)
+{
+    return RT_MAX_WORKERS > 1 && runnable->is_shared;
+}
+
+/* The same with several workers. Acquire-release: the waker's writes are seen by whoever runs it.
+ */
+static inline bool rti_runnable_to_woken_shared(struct rti_runnable *runnable)
+{
+    for (;;) {
+        uint32_t state = rti_u32_load_relaxed(&runnable->state);
+        if (state == RTI_RUNNABLE_HELD) {
+            rti_spin_hint();
+            continue;
+        }
+        RT_ASSERT(state == RTI_RUNNABLE_PARKED || state == RTI_RUNNABLE_RUNNING);
+        bool is_parked = state == RTI_RUNNABLE_PARKED;
+        if (rti_u32_cas_acqrel(&runnable->state, &state,
+                               is_parked ? RTI_RUNNABLE_READY : RTI_RUNNABLE_WOKEN)) {
+            return is_parked;
+        }
+    }
+}
+
+/* And the other side: false if a wake came first, and it is READY. */
+static inline bool rti_runnable_to_parked_shared(struct rti_runnable *runnable)
+{
+    uint32_t state = RTI_RUNNABLE_RUNNING;
+    /* Release: what it wrote before is seen by who runs it next. Acquire pairs with the waker. */
+    if (rti_u32_cas_acqrel(&runnable->state, &state, RTI_RUNNABLE_PARKED)) {
+        return true;
+    }
+    RT_ASSERT(state == RTI_RUNNABLE_WOKEN);
+    rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
+    return false;
+}
+
 /* What a wake finds decides who queues the runnable: PARKED, the waker; RUNNING, the parking side,
  * which sees WOKEN. Returns true if the caller must queue it. */
 static inline bool rti_runnable_to_woken(struct rti_runnable *runnable)
 {
+    if (RTI_UNLIKELY(rti_runnable_is_shared(runnable))) {
+        return rti_runnable_to_woken_shared(runnable);
+    }
     enum rti_runnable_state state = rti_runnable_state(runnable);
     if (RTI_LIKELY(state == RTI_RUNNABLE_PARKED)) {
         rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
@@ -124,6 +175,9 @@ static inline bool rti_runnable_to_woken(struct rti_runnable *runnable)
  * must queue it. */
 static inline bool rti_runnable_to_parked(struct rti_runnable *runnable)
 {
+    if (RTI_UNLIKELY(rti_runnable_is_shared(runnable))) {
+        return rti_runnable_to_parked_shared(runnable);
+    }
     enum rti_runnable_state state = rti_runnable_state(runnable);
     if (RTI_LIKELY(state == RTI_RUNNABLE_RUNNING)) {
         rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_PARKED);

@@ -5,6 +5,7 @@
 
 #include <orrery/rt_static_config.h>
 
+#include "sched/crew.h"
 #include "sched/fiber.h"
 
 /* Looks that follow each other within this time may be spread out. */
@@ -88,6 +89,10 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
 
 void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
 {
+    if (!rti_sched_is_local(sched)) {
+        rti_crew_start(sched->crew, runnable);
+        return;
+    }
     RT_ASSERT(rti_worker_current() == &sched->worker);
     rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
     sched->live++;
@@ -99,9 +104,9 @@ void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
 
 void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable)
 {
-    RT_ASSERT(!runnable->is_fiber && sched->live > 0);
+    RT_ASSERT(!runnable->is_fiber);
     rti_runnable_to_done(runnable);
-    sched->live--;
+    rti_sched_settled(sched);
     rti_sched_record(sched,
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_END, .task = runnable->id});
 }
@@ -115,12 +120,43 @@ void rti_sched_post(struct rti_sched *sched, struct rti_post *post)
 
 void rti_sched_stop(struct rti_sched *sched)
 {
+    if (!rti_sched_is_local(sched)) {
+        rti_crew_stop(sched->crew);
+        return;
+    }
     sched->is_stopping = true;
     rti_sched_attend(sched);
 }
 
-/* Calls what was posted. False if there was nothing. */
-static bool sched_drain_posts(struct rti_sched *sched)
+void rti_sched_settled(struct rti_sched *sched)
+{
+    if (!rti_sched_is_local(sched)) {
+        rti_crew_ended(sched->crew);
+        return;
+    }
+    RT_ASSERT(sched->live > 0);
+    sched->live--;
+}
+
+uint64_t rti_sched_live(const struct rti_sched *sched)
+{
+    return rti_sched_is_local(sched) ? sched->live : rti_crew_live(sched->crew);
+}
+
+void rti_sched_attend_shared(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (worker != NULL) {
+        rti_u32_store_relaxed(worker->attention, 1);
+    }
+}
+
+void rti_sched_wake_shared(struct rti_sched *sched, struct rti_runnable *runnable)
+{
+    rti_crew_wake(sched->crew, runnable);
+}
+
+bool rti_sched_drain_posts(struct rti_sched *sched)
 {
     struct rti_mpsc_node *node;
     enum rti_mpsc_result result = RTI_MPSC_ITEM;
@@ -134,7 +170,7 @@ static bool sched_drain_posts(struct rti_sched *sched)
     if (result != RTI_MPSC_EMPTY) {
         /* Look again in the next turn. BUSY: a thread stands between the two steps of its push. It
          * wakes the port afterwards, so an idle wait in between is right. */
-        rti_u32_store_relaxed(sched->worker.attention, 1);
+        rti_u32_store_relaxed(&sched->port->attention, 1);
     }
     if (result == RTI_MPSC_ITEM) {
         /* Their threads have called already and will not call again: no idle wait before. */
@@ -199,7 +235,7 @@ static void sched_look(struct rti_sched *sched)
     if (is_attended || sched_is_port_due(sched)) {
         sched->port->ops->wait(sched->port, 0);
         sched->port_looked_ns = sched->now_ns;
-        (void)sched_drain_posts(sched);
+        (void)rti_sched_drain_posts(sched);
     }
     if (sched_is_timer_due(sched)) {
         sched->timers.expire(sched->timers.context, sched->now_ns);
@@ -214,7 +250,7 @@ static bool sched_idle(struct rti_sched *sched)
     rti_sched_record(sched,
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_IDLE, .value = deadline_ns});
     enum rti_wait_end end = sched->port->ops->wait(sched->port, deadline_ns);
-    bool is_posted = sched_drain_posts(sched);
+    bool is_posted = rti_sched_drain_posts(sched);
     sched->worker.turns_until_look = 0;
     return end != RTI_WAIT_STUCK || is_posted;
 }
@@ -254,13 +290,16 @@ static void sched_dispatch(struct rti_sched *sched, struct rti_runnable *runnabl
 static bool sched_is_over(struct rti_sched *sched)
 {
     if (sched->live == 0) {
-        (void)sched_drain_posts(sched);
+        (void)rti_sched_drain_posts(sched);
     }
     return sched->live == 0 || sched->is_stopping;
 }
 
 rt_status rti_sched_run(struct rti_sched *sched)
 {
+    if (!rti_sched_is_local(sched)) {
+        return rti_crew_run(sched->crew);
+    }
     struct rti_worker *worker = &sched->worker;
     RT_ASSERT(rti_worker_current() == worker && worker->fiber == NULL);
     rti_context_adopt(&worker->context);

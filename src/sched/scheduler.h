@@ -37,6 +37,8 @@
  * overflow in code their owner never wrote); a scheduler fiber switched to at every turn (twice the
  * switches). */
 
+#include <orrery/rt_static_config.h>
+
 #include "base/journal.h"
 #include "base/mpsc.h"
 #include "port/port.h"
@@ -44,8 +46,11 @@
 #include "sched/processor.h"
 #include "sched/worker_local.h"
 
+struct rti_crew; /* sched/crew.h */
 struct rti_fiber;
+struct rti_member; /* sched/crew.h */
 struct rti_sched;
+struct rti_station; /* sched/station.h */
 
 /* Where the timers are kept is the business of time/; this is all the scheduler asks of it. */
 struct rti_timer_source {
@@ -67,6 +72,12 @@ struct rti_worker {
     uint32_t locks_held;          /* a bit per rank of sched/lock.h; checked builds only */
     uint64_t luck;                /* the draws of fair choices (sync/select.c); 0: not begun */
     struct rti_context context;   /* the worker's own stack */
+    /* With several workers: */
+    struct rti_member *member;
+    struct rti_station *station; /* what it runs at; NULL: it may run nothing */
+    struct rti_fiber *leaving;   /* suspended, to be made visible to others on this stack */
+    bool is_parking;             /* `leaving` parks; else it yields */
+    uint64_t now_ns;             /* the clock at its last look */
 };
 
 /* Each module of the runtime hangs its state here; the runtime assembles them. */
@@ -88,6 +99,7 @@ struct rti_sched {
     struct rti_timer_source timers;
     struct rti_chooser *chooser; /* NULL: first come, first served */
     struct rti_journal *journal; /* NULL: nothing is recorded */
+    struct rti_crew *crew;       /* the workers, if there are several; NULL: is_local */
     struct rti_mpsc posts;       /* calls that other threads want made here */
     uint64_t now_ns;             /* the clock at the last look; may be old, never ahead */
     uint64_t port_looked_ns;     /* when the port was last asked for completions */
@@ -102,6 +114,12 @@ struct rti_sched {
     uint64_t steps_max;   /* observed turns after which a run gives up; 0: never */
     void *modules[RTI_MODULE_COUNT];
 };
+
+/* One worker? Where there can be no more the compiler knows. */
+static inline bool rti_sched_is_local(const struct rti_sched *sched)
+{
+    return RT_MAX_WORKERS == 1 || sched->is_local;
+}
 
 /* A call that another thread asks the worker to make: caller-owned until `call` runs. */
 struct rti_post {
@@ -135,6 +153,13 @@ void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable);
 /* Says that a runnable other than a fiber has come to its end; called from its own step. */
 void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable);
 
+/* Says that one that was started has come to its end. */
+void rti_sched_settled(struct rti_sched *sched);
+
+/* How many are started and not yet settled. Exact on one worker; with several while none of them
+ * runs. */
+uint64_t rti_sched_live(const struct rti_sched *sched);
+
 /* Has `post->call` called on the worker's stack, soon. Any thread; lock-free; order per thread. */
 void rti_sched_post(struct rti_sched *sched, struct rti_post *post);
 
@@ -142,11 +167,23 @@ void rti_sched_post(struct rti_sched *sched, struct rti_post *post);
  * next look is put off, if neither the port nor a timer needs the worker's stack. */
 bool rti_sched_glance(struct rti_sched *sched);
 
+/* Calls what was posted, in bounded numbers. False if there was nothing. One thread at a time: the
+ * worker's, or the one that is in the crew's poller. */
+bool rti_sched_drain_posts(struct rti_sched *sched);
+
+/* rti_sched_attend and _wake with several workers. */
+RTI_COLD void rti_sched_attend_shared(void);
+void rti_sched_wake_shared(struct rti_sched *sched, struct rti_runnable *runnable);
+
 /* Says that an event is already due: the next turn looks. Worker's thread. */
 static inline void rti_sched_attend(struct rti_sched *sched)
 {
-    sched->is_look_wanted = true;
-    sched->worker.turns_until_look = 0;
+    if (RTI_LIKELY(rti_sched_is_local(sched))) {
+        sched->is_look_wanted = true;
+        sched->worker.turns_until_look = 0;
+    } else {
+        rti_sched_attend_shared();
+    }
 }
 
 /* The clock, read now. What is armed relative to an old reading could be early. */
@@ -174,6 +211,10 @@ static inline void rti_sched_record(struct rti_sched *sched, const struct rti_jo
 /* Queues a runnable whose park was ended; called by wakes. */
 static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
 {
+    if (RTI_UNLIKELY(!rti_sched_is_local(sched))) {
+        rti_sched_wake_shared(sched, runnable);
+        return;
+    }
     RT_DCHECK(rti_worker_current() == &sched->worker);
     if (RTI_UNLIKELY(rti_sched_journal(sched) != NULL)) {
         rti_sched_record(

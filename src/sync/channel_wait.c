@@ -57,7 +57,7 @@ static void channel_fiber_unlink(struct rti_waiter *base)
     struct rti_channel_waiter *waiter = rti_channel_waiter_of(base);
     const struct rti_fiber *fiber = base->wait->target;
     struct rti_channel *channel = waiter->channel;
-    bool is_abandoned = fiber->is_killed;
+    bool is_abandoned = rti_fiber_is_killed(fiber);
     if (!is_abandoned && waiter->result != RTI_CHANNEL_NOT_SERVED) {
         rti_channel_wait_served(channel);
         return;

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Members, their turns and their end; how they look for work is in crew_search.c. */
+#define RTI_MODULE "crew"
+#include "sched/crew.h"
+
+#include "sched/crew_search.h"
+#include "sched/fiber.h"
+
+static void member_init(struct rti_member *member, struct rti_crew *crew, uint32_t index,
+                        uint64_t seed)
+{
+    *member = (struct rti_member){.crew = crew, .index = index, .look_interval = 1};
+    member->worker = index == 0 ? &crew->sched->worker : &member->own;
+    rti_parker_init(&member->parker);
+    rti_u32_init(&member->attention, 0);
+    rti_rng_init(&member->rng, seed + index);
+    *member->worker = (struct rti_worker){
+        .sched = crew->sched, .member = member, .attention = &member->attention};
+}
+
+void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,
+                   const struct rti_crew_config *config)
+{
+    RT_ASSERT(sched->live == 0 && rti_worker_current() == &sched->worker);
+    RT_ASSERT(config->workers > 0 && config->members_max > config->workers);
+    sched->crew = crew;
+    sched->is_local = false;
+    *crew = (struct rti_crew){.sched = sched,
+                              .stations = config->stations,
+                              .members = config->members,
+                              .stations_count = config->workers,
+                              .members_max = config->members_max,
+                              .members_count = 1};
+    /* Until a run begins nobody is woken. */
+    rti_u32_init(&crew->is_over, 1);
+    rti_lock_init(&crew->lock, sched, RTI_LOCK_CREW);
+    rti_injector_init(&crew->injector, sched);
+    for (uint32_t i = config->workers; i > 0; i--) {
+        struct rti_station *station = &crew->stations[i - 1];
+        rti_station_init(station, i - 1);
+        station->timers = config->timers[i - 1];
+        rti_crew_give_back(crew, station);
+    }
+    for (uint32_t i = 0; i < config->members_max; i++) {
+        member_init(&crew->members[i], crew, i, config->seed);
+    }
+    sched->worker.errno_address = rti_errno_address();
+    sched->worker.station = rti_crew_take_idle(crew);
+    RT_ASSERT(sched->worker.station != NULL);
+}
+
+static void count_live(struct rti_crew *crew, uint64_t change)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (worker != NULL && worker->sched == crew->sched && worker->station != NULL) {
+        rti_station_count(&worker->station->live, change);
+    } else {
+        rti_u64_add_acqrel(&crew->live_elsewhere, change);
+    }
+}
+
+uint64_t rti_crew_live(const struct rti_crew *crew)
+{
+    uint64_t live = rti_u64_load_relaxed(&crew->live_elsewhere);
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        live += rti_u64_load_relaxed(&crew->stations[i].live);
+    }
+    return live;
+}
+
+/* Queues at the caller's station, or for everybody if it has none, and sees that somebody runs. */
+void rti_crew_queue(struct rti_crew *crew, struct rti_runnable *runnable)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (worker != NULL && worker->sched == crew->sched && worker->station != NULL) {
+        rti_station_queue(worker->station, runnable, &crew->injector);
+        /* Queued, then fence, then look for sleepers: see crew.h. */
+        rti_fence_seqcst();
+    } else {
+        rti_injector_push(&crew->injector, runnable);
+    }
+    rti_crew_rouse_one(crew);
+}
+
+/* The same for who was just woken: it runs next. */
+static void crew_queue_next(struct rti_crew *crew, struct rti_runnable *runnable)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (worker == NULL || worker->sched != crew->sched || worker->station == NULL) {
+        rti_injector_push(&crew->injector, runnable);
+    } else {
+        rti_station_queue_next(worker->station, runnable, &crew->injector);
+    }
+    rti_crew_rouse_one(crew);
+}
+
+void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable)
+{
+    rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
+    runnable->is_shared = true;
+    count_live(crew, 1);
+    rti_crew_queue(crew, runnable);
+}
+
+void rti_crew_ended(struct rti_crew *crew)
+{
+    count_live(crew, UINT64_MAX);
+}
+
+void rti_crew_wake(struct rti_crew *crew, struct rti_runnable *runnable)
+{
+    if (rti_runnable_to_woken(runnable)) {
+        crew_queue_next(crew, runnable);
+    }
+}
+
+/* A fiber that overflowed on its way to park or yield: unlinks what its frames hold, and never goes
+ * back to them. Nobody else can run it: it is still RUNNING. */
+static void member_bury(struct rti_member *member, struct rti_fiber *fiber)
+{
+    struct rti_wait *wait = fiber->wait;
+    if (wait != NULL && !rti_wait_claim(wait, RTI_EVENT_KILL)) {
+        /* Somebody has claimed it and is about to wake it: until then it is not ours alone. */
+        while (rti_runnable_state(&fiber->run) != RTI_RUNNABLE_WOKEN) {
+            rti_spin_hint();
+        }
+    }
+    rti_fiber_settle(member->crew->sched, fiber);
+}
+
+/* What a fiber could not do for itself while it was on its stack. */
+static void member_settle_leaving(struct rti_member *member)
+{
+    struct rti_worker *worker = member->worker;
+    struct rti_fiber *fiber = worker->leaving;
+    if (fiber == NULL) {
+        return;
+    }
+    worker->leaving = NULL;
+    if (RTI_UNLIKELY(!rti_stack_is_intact(&fiber->stack))) {
+        member_bury(member, fiber);
+        return;
+    }
+    if (worker->is_parking) {
+        if (!rti_runnable_to_parked(&fiber->run)) {
+            rti_crew_queue(member->crew, &fiber->run);
+        } else if (RTI_UNLIKELY(rti_fiber_is_killed(fiber))) {
+            /* Killed on its way: whoever marked it saw it running and left the rest to us. */
+            rti_fiber_kill_parked(member->crew->sched, fiber);
+        }
+        return;
+    }
+    rti_runnable_to_yielding(&fiber->run);
+    rti_crew_queue(member->crew, &fiber->run);
+}
+
+static void member_dispatch(struct rti_member *member, struct rti_runnable *runnable)
+{
+    struct rti_worker *worker = member->worker;
+    rti_runnable_to_running(runnable);
+    worker->turns_until_look--;
+    rti_station_count(&worker->station->turns, 1);
+    runnable->step(runnable, worker);
+    struct rti_fiber *departed = worker->departed;
+    if (departed != NULL) {
+        worker->departed = NULL;
+        rti_fiber_settle(member->crew->sched, departed);
+    }
+    member_settle_leaving(member);
+}
+
+/* The turns of one thread, until the run is over. */
+static void member_work(struct rti_member *member)
+{
+    struct rti_runnable *next;
+    rti_context_adopt(&member->worker->context);
+    while ((next = rti_crew_search(member)) != NULL) {
+        member_dispatch(member, next);
+    }
+    RT_ASSERT(member->worker->fiber == NULL);
+    rti_context_deinit(&member->worker->context);
+}
+
+void rti_member_main(void *arg)
+{
+    struct rti_member *member = arg;
+    struct rti_worker *worker = member->worker;
+    rti_worker_set_current(worker);
+    worker->errno_address = rti_errno_address();
+    RT_ASSERT(worker->station == NULL && member->given != NULL);
+    worker->station = member->given;
+    member->given = NULL;
+    member_work(member);
+    rti_worker_set_current(NULL);
+}
+
+void rti_crew_stop(struct rti_crew *crew)
+{
+    rti_crew_end(crew);
+}
+
+/* One whose thread is to be joined; it does not count as started any more. A member may start
+ * another as the last thing it does, so this is asked until there is none. */
+static struct rti_member *crew_next_started(struct rti_crew *crew)
+{
+    struct rti_member *started = NULL;
+    rti_lock_acquire(&crew->lock, crew->sched);
+    for (uint32_t i = 1; i < crew->members_max && started == NULL; i++) {
+        if (crew->members[i].is_started) {
+            started = &crew->members[i];
+            started->is_started = false;
+        }
+    }
+    rti_lock_release(&crew->lock);
+    return started;
+}
+
+rt_status rti_crew_run(struct rti_crew *crew)
+{
+    struct rti_port *port = crew->sched->port;
+    struct rti_member *first = &crew->members[0];
+    RT_ASSERT(rti_worker_current() == first->worker && first->worker->fiber == NULL);
+    RT_ASSERT(first->worker->station != NULL);
+    first->worker->turns_until_look = 0;
+    rti_u32_store_relaxed(&crew->is_over, 0);
+    rti_crew_rouse_one(crew);
+    member_work(first);
+    struct rti_member *member;
+    while ((member = crew_next_started(crew)) != NULL) {
+        port->ops->thread_join(port, &member->thread);
+        member->worker->station = NULL;
+    }
+    crew->members_count = 1;
+    RT_ASSERT(crew->idle_members == NULL && rti_u32_load_relaxed(&crew->spinning) == 0);
+    RT_ASSERT(rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count);
+    first->worker->station = rti_crew_take_idle(crew);
+    (void)rti_sched_drain_posts(crew->sched);
+    return RT_SUCCESS;
+}

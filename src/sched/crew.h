@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_CREW_H
+#define RTI_CREW_H
+
+/* The crew: the workers of the parallel engine, the stations they run at, and how idle ones sleep
+ * and are woken.
+ *
+ * A member is a thread (M) with a scheduler stack of its own. It runs runnables while it holds a
+ * station (P); there are as many stations as the program was given workers, and somewhat more
+ * members, because one may lie in the poller and others in blocking calls. Between two fibers a
+ * member is on its own stack: a fiber that suspends is made visible to others, in a ring or as
+ * PARKED, only there, when nothing runs on the fiber's stack any more.
+ *
+ * Looking for work, in this order: its own station; every 61st time the injector first; the
+ * injector; the poller, without waiting; other stations, in random order, half of what lies there,
+ * and timers that are due there. Stealing is for members that spin, and at most half as many spin
+ * as run. Who finds something stops spinning and wakes one other, so that a burst wakes as many
+ * members as there is work for, one after the other.
+ *
+ * Going to sleep and waking, so that no work is left with everybody asleep:
+ *
+ *     who makes work                         who goes to sleep
+ *       queues it                              gives its station back: idle_count grows
+ *       fence                                  stops spinning: spinning shrinks
+ *       idle stations and nobody spins?        fence
+ *         then takes on spinning, a station    looks again: all stations, the injector
+ *         and a member, and wakes it             found: takes a station and goes on
+ *
+ * Either the one sees the work or the other sees the sleeper. A member without a station lies in
+ * the poller if nobody does, until the earliest deadline of all stations; else on its futex.
+ *
+ * The run is over when all stations are idle and as many runnables have ended as were started.
+ * Each station counts for itself; with all of them idle the sum is exact.
+ *
+ * I1  A station is held by one member, or in the idle list.              (RT_ASSERT in hold)
+ * I2  Work is not left while a station is idle and nobody spins.         (explored; simulated)
+ * I3  A fiber is PARKED or in a queue only when nobody is on its stack.  (member_settle_leaving)
+ *
+ * Memory order: the fence pair above; the parker publishes the station given to a woken member;
+ * is_polled is taken and given back with acquire and release, and what the port keeps is its own
+ * lock's.
+ *
+ * Rejected: fibers that switch straight to each other, as on the fixed engine (the one that is left
+ * could be taken up elsewhere before its registers are saved); one list of idle pairs of thread and
+ * station (a blocking call must part them); a thread of its own for the poller (a hop per event).
+ */
+
+#include "base/rng.h"
+#include "sched/injector.h"
+#include "sched/parker.h"
+#include "sched/station.h"
+
+struct rti_crew;
+
+struct rti_member {
+    struct rti_worker *worker; /* the scheduler's own for the first, else `own` */
+    struct rti_worker own;
+    struct rti_crew *crew;
+    struct rti_parker parker;
+    struct rti_port_thread thread;
+    struct rti_station *given;    /* by the waker, before the unpark; NULL: the run is over */
+    struct rti_member *idle_next; /* the crew's, while it sleeps */
+    struct rti_rng rng;           /* the order of victims */
+    rti_atomic_u32 attention;     /* not 0: the running fiber should come to the member's stack */
+    int32_t look_interval;
+    uint32_t index;
+    bool is_spinning;
+    bool is_started; /* has a thread; crew's lock */
+};
+
+struct rti_crew {
+    struct rti_sched *sched;
+    struct rti_station *stations;
+    struct rti_member *members;
+    uint32_t stations_count;
+    uint32_t members_max;
+    struct rti_injector injector;
+    struct rti_lock lock;              /* the two idle lists and members_count */
+    struct rti_station *idle_stations; /* a stack: the last one given back is warm */
+    struct rti_member *idle_members;
+    uint32_t members_count;
+    rti_atomic_u32 idle_count;      /* stations in the list; written under the lock */
+    rti_atomic_u32 spinning;        /* members that spin, and promises to */
+    rti_atomic_u32 is_polled;       /* somebody is in the poller */
+    rti_atomic_u64 poll_until_ns;   /* the deadline it sleeps for; 0: it does not sleep */
+    rti_atomic_u64 polled_ns;       /* when the port was last asked */
+    rti_atomic_u32 is_over;         /* members leave their loops */
+    rti_atomic_u64 live_elsewhere;  /* started and ended by who held no station */
+    rti_atomic_u32 is_member_short; /* said once that there are no more members */
+};
+
+struct rti_crew_config {
+    uint32_t workers;                      /* at least 1 */
+    uint32_t members_max;                  /* threads, the caller's included; more than `workers` */
+    uint64_t seed;                         /* of the order of victims */
+    struct rti_station *stations;          /* `workers` of them */
+    struct rti_member *members;            /* `members_max` of them */
+    const struct rti_timer_source *timers; /* one per station */
+};
+
+/* Makes `sched`, which has run nothing yet, the scheduler of a crew. The calling thread is its
+ * first member and holds a station. */
+void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,
+                   const struct rti_crew_config *config);
+
+/* Runs until nothing is live or rti_crew_stop. The thread of rti_crew_init; the other threads are
+ * started when there is work for them and have ended when this returns. */
+rt_status rti_crew_run(struct rti_crew *crew);
+
+/* Makes rti_crew_run return soon. Any member's thread. */
+void rti_crew_stop(struct rti_crew *crew);
+
+/* rti_sched_start, _end and _wake of a crew. Any thread that may call those. */
+void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable);
+void rti_crew_ended(struct rti_crew *crew);
+void rti_crew_wake(struct rti_crew *crew, struct rti_runnable *runnable);
+
+/* Queues a runnable that is READY and that the caller alone has, behind those of its level. */
+void rti_crew_queue(struct rti_crew *crew, struct rti_runnable *runnable);
+
+/* Says that a timer with this deadline was armed at a station: whoever sleeps in the poller for
+ * longer is woken. Any thread. */
+void rti_crew_armed(struct rti_crew *crew, uint64_t deadline_ns);
+
+/* The sum of what is live. Exact while all stations are idle or the caller is the only member. */
+uint64_t rti_crew_live(const struct rti_crew *crew);
+
+#endif

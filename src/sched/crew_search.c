@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "crew_search"
+#include "sched/crew_search.h"
+
+#include <orrery/rt_static_config.h>
+
+#include "base/marks.h"
+
+/* Picks after which the injector is asked first. A prime: no pattern of the program falls in step
+ * with it. */
+#define INJECTOR_TICKS 61
+
+/* Rounds over all victims before a member gives up; in the last one `next` is taken too. */
+#define STEAL_ROUNDS 4
+
+/* A look is due after at most this many turns. */
+#define LOOK_INTERVAL_MAX 64
+
+static bool crew_is_over(const struct rti_crew *crew)
+{
+    /* Acquire pairs with the exchange in rti_crew_end. */
+    return rti_u32_load_acquire(&crew->is_over) != 0;
+}
+
+struct rti_station *rti_crew_take_idle(struct rti_crew *crew)
+{
+    if (rti_u32_load_relaxed(&crew->idle_count) == 0) {
+        return NULL;
+    }
+    rti_lock_acquire(&crew->lock, crew->sched);
+    struct rti_station *station = crew->idle_stations;
+    if (station != NULL) {
+        RT_ASSERT(rti_u32_load_relaxed(&station->state) == RTI_STATION_IDLE);
+        crew->idle_stations = station->idle_next;
+        rti_u32_store_relaxed(&station->state, RTI_STATION_HELD);
+        rti_u32_store_relaxed(&crew->idle_count, rti_u32_load_relaxed(&crew->idle_count) - 1);
+    }
+    rti_lock_release(&crew->lock);
+    return station;
+}
+
+bool rti_crew_give_back(struct rti_crew *crew, struct rti_station *station)
+{
+    rti_lock_acquire(&crew->lock, crew->sched);
+    station->idle_next = crew->idle_stations;
+    crew->idle_stations = station;
+    rti_u32_store_relaxed(&station->state, RTI_STATION_IDLE);
+    uint32_t count = rti_u32_load_relaxed(&crew->idle_count) + 1;
+    rti_u32_store_relaxed(&crew->idle_count, count);
+    rti_lock_release(&crew->lock);
+    return count == crew->stations_count;
+}
+
+/* A member for a station: one that sleeps, or a new thread. NULL: there are no more. */
+static struct rti_member *crew_take_member(struct rti_crew *crew, bool *is_new)
+{
+    rti_lock_acquire(&crew->lock, crew->sched);
+    struct rti_member *member = crew->idle_members;
+    *is_new = member == NULL;
+    if (member != NULL) {
+        crew->idle_members = member->idle_next;
+    } else if (crew->members_count < crew->members_max) {
+        member = &crew->members[crew->members_count];
+        crew->members_count++;
+    }
+    rti_lock_release(&crew->lock);
+    return member;
+}
+
+/* Starts the thread of a new member. False if the system has no more; then none is asked for any
+ * more. */
+static bool crew_start_member(struct rti_crew *crew, struct rti_member *member)
+{
+    struct rti_port *port = crew->sched->port;
+    rt_status status = port->ops->thread_start(port, &member->thread, rti_member_main, member);
+    bool is_started = !RT_FAILED(status);
+    rti_lock_acquire(&crew->lock, crew->sched);
+    member->is_started = is_started;
+    if (!is_started) {
+        crew->members_count = crew->members_max;
+    }
+    rti_lock_release(&crew->lock);
+    return is_started;
+}
+
+/* Gives a station to a member that spins from now on. False if there is no thread for it. */
+static bool crew_send(struct rti_crew *crew, struct rti_station *station)
+{
+    bool is_new;
+    struct rti_member *member = crew_take_member(crew, &is_new);
+    if (member == NULL) {
+        return false;
+    }
+    member->given = station;
+    member->is_spinning = true;
+    if (!is_new) {
+        rti_parker_unpark(&member->parker, crew->sched->port);
+        return true;
+    }
+    return crew_start_member(crew, member);
+}
+
+static void crew_stop_spinning(struct rti_crew *crew)
+{
+    uint32_t before = rti_u32_sub_acqrel(&crew->spinning, 1);
+    RT_ASSERT(before > 0);
+}
+
+void rti_crew_rouse_one(struct rti_crew *crew)
+{
+    uint32_t nobody = 0;
+    if (rti_u32_load_relaxed(&crew->idle_count) == 0 ||
+        rti_u32_load_relaxed(&crew->spinning) != 0 || crew_is_over(crew) ||
+        !rti_u32_cas_acqrel(&crew->spinning, &nobody, 1)) {
+        return;
+    }
+    struct rti_station *station = rti_crew_take_idle(crew);
+    if (station == NULL) {
+        crew_stop_spinning(crew);
+        return;
+    }
+    if (crew_send(crew, station)) {
+        return;
+    }
+    if (rti_u32_exchange_acqrel(&crew->is_member_short, 1) == 0) {
+        rti_port_log("no thread left for a worker: work waits for those that run");
+    }
+    (void)rti_crew_give_back(crew, station);
+    crew_stop_spinning(crew);
+}
+
+void rti_crew_end(struct rti_crew *crew)
+{
+    struct rti_port *port = crew->sched->port;
+    /* Exchange and fence: a member that goes to sleep after this sees it. */
+    rti_u32_exchange_acqrel(&crew->is_over, 1);
+    rti_fence_after_rmw();
+    rti_lock_acquire(&crew->lock, crew->sched);
+    struct rti_member *member = crew->idle_members;
+    crew->idle_members = NULL;
+    rti_lock_release(&crew->lock);
+    while (member != NULL) {
+        struct rti_member *next = member->idle_next;
+        member->given = NULL;
+        rti_parker_unpark(&member->parker, port);
+        member = next;
+    }
+    port->ops->wake(port);
+}
+
+/* Fires what is due at a station. Any member. */
+static bool station_expire(struct rti_station *station, uint64_t now_ns)
+{
+    if (station->timers.next_deadline(station->timers.context) > now_ns) {
+        return false;
+    }
+    return station->timers.expire(station->timers.context, now_ns) > 0;
+}
+
+/* The earliest deadline of all stations. */
+static uint64_t crew_next_deadline(const struct rti_crew *crew)
+{
+    uint64_t earliest = RTI_TIME_NEVER;
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        const struct rti_timer_source *timers = &crew->stations[i].timers;
+        uint64_t deadline_ns = timers->next_deadline(timers->context);
+        earliest = deadline_ns < earliest ? deadline_ns : earliest;
+    }
+    return earliest;
+}
+
+void rti_crew_armed(struct rti_crew *crew, uint64_t deadline_ns)
+{
+    /* Armed, then fence, then look whether somebody sleeps for too long; the sleeper says for how
+     * long, then fence, then looks at the timers again. */
+    rti_fence_seqcst();
+    if (deadline_ns < rti_u64_load_relaxed(&crew->poll_until_ns)) {
+        crew->sched->port->ops->wake(crew->sched->port);
+    }
+}
+
+/* Enters the poller if nobody is there. */
+static bool crew_begin_poll(struct rti_crew *crew)
+{
+    uint32_t nobody = 0;
+    return rti_u32_load_relaxed(&crew->is_polled) == 0 &&
+           rti_u32_cas_acqrel(&crew->is_polled, &nobody, 1);
+}
+
+static void crew_end_poll(struct rti_crew *crew)
+{
+    /* Release pairs with the next one's acquire. */
+    rti_u32_store_release(&crew->is_polled, 0);
+}
+
+/* Takes in what has happened outside, without waiting. */
+static void member_poll(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    struct rti_port *port = crew->sched->port;
+    if (!crew_begin_poll(crew)) {
+        return;
+    }
+    rti_u32_exchange_acqrel(&port->attention, 0);
+    port->ops->wait(port, 0);
+    rti_sched_drain_posts(crew->sched);
+    rti_u64_store_relaxed(&crew->polled_ns, member->worker->now_ns);
+    crew_end_poll(crew);
+    /* Whoever wanted to sleep in the poller meanwhile lies on its futex: somebody must go back. */
+    rti_fence_seqcst();
+    rti_crew_rouse_one(crew);
+}
+
+/* The clock, the timers and the port, at the beginning of a turn. */
+static void member_look(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    struct rti_port *port = crew->sched->port;
+    uint64_t before_ns = member->worker->now_ns;
+    rti_u32_store_relaxed(&member->attention, 0);
+    member->worker->now_ns = port->ops->clock_ns(port);
+    bool is_near = member->worker->now_ns - before_ns < (uint64_t)RT_LOOK_NEAR_NS;
+    member->look_interval = is_near ? member->look_interval * 2 : 1;
+    if (member->look_interval > LOOK_INTERVAL_MAX) {
+        member->look_interval = LOOK_INTERVAL_MAX;
+    }
+    member->worker->turns_until_look = member->look_interval;
+    (void)station_expire(member->worker->station, member->worker->now_ns);
+    if (rti_u32_load_relaxed(&port->attention) != 0 ||
+        member->worker->now_ns - rti_u64_load_relaxed(&crew->polled_ns) >=
+            (uint64_t)RT_PORT_LOOK_NS) {
+        member_poll(member);
+    }
+}
+
+static struct rti_runnable *member_take_injected(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    uint32_t share = rti_u32_load_relaxed(&crew->injector.count) / crew->stations_count + 1;
+    share = share > RTI_RING_CAPACITY / 2 ? RTI_RING_CAPACITY / 2 : share;
+    return rti_injector_take(&crew->injector, member->worker->station, share);
+}
+
+/* Visits every other station once, from a random one on. */
+static struct rti_runnable *member_steal_round(struct rti_member *member, bool is_last)
+{
+    struct rti_crew *crew = member->crew;
+    struct rti_station *own = member->worker->station;
+    uint32_t start = (uint32_t)rti_rng_below(&member->rng, crew->stations_count);
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        struct rti_station *victim = &crew->stations[(start + i) % crew->stations_count];
+        if (victim == own) {
+            continue;
+        }
+        struct rti_runnable *runnable = rti_station_steal(own, victim, is_last);
+        if (runnable != NULL) {
+            return runnable;
+        }
+        if (is_last && station_expire(victim, member->worker->now_ns)) {
+            RT_SOMETIMES(true, "crew: timers of another station fired");
+            runnable = rti_station_pick(own);
+            if (runnable != NULL) {
+                return runnable;
+            }
+        }
+    }
+    return NULL;
+}
+
+static struct rti_runnable *member_steal(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    uint32_t busy = crew->stations_count - rti_u32_load_relaxed(&crew->idle_count);
+    if (!member->is_spinning) {
+        if (2 * rti_u32_load_relaxed(&crew->spinning) >= busy) {
+            return NULL;
+        }
+        member->is_spinning = true;
+        rti_u32_add_acqrel(&crew->spinning, 1);
+    }
+    for (uint32_t round = 1; round <= STEAL_ROUNDS; round++) {
+        struct rti_runnable *runnable = member_steal_round(member, round == STEAL_ROUNDS);
+        if (runnable != NULL || crew_is_over(crew)) {
+            return runnable;
+        }
+        rti_spin_hint();
+    }
+    return NULL;
+}
+
+/* Everything that can be had without sleeping. Holds a station. */
+static struct rti_runnable *member_find(struct rti_member *member)
+{
+    struct rti_station *station = member->worker->station;
+    struct rti_runnable *runnable = NULL;
+    if (member->worker->turns_until_look <= 0 || rti_u32_load_relaxed(&member->attention) != 0 ||
+        rti_u32_load_relaxed(&member->crew->sched->port->attention) != 0) {
+        member_look(member);
+    }
+    if (station->tick % INJECTOR_TICKS == 0) {
+        runnable = member_take_injected(member);
+    }
+    if (runnable == NULL) {
+        runnable = rti_station_pick(station);
+    } else {
+        station->tick++;
+    }
+    if (RTI_LIKELY(runnable != NULL)) {
+        return runnable;
+    }
+    runnable = member_take_injected(member);
+    if (runnable != NULL) {
+        return runnable;
+    }
+    member_look(member);
+    member_poll(member);
+    runnable = rti_station_pick(station);
+    return runnable != NULL ? runnable : member_steal(member);
+}
+
+/* Was something left when the member gave up its station? Any of it may be gone by now. */
+static bool crew_has_work(const struct rti_crew *crew)
+{
+    if (!rti_injector_is_empty(&crew->injector)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        if (!rti_station_is_empty(&crew->stations[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Sleeps in the poller until something happens outside or a timer is due anywhere. */
+static void member_sleep_in_poller(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    struct rti_port *port = crew->sched->port;
+    uint64_t deadline_ns = crew_next_deadline(crew);
+    rti_u64_store_relaxed(&crew->poll_until_ns, deadline_ns);
+    /* Said for how long; fence; then looks again: pairs with rti_crew_armed and rti_crew_end. */
+    rti_fence_seqcst();
+    uint64_t again_ns = crew_next_deadline(crew);
+    deadline_ns = again_ns < deadline_ns ? again_ns : deadline_ns;
+    rti_u32_exchange_acqrel(&port->attention, 0);
+    port->ops->wait(port, crew_is_over(crew) || crew_has_work(crew) ? 0 : deadline_ns);
+    rti_u64_store_relaxed(&crew->poll_until_ns, 0);
+    rti_sched_drain_posts(crew->sched);
+    member->worker->now_ns = port->ops->clock_ns(port);
+    rti_u64_store_relaxed(&crew->polled_ns, member->worker->now_ns);
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        (void)station_expire(&crew->stations[i], member->worker->now_ns);
+    }
+    crew_end_poll(crew);
+}
+
+/* Sleeps on the futex until somebody sends a station. */
+static void member_sleep(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    rti_lock_acquire(&crew->lock, crew->sched);
+    bool is_over = crew_is_over(crew);
+    if (!is_over) {
+        member->idle_next = crew->idle_members;
+        crew->idle_members = member;
+    }
+    rti_lock_release(&crew->lock);
+    if (!is_over) {
+        (void)rti_parker_park(&member->parker, crew->sched->port, RTI_TIME_NEVER);
+        member->worker->station = member->given;
+        member->given = NULL;
+    }
+}
+
+/* Gives up the station. False if the run is over by that. */
+static void member_give_up(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    bool are_all_idle = rti_crew_give_back(crew, member->worker->station);
+    member->worker->station = NULL;
+    if (member->is_spinning) {
+        member->is_spinning = false;
+        crew_stop_spinning(crew);
+    }
+    /* Station given back, not spinning; fence; then looks again. */
+    rti_fence_seqcst();
+    if (are_all_idle && rti_crew_live(crew) == 0) {
+        rti_crew_end(crew);
+    }
+}
+
+/* Takes a station again because there is work. */
+static bool member_return(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    member->worker->station = rti_crew_take_idle(crew);
+    if (member->worker->station == NULL) {
+        return false;
+    }
+    member->is_spinning = true;
+    rti_u32_add_acqrel(&crew->spinning, 1);
+    return true;
+}
+
+/* Waits, without a station, until there is one to run with. */
+static void member_wait(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    while (member->worker->station == NULL && !crew_is_over(crew)) {
+        if (crew_has_work(crew) && member_return(member)) {
+            return;
+        }
+        if (crew_begin_poll(crew)) {
+            member_sleep_in_poller(member);
+        } else {
+            member_sleep(member);
+        }
+    }
+}
+
+struct rti_runnable *rti_crew_search(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    struct rti_worker *worker = member->worker;
+    while (!crew_is_over(crew)) {
+        struct rti_runnable *runnable = member_find(member);
+        if (runnable != NULL) {
+            if (member->is_spinning) {
+                member->is_spinning = false;
+                crew_stop_spinning(crew);
+                /* There may be more: let another one look. */
+                rti_crew_rouse_one(crew);
+            }
+            return runnable;
+        }
+        member_give_up(member);
+        member_wait(member);
+    }
+    if (worker->station != NULL) {
+        (void)rti_crew_give_back(crew, worker->station);
+        worker->station = NULL;
+    }
+    if (member->is_spinning) {
+        member->is_spinning = false;
+        crew_stop_spinning(crew);
+    }
+    return NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_CREW_SEARCH_H
+#define RTI_CREW_SEARCH_H
+
+/* How a member finds work, sleeps and is woken; the essay is in crew.h. For src/sched only. */
+
+#include "sched/crew.h"
+
+/* The next runnable for a member, READY and its alone; waits for one. NULL: the run is over, and
+ * the member holds no station any more. */
+struct rti_runnable *rti_crew_search(struct rti_member *member);
+
+/* Wakes a member for an idle station, unless somebody already looks for work. Any thread, after
+ * work was queued and a fence. */
+void rti_crew_rouse_one(struct rti_crew *crew);
+
+/* Takes an idle station for the caller, or NULL. */
+struct rti_station *rti_crew_take_idle(struct rti_crew *crew);
+
+/* Gives a station back. Returns true if all are idle now. */
+bool rti_crew_give_back(struct rti_crew *crew, struct rti_station *station);
+
+/* Makes every member leave its loop. */
+void rti_crew_end(struct rti_crew *crew);
+
+/* The thread of a member but the first. */
+void rti_member_main(void *arg);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_STATION_H
+#define RTI_STATION_H
+
+/* A station: the processor (P) of the engine with several workers.
+ *
+ * A worker must hold a station to run anything, and there are as many stations as workers may run
+ * at a time. What is ready at a station lies in four rings, one per priority level, which the
+ * holder fills and empties and other workers steal from, and in `next`, one place for the runnable
+ * that was woken last.
+ *
+ * Why `next`. Who is woken is likely to want what its waker has just touched, and the waker is
+ * likely to wait for it: run it as soon as the waker suspends, before what has waited longer, and a
+ * pair that talks stays on one core. Two fibers that wake each other in turns would so keep a
+ * station for ever; after NEXT_STREAK_MAX runnables taken from `next` in a row one is taken from
+ * the rings. How often that was needed is counted.
+ *
+ * Which level is next is a bit field of the holder's own: a bit is set by a push and cleared when a
+ * pop finds the ring empty, so it may say "ready" of a ring that thieves have emptied, never
+ * "empty" of one that is not. `next` is taken before rings of its own or a less urgent level.
+ * Its priority is kept in the low bits of the pointer: a thief may have taken it, and its memory
+ * may be gone, by the time it would be looked at.
+ *
+ * I1  A READY runnable lies in exactly one ring, one `next` or the injector.   (explored; ring.h)
+ * I2  Only the holder pushes, pops and writes the fields that are not atomic.
+ * I3  After at most NEXT_STREAK_MAX from `next`, a ring that has somebody is served.
+ *                                                                         (rti_station_pick)
+ *
+ * Pairs: the exchange of `next` releases the runnable to whoever takes it, which acquires.
+ *
+ * Costs: a wake into an empty `next` is one exchange, taking it another. Through a ring: no locked
+ * instruction in, one out.
+ *
+ * Rejected: `next` as a plain field of the holder (a worker that computes for long would keep it
+ * from everybody); taking the most urgent of all stations (every pick would read every station). */
+
+#include "base/ring.h"
+#include "sched/runnable.h"
+#include "sched/scheduler.h"
+
+/* Runnables taken from `next` in a row while others wait. */
+#define RTI_STATION_STREAK_MAX 32
+
+struct rti_injector;
+
+enum rti_station_state {
+    RTI_STATION_IDLE,    /* in the crew's list: nobody holds it */
+    RTI_STATION_HELD,    /* a worker runs with it */
+    RTI_STATION_BLOCKED, /* its holder is in a blocking call and anybody may take it */
+};
+
+struct rti_station {
+    rti_atomic_ptr next;           /* woken last, with its priority in the low bits; NULL: nobody */
+    uint32_t levels_hint;          /* holder: bit n: levels[n] may have somebody */
+    uint32_t streak;               /* holder: taken from `next` in a row */
+    uint32_t tick;                 /* holder: picks */
+    uint32_t index;                /* which one it is; fixed */
+    rti_atomic_u32 state;          /* enum rti_station_state */
+    rti_atomic_u32 held_for;       /* ticks of its holder's dispatches, for the monitor */
+    struct rti_station *idle_next; /* the crew's, while IDLE */
+    struct rti_timer_source timers;
+    rti_atomic_u64 live;   /* started here minus ended here, modulo 2^64; written by the holder */
+    rti_atomic_u64 steals; /* statistics, written by the holder */
+    rti_atomic_u64 stolen; /* runnables that came by those steals */
+    rti_atomic_u64 spills; /* rings that were full, half of each to the injector */
+    rti_atomic_u64 capped; /* streaks cut short for the rings' sake */
+    rti_atomic_u64 turns;  /* dispatches */
+    struct rti_ring levels[RTI_PRIORITY_LEVELS];
+};
+
+void rti_station_init(struct rti_station *station, uint32_t index);
+
+/* Appends a READY runnable to its ring; if that is full, half of it goes to the injector too.
+ * Holder. */
+void rti_station_queue(struct rti_station *station, struct rti_runnable *runnable,
+                       struct rti_injector *injector);
+
+/* Puts a READY runnable into `next`; who was there goes to its ring. Holder. A full barrier between
+ * this and what the holder loads afterwards. */
+void rti_station_queue_next(struct rti_station *station, struct rti_runnable *runnable,
+                            struct rti_injector *injector);
+
+/* Takes the next runnable, or NULL. Holder. */
+struct rti_runnable *rti_station_pick(struct rti_station *station);
+
+/* Takes from `victim` for `thief`: half of its most urgent ring that has anybody, one of them
+ * returned and the others queued; else, if asked for, its `next`. NULL if there is nothing. Holder
+ * of `thief`. */
+struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim,
+                                       bool is_next_wanted);
+
+/* Is anything ready here? True at some moment during the call. Any thread. */
+bool rti_station_is_empty(const struct rti_station *station);
+
+/* Adds to a counter that only the holder writes: no locked instruction. */
+static inline void rti_station_count(rti_atomic_u64 *counter, uint64_t amount)
+{
+    rti_u64_store_relaxed(counter, rti_u64_load_relaxed(counter) + amount);
+}
+
+/* How many are ready; checks what can be checked. Holder, while no thief is active. */
+size_t rti_station_audit(const struct rti_station *station);
+
+#endif
