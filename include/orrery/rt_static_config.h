@@ -13,8 +13,9 @@
 
 #ifndef RT_MAX_TASKS
 #if defined(__arm__)
-#define RT_MAX_TASKS 8 /* maximum concurrent tasks, those included that ended and were not joined  \
-                        */
+#define RT_MAX_TASKS                                                                               \
+    8 /* maximum concurrent tasks, those included that ended and were not joined                   \
+       */
 #else
 #define RT_MAX_TASKS 64
 #endif
@@ -26,6 +27,20 @@
 #else
 #define RT_TASK_STACK_SIZE 16384
 #endif
+#endif
+
+#ifndef RT_MAX_LOCALS
+#define RT_MAX_LOCALS 8 /* keys of task-local values, at most 32 */
+#endif
+
+#ifndef RT_MAX_HOOKS
+#define RT_MAX_HOOKS 8 /* ensure hooks of one task */
+#endif
+
+/* What the ensure hooks of one task may take together, before what they wait for fails;
+ * nanoseconds. */
+#ifndef RT_ENSURE_TIME_NS
+#define RT_ENSURE_TIME_NS 5000000000
 #endif
 
 #ifndef RT_STACK_ARENA_SIZE

@@ -150,6 +150,9 @@ void rti_port_log(const char *line);
  * are no descriptors. Any thread; errno stays. */
 rt_status rti_port_descriptor_write(int fd, const void *bytes, size_t size);
 
+/* Blocks the calling thread, which has no runtime, for so many nanoseconds. */
+void rti_port_sleep(uint64_t duration_ns);
+
 /* A sentence for an error number of the system, always a literal; NULL for 0. Any thread. */
 const char *rti_port_error_text(int error);
 

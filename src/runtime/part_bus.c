@@ -15,4 +15,4 @@ static void part_stop(void)
     rti_buses_deinit(&buses);
 }
 
-const struct rti_runtime_part rti_part_bus = {part_start, part_stop};
+const struct rti_runtime_part rti_part_bus = {part_start, NULL, part_stop};

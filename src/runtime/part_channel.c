@@ -17,4 +17,4 @@ static void part_stop(void)
     rti_channels_deinit(&channels);
 }
 
-const struct rti_runtime_part rti_part_channel = {part_start, part_stop};
+const struct rti_runtime_part rti_part_channel = {part_start, NULL, part_stop};

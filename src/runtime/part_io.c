@@ -17,4 +17,4 @@ static void part_stop(void)
     rti_io_deinit(&io);
 }
 
-const struct rti_runtime_part rti_part_io = {part_start, part_stop};
+const struct rti_runtime_part rti_part_io = {part_start, NULL, part_stop};

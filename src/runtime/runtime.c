@@ -118,6 +118,12 @@ void rti_runtime_stop(void)
     runtime_move(RTI_RUNTIME_READY, RTI_RUNTIME_CLAIMED);
     runtime_await_visitors();
     rti_actors_kill_all(&runtime->actors);
+    for (size_t i = RTI_HOST_PARTS_MAX; i > 0; i--) {
+        const struct rti_runtime_part *part = rti_host_parts[i - 1];
+        if (part != NULL && part->halt != NULL) {
+            part->halt();
+        }
+    }
     runtime->sched.steps_max = 0;
     while (runtime->sched.live > 0) {
         /* A stop posted before may end a run early; what is doomed ends in the next one. */

@@ -26,6 +26,8 @@
  * I2  The modules are there while the phase is READY or RUNNING, and as long as there is a
  *     visitor.                                                             (rti_runtime_stop) */
 
+#include <orrery/rt/sim.h>
+
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
 #include "sched/fault.h"
@@ -51,17 +53,20 @@ struct rt_runtime {
 
 extern struct rt_runtime rti_runtime;
 
-/* A module that a target may be without. `stop` comes after the last actor has ended. */
+/* A module that a target may be without. `halt` ends what it runs, NULL: nothing; `stop` comes when
+ * nothing lives any more. */
 struct rti_runtime_part {
     void (*start)(struct rt_runtime *runtime);
+    void (*halt)(void);
     void (*stop)(void);
 };
 
 extern const struct rti_runtime_part rti_part_bus;
 extern const struct rti_runtime_part rti_part_io;
 extern const struct rti_runtime_part rti_part_channel;
+extern const struct rti_runtime_part rti_part_task;
 
-#define RTI_HOST_PARTS_MAX 3
+#define RTI_HOST_PARTS_MAX 4
 
 /* The parts of this target in the order they start; NULL: not in this program. */
 extern const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX];
@@ -88,5 +93,16 @@ rt_status rti_runtime_turn(void);
 
 /* Ends every actor and takes the modules apart; the port stays. */
 void rti_runtime_stop(void);
+
+/* What a run is for: `begin` starts the first one, `end` looks at what has become of it, before the
+ * modules are taken apart. Both on the worker's own stack. */
+struct rti_program {
+    void (*begin)(void *context);
+    void (*end)(void *context);
+    void *context;
+};
+
+/* Runs a program in the simulator; see rt_sim_run. */
+rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *program);
 
 #endif

@@ -52,12 +52,9 @@ static void sim_report(rt_sim_report *report, uint64_t seed)
     };
 }
 
-rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
+rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *program)
 {
     static const rt_sim_config defaults = {.seed = 0};
-    if (main_fn == NULL) {
-        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the program is NULL")};
-    }
     if (config != NULL && config->journal != NULL && rti_journal_of(config->journal) == NULL) {
         return (rt_status){RT_ERR_INVALID, "the journal is not prepared: rt_journal_init does it"};
     }
@@ -79,9 +76,9 @@ rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
     rti_port_repeat_set("ORRERY_SEED", seed);
     rti_buggify_enable(seed);
     sim_observe(config, seed);
-    actor_id first = rt_spawn(main_fn, arg);
-    RT_ASSERT(first != ACTOR_ID_INVALID);
+    program->begin(program->context);
     status = rti_runtime_turn();
+    program->end(program->context);
     if (config->report != NULL) {
         sim_report(config->report, seed);
     }
@@ -95,6 +92,34 @@ rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
     rti_port_repeat_clear();
     rti_runtime_release();
     return status;
+}
+
+/* A program whose first one is an actor. */
+struct sim_call {
+    actor_fn main_fn;
+    void *arg;
+};
+
+static void sim_begin(void *context)
+{
+    const struct sim_call *call = context;
+    actor_id first = rt_spawn(call->main_fn, call->arg);
+    RT_ASSERT(first != ACTOR_ID_INVALID);
+}
+
+static void sim_end(void *context)
+{
+    (void)context;
+}
+
+rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg)
+{
+    struct sim_call call = {main_fn, arg};
+    const struct rti_program program = {sim_begin, sim_end, &call};
+    if (main_fn == NULL) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the program is NULL")};
+    }
+    return rti_sim_run(config, &program);
 }
 
 void rt_sim_mark(uint64_t value)

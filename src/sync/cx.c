@@ -127,6 +127,50 @@ static void cx_cleanup_run(struct rti_cleanup *cleanup)
     cx_end(cx);
 }
 
+void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sched *sched)
+{
+    RT_ASSERT(fiber->cx == NULL);
+    cx->magic = RTI_CX_MAGIC;
+    cx->kind = RTI_CX_FIBER;
+    cx->is_waiting = false;
+    cx->is_shield = false;
+    cx->outcome = RT_OUTCOME_OK;
+    rti_cancel_init(&cx->cancel);
+    cx->budget = (rt_budget)RT_BUDGET_UNLIMITED;
+    cx->polls_taken = 0;
+    cx->cost_taken = 0;
+    cx->scope = NULL;
+    cx->sched = sched;
+    cx->fiber = fiber;
+    cx->outer = NULL;
+    cx->inner = NULL;
+    rti_member_init(&cx->member, &cx_member_ops);
+    fiber->cx = cx;
+}
+
+void rti_cx_end_fiber(struct rti_cx *cx, rt_outcome outcome)
+{
+    RT_ASSERT(cx_is_known(cx) && cx->inner == NULL);
+    cx->outcome = (uint8_t)outcome;
+    cx_end(cx);
+}
+
+void rti_cx_begin_shield(struct rti_cx *cx, struct rti_fiber *fiber, rt_time deadline)
+{
+    struct rti_cx *outer = fiber->cx;
+    fiber->cx = NULL;
+    rti_cx_init_fiber(cx, fiber, fiber->sched);
+    cx->is_shield = true;
+    cx->budget.deadline = deadline;
+    cx->outer = outer;
+    if (outer != NULL) {
+        outer->inner = cx;
+    }
+    cx_publish_deadline(cx);
+    rti_cleanup_init(&cx->cleanup, cx_cleanup_run);
+    rti_cleanup_push(&fiber->cleanups, &cx->cleanup);
+}
+
 rt_status rt_cx_init(rt_cx *storage)
 {
     struct rti_fiber *fiber = rti_fiber_enter();
@@ -222,7 +266,7 @@ void rti_cx_cancel(struct rti_cx *cx)
                          &(struct rti_journal_event){.kind = RTI_JOURNAL_CANCEL, .task = task});
     }
     struct rti_cx *inner;
-    for (struct rti_cx *at = cx; at != NULL; at = inner) {
+    for (struct rti_cx *at = cx; at != NULL && (at == cx || !at->is_shield); at = inner) {
         inner = at->inner;
         (void)rti_cancel_request(&at->cancel);
     }
@@ -246,7 +290,9 @@ bool rt_cx_is_cancelled(const rt_cx *given)
 
 rt_status rti_cx_see_cancel(struct rti_cx *cx)
 {
-    cx->outcome = RT_OUTCOME_CANCELLED;
+    for (struct rti_cx *at = cx; at != NULL && at->cancel.is_requested; at = at->outer) {
+        at->outcome = RT_OUTCOME_CANCELLED;
+    }
     return (rt_status){RT_ERR_CANCELLED, "the context is cancelled"};
 }
 
@@ -422,7 +468,7 @@ void rti_cx_audit(const struct rti_cx *cx)
     RT_ASSERT(cx->kind == RTI_CX_POLL || !cx->is_waiting);
     for (const struct rti_cx *at = cx; at->outer != NULL; at = at->outer) {
         RT_ASSERT(at->outer->inner == at && at->outer->fiber == at->fiber);
-        RT_ASSERT(!at->outer->cancel.is_requested || at->cancel.is_requested);
+        RT_ASSERT(!at->outer->cancel.is_requested || at->cancel.is_requested || at->is_shield);
     }
     for (const struct rti_budget_scope *at = cx->scope; at != NULL; at = at->outer) {
         RT_ASSERT(at->cx == cx);

@@ -17,7 +17,8 @@
  * The budget's deadline is the logical deadline of the fiber in the key policy of the scheduler
  * (sched/key_chooser.h).
  *
- * I1  is_requested of an outer context implies that of the inner ones.      (rti_cx_audit)
+ * I1  is_requested of an outer context implies that of the inner ones, as far as the next
+ *     shield.                                                               (rti_cx_audit)
  * I2  is_waiting iff `wait` may be linked somewhere.                        (cx_drop)
  * I3  The scopes of a context are a stack; `scope` is the innermost.        (rt_cx_pop_budget)
  *
@@ -51,6 +52,7 @@ struct rti_cx {
     uint32_t magic; /* RTI_CX_MAGIC between init and deinit */
     uint8_t kind;   /* enum rti_cx_kind */
     bool is_waiting;
+    bool is_shield;  /* the cancellation of the context around does not reach it */
     uint8_t outcome; /* rt_outcome: CANCELLED once a cancellation was seen */
     struct rti_cancel cancel;
     rt_budget budget;
@@ -87,7 +89,19 @@ rt_status rti_cx_resolve(struct rti_worker *worker, rt_cx *given, struct rti_cx 
 /* rt_checkpoint of a context that is there. */
 rt_status rti_cx_checkpoint(struct rti_cx *cx);
 
-/* Marks that a cancellation was seen and gives the status to return. */
+/* Makes the outermost context of a fiber that has not begun, in memory of the fiber's maker, who
+ * ends it after the fiber. Writes only what a fiber's context uses: this is on the way of every
+ * spawn. */
+void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sched *sched);
+/* Its end, with the outcome that counts for its region. */
+void rti_cx_end_fiber(struct rti_cx *cx, rt_outcome outcome);
+
+/* Makes a context of the running fiber, inside its present one, that the cancellation of the
+ * present one does not reach, and whose budget is the deadline alone. rt_cx_deinit ends it. */
+void rti_cx_begin_shield(struct rti_cx *cx, struct rti_fiber *fiber, rt_time deadline);
+
+/* Marks that a cancellation was seen, by all contexts around that it came from, and gives the
+ * status to return. */
 rt_status rti_cx_see_cancel(struct rti_cx *cx);
 
 /* Adds the context's events to a wait that has begun: cancellation, and the earlier of `deadline`

@@ -47,6 +47,12 @@ void(rti_port_log)(const char *text)
     say("\n");
 }
 
+void rti_port_sleep(uint64_t duration_ns)
+{
+    /* There is no thread but the runtime's. */
+    (void)duration_ns;
+}
+
 rt_status rti_port_descriptor_write(int fd, const void *bytes, size_t size)
 {
     (void)fd;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "port/port.h"
@@ -73,6 +74,16 @@ void rti_port_log(const char *text)
     line_append(&line, "orrery: ");
     line_append(&line, text);
     line_write(&line);
+}
+
+void rti_port_sleep(uint64_t duration_ns)
+{
+    struct timespec left = {.tv_sec = (time_t)(duration_ns / RTI_NS_PER_S),
+                            .tv_nsec = (long)(duration_ns % RTI_NS_PER_S)};
+    int saved_errno = errno;
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+    errno = saved_errno;
 }
 
 rt_status rti_port_descriptor_write(int fd, const void *bytes, size_t size)

@@ -17,6 +17,7 @@ const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
     &rti_part_io,
     &rti_part_channel,
     &rti_part_bus,
+    &rti_part_task,
 };
 
 rt_status rti_host_open(struct rti_port **port)

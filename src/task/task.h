@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_TASK_H
+#define RTI_TASK_H
+
+/* A task is a fiber with a result, a context and a handle.
+ *
+ * Its life: rt_go takes a slot of the table and a stack, and starts the fiber, whose main calls the
+ * program's function, then the ensure hooks, then the destructors of its locals. It ends by
+ * returning, by rt_panic_task, by a contained fault, an overflow or a kill. The rest happens on the
+ * worker's stack: the context leaves its region, the stack goes back, and the life word
+ * (task_life.h) tells who holds the handle.
+ *
+ * A task that was killed or faulted cannot run its own hooks. Its stack stays as it is, and the
+ * undertaker, a fiber of the module, runs them (task_hooks.h); only then the task concludes.
+ *
+ * The handle that the program has is a number in a pointer's clothes: the slot's index and its
+ * generation. It is compared with `handle`, which becomes 0 when it is consumed, so that every
+ * later use is refused, whatever has become of the slot.
+ *
+ * I1  `handle` is 0 iff the life is FREE or RELEASED, or its holder is taking it.  (audit)
+ * I2  The result is written before the life leaves HELD or WATCHED for its end.   (task_conclude)
+ * I3  `watcher` is not NULL while the life is WATCHED or TELLING.                 (rti_task_watch)
+ *
+ * Who writes: the spawner until the start; the task itself while it runs; the module's end
+ * (task_on_done) after it; the holder of the handle `handle`, `watcher` and `joins` of the one that
+ * joins. */
+
+#include <orrery/rt/ensure.h>
+#include <orrery/rt/task.h>
+#include <orrery/rt/trace.h>
+#include <orrery/rt_static_config.h>
+
+#include "sched/fiber.h"
+#include "sched/stacks.h"
+#include "sync/cx.h"
+#include "task/task_life.h"
+
+struct rti_tasks;
+
+/* Spawns that are remembered of a task's ancestry, its own included. */
+#define RTI_TASK_SITES 4
+
+#define RTI_TASK_MESSAGE_MAX 63
+
+/* A task-local value, and the key that it was set under. */
+struct rti_local {
+    void *value;
+    uint32_t key;
+};
+
+/* An ensure hook. */
+struct rti_hook {
+    rt_ensure_fn fn;
+    void *arg;
+    const rt_site *site;
+};
+
+struct rti_task {
+    struct rti_fiber fiber;
+    struct rti_task_word life;
+    uint8_t outcome;   /* rt_outcome, from the end on */
+    bool is_panicking; /* rt_panic_task was called */
+    bool is_asked;     /* somebody asked it to stop */
+    bool has_value;    /* its function returned */
+    uint32_t index;    /* of its slot */
+    uint32_t serial;   /* counts spawns; what reports call it */
+    uint32_t parent;   /* the serial of who spawned it; 0: no task */
+    uintptr_t handle;  /* what its holder has; 0: nobody */
+    uint32_t generation;
+    struct rti_waiter *watcher; /* of the holder */
+    struct rti_tasks *tasks;
+    struct rti_task *next; /* free slots, or the undertaker's line */
+    rt_task_fn fn;
+    void *arg;
+    void *value;
+    const rt_site *sites[RTI_TASK_SITES]; /* youngest first; NULL ends the chain */
+    const char *name;
+    struct rti_task *joins; /* whom it waits for in a join; NULL: nobody */
+    uint32_t hook_count;
+    struct rti_hook hooks[RT_MAX_HOOKS]; /* ensure hooks, the latest last */
+    uint32_t locals_set;                 /* a bit per key */
+    struct rti_local locals[RT_MAX_LOCALS];
+    struct rt_trace trace;
+    struct rti_stack_block stack;
+    const rt_site *panic_site; /* NULL: a fault or a kill */
+    char message[RTI_TASK_MESSAGE_MAX + 1];
+    struct rti_cx cx;
+};
+
+/* A fiber's end, and what tells a task's fiber from any other. */
+void rti_task_on_done(struct rti_fiber *fiber);
+
+/* The task that a fiber is; NULL if it is none. */
+static inline struct rti_task *rti_task_of_fiber(struct rti_fiber *fiber)
+{
+    if (fiber == NULL || fiber->on_done != rti_task_on_done) {
+        return NULL;
+    }
+    return RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
+}
+
+/* The task that runs on this worker; NULL if none does. */
+static inline struct rti_task *rti_task_of(const struct rti_worker *worker)
+{
+    return worker == NULL ? NULL : rti_task_of_fiber(worker->fiber);
+}
+
+/* The task that a handle of the calling thread's runtime names; NULL if it is none, or consumed. */
+struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task *handle);
+
+/* The handle's end: the caller is the one who takes the result. */
+static inline void rti_task_consume(struct rti_task *task)
+{
+    RT_ASSERT(task->handle != 0);
+    task->handle = 0;
+}
+
+/* Makes `waiter`, which was added to a wait with rti_task_unwatch, the one that the end wakes.
+ * False: the task has ended, nothing is linked. The holder of the handle. */
+bool rti_task_watch(struct rti_task *task, struct rti_waiter *waiter);
+
+/* The `unlink` of such a waiter, whose slot is the task. */
+void rti_task_unwatch(struct rti_waiter *waiter);
+
+/* Has it ended? Then rti_task_take gives its result. */
+static inline bool rti_task_is_complete(const struct rti_task *task)
+{
+    return rti_task_life(&task->life) == RTI_TASK_COMPLETE;
+}
+
+/* The status of an end, as rt_join gives it. */
+rt_status rti_task_status(const struct rti_task *task);
+
+/* Takes the result of a task that is complete and gives the slot back. The handle is consumed.
+ * `result` may be NULL. */
+rt_status rti_task_take(struct rti_task *task, rt_task_result *result);
+
+/* Lets a task go whose handle was consumed: its end gives it back. */
+void rti_task_release(struct rti_task *task);
+
+/* Asks a task to stop. */
+void rti_task_ask(struct rti_task *task);
+
+/* Ends a task without another line of its function; its hooks are run. */
+void rti_task_kill(struct rti_task *task);
+
+/* The end: what is left when the fiber is over and no hook remains. On a worker's own stack. */
+void rti_task_conclude(struct rti_task *task);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "task_cycle"
+#include "task/task_cycle.h"
+
+#include "task/task_report.h"
+#include "task/tasks.h"
+
+static RTI_COLD void cycle_tell(const struct rti_task *waiter, const struct rti_task *target)
+{
+    struct rti_line line;
+    rti_line_init(&line);
+    rti_line_add(&line, "deadlock: task ");
+    rti_task_line_add_name(&line, waiter);
+    rti_task_line_add_chain(&line, waiter);
+    for (const struct rti_task *at = target; at != waiter; at = at->joins) {
+        rti_port_log(line.text);
+        rti_line_init(&line);
+        rti_line_add(&line, "deadlock:   waits for task ");
+        rti_task_line_add_name(&line, at);
+        rti_task_line_add_chain(&line, at);
+    }
+    rti_line_add(&line, "; which waits for the first");
+    rti_port_log(line.text);
+}
+
+/* Do the notes lead from `target` to `waiter`? */
+static bool cycle_closes(const struct rti_task *waiter, const struct rti_task *target)
+{
+    const struct rti_task *at = target;
+    for (size_t steps = 0; at != NULL && steps <= RT_MAX_TASKS; steps++) {
+        if (at == waiter) {
+            return true;
+        }
+        at = at->joins;
+    }
+    return false;
+}
+
+static bool cycle_is_noted(const struct rti_task *waiter)
+{
+    return waiter != NULL && (RT_CHECKS || waiter->tasks->sched->is_local);
+}
+
+rt_status rti_task_join_begin(struct rti_task *waiter, struct rti_task *target, rt_time deadline)
+{
+    if (!cycle_is_noted(waiter) || deadline != RT_TIME_NEVER) {
+        return RT_SUCCESS;
+    }
+    struct rti_tasks *tasks = waiter->tasks;
+    RT_ASSERT(waiter->joins == NULL);
+    rti_lock_acquire(&tasks->lock, tasks->sched);
+    bool is_circle = target->joins != NULL && cycle_closes(waiter, target);
+    is_circle = is_circle || target == waiter;
+    if (!is_circle) {
+        waiter->joins = target;
+    }
+    rti_lock_release(&tasks->lock);
+    if (RTI_LIKELY(!is_circle)) {
+        return RT_SUCCESS;
+    }
+    cycle_tell(waiter, target);
+    return (rt_status){RT_ERR_DEADLOCK, "the task waits, perhaps through others, for the caller"};
+}
+
+void rti_task_join_end(struct rti_task *waiter)
+{
+    if (cycle_is_noted(waiter)) {
+        rti_lock_acquire(&waiter->tasks->lock, waiter->tasks->sched);
+        waiter->joins = NULL;
+        rti_lock_release(&waiter->tasks->lock);
+    }
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the holder of a handle does; the manual is <orrery/rt/task.h>, the race is in task_life.h.
+ */
+#define RTI_MODULE "task_join"
+#include "task/task.h"
+
+#include <string.h>
+
+#include "task/task_cycle.h"
+#include "task/task_report.h"
+#include "task/tasks.h"
+
+static const rt_status join_no_runtime = {RT_ERR_THREAD, "this thread has no runtime"};
+static const rt_status join_no_handle = {RT_ERR_INVALID, "this is no handle, or it is consumed"};
+
+bool rti_task_watch(struct rti_task *task, struct rti_waiter *waiter)
+{
+    waiter->slot = task;
+    task->watcher = waiter;
+    return rti_task_to_watched(&task->life);
+}
+
+void rti_task_unwatch(struct rti_waiter *waiter)
+{
+    struct rti_task *task = waiter->slot;
+    if (task != NULL) {
+        rti_task_to_unwatched(&task->life);
+    }
+}
+
+rt_status rti_task_status(const struct rti_task *task)
+{
+    switch ((rt_outcome)task->outcome) {
+    case RT_OUTCOME_OK:
+    case RT_OUTCOME_ERR:
+        return RT_SUCCESS;
+    case RT_OUTCOME_CANCELLED:
+        return (rt_status){RT_ERR_CANCELLED, "the task was cancelled"};
+    case RT_OUTCOME_PANICKED:
+        break;
+    }
+    return (rt_status){RT_ERR_PANICKED, "the task panicked: rt_join_result tells more"};
+}
+
+static void join_fill(const struct rti_task *task, rt_task_result *result)
+{
+    const rt_site *site = task->panic_site != NULL ? task->panic_site : task->sites[0];
+    *result = (rt_task_result){.outcome = (rt_outcome)task->outcome,
+                               .has_ended = true,
+                               .value = task->value,
+                               .site = *site};
+    _Static_assert(sizeof(result->message) == sizeof(task->message), "a message fits");
+    memcpy(result->message, task->message, sizeof(result->message));
+}
+
+rt_status rti_task_take(struct rti_task *task, rt_task_result *result)
+{
+    RT_ASSERT(rti_task_is_complete(task));
+    rt_status status = rti_task_status(task);
+    if (result != NULL) {
+        join_fill(task, result);
+    }
+    rti_task_consume(task);
+    rti_task_to_free(&task->life);
+    rti_tasks_give(task->tasks, task);
+    return status;
+}
+
+void rti_task_release(struct rti_task *task)
+{
+    RT_ASSERT(task->handle == 0);
+    if (!rti_task_to_released(&task->life)) {
+        rti_task_report_unheard(task);
+        rti_task_to_free(&task->life);
+        rti_tasks_give(task->tasks, task);
+    }
+}
+
+/* One wait for the end. RT_OK: it has come. */
+static rt_status join_park(struct rti_worker *worker, struct rti_task *task, rt_time deadline)
+{
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    struct rti_cx_events events;
+    struct rti_cx *cx = worker->fiber->cx;
+    rti_fiber_wait_begin(worker, &wait);
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_task_unwatch);
+    rti_cx_events_add(&events, cx, worker->sched, &wait, deadline);
+    if (!rti_task_watch(task, &waiter)) {
+        waiter.slot = NULL;
+        (void)rti_wait_claim(&wait, RTI_EVENT_SOURCE);
+        rti_wait_finish(&wait);
+        return RT_SUCCESS;
+    }
+    uint32_t event = rti_fiber_park(worker, &wait);
+    return event == RTI_EVENT_SOURCE ? RT_SUCCESS : rti_cx_events_status(&events, cx, event);
+}
+
+/* Waits for the end as long as the caller may. RT_OK: it has come. */
+static rt_status join_await(struct rti_worker *worker, struct rti_task *task, rt_time deadline)
+{
+    if (rti_task_is_complete(task)) {
+        return RT_SUCCESS;
+    }
+    if (worker->fiber == NULL) {
+        return (rt_status){RT_ERR_WOULDBLOCK, "the task has not ended and the caller cannot wait"};
+    }
+    struct rti_cx *cx = worker->fiber->cx;
+    rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
+    if (!RT_FAILED(status)) {
+        status = rti_task_join_begin(rti_task_of(worker), task, deadline);
+    }
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    status = join_park(worker, task, deadline);
+    rti_task_join_end(rti_task_of(rti_worker_current()));
+    return status;
+}
+
+/* Nobody takes the result: the task is asked to stop and goes on alone. */
+static void join_abandon(struct rti_task *task)
+{
+    rti_task_ask(task);
+    rti_task_consume(task);
+    rti_task_release(task);
+}
+
+static rt_status join(struct rti_worker *worker, struct rti_task *task, rt_task_result *result)
+{
+    rt_status status = join_await(worker, task, RT_TIME_NEVER);
+    if (!RT_FAILED(status)) {
+        return rti_task_take(task, result);
+    }
+    if (status.code != RT_ERR_WOULDBLOCK) {
+        join_abandon(task);
+    }
+    return status;
+}
+
+rt_status rt_join_result(rt_task *handle, rt_task_result *result)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_tasks *tasks = rti_tasks_of(worker);
+    if (tasks == NULL) {
+        return join_no_runtime;
+    }
+    struct rti_task *task = rti_task_lookup(worker, handle);
+    if (task == NULL || result == NULL) {
+        return join_no_handle;
+    }
+    *result = (rt_task_result){.outcome = RT_OUTCOME_CANCELLED, .has_ended = false};
+    rt_status status = join(worker, task, result);
+    if (status.code != RT_ERR_WOULDBLOCK) {
+        rti_tasks_count(tasks, &tasks->joined);
+    }
+    return status;
+}
+
+rt_status rt_join(rt_task *handle, void **value)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_tasks *tasks = rti_tasks_of(worker);
+    if (tasks == NULL) {
+        return join_no_runtime;
+    }
+    struct rti_task *task = rti_task_lookup(worker, handle);
+    if (task == NULL) {
+        return join_no_handle;
+    }
+    rt_status status = join_await(worker, task, RT_TIME_NEVER);
+    if (RTI_UNLIKELY(RT_FAILED(status))) {
+        if (status.code != RT_ERR_WOULDBLOCK) {
+            join_abandon(task);
+            rti_tasks_count(tasks, &tasks->joined);
+        }
+        return status;
+    }
+    if (value != NULL) {
+        *value = task->value;
+    }
+    rti_tasks_count(tasks, &tasks->joined);
+    return rti_task_take(task, NULL);
+}
+
+rt_status rt_join_until(rt_task **handle, void **value, rt_time deadline)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_tasks *tasks = rti_tasks_of(worker);
+    if (tasks == NULL) {
+        return join_no_runtime;
+    }
+    struct rti_task *task = handle == NULL ? NULL : rti_task_lookup(worker, *handle);
+    if (task == NULL) {
+        return join_no_handle;
+    }
+    rt_status status = join_await(worker, task, deadline);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    if (value != NULL) {
+        *value = task->value;
+    }
+    *handle = NULL;
+    rti_tasks_count(tasks, &tasks->joined);
+    return rti_task_take(task, NULL);
+}
+
+rt_status rt_detach(rt_task *handle)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_tasks *tasks = rti_tasks_of(worker);
+    if (tasks == NULL) {
+        return join_no_runtime;
+    }
+    struct rti_task *task = rti_task_lookup(worker, handle);
+    if (task == NULL) {
+        return join_no_handle;
+    }
+    rti_tasks_count(tasks, &tasks->detached);
+    rti_task_consume(task);
+    rti_task_release(task);
+    return RT_SUCCESS;
+}
+
+rt_status rt_cancel(rt_task *handle, void **value)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_tasks *tasks = rti_tasks_of(worker);
+    if (tasks == NULL) {
+        return join_no_runtime;
+    }
+    struct rti_task *task = rti_task_lookup(worker, handle);
+    if (task == NULL) {
+        return join_no_handle;
+    }
+    rti_tasks_count(tasks, &tasks->cancelled);
+    if (!rti_task_is_complete(task)) {
+        rti_task_ask(task);
+    }
+    rt_status status = join_await(worker, task, RT_TIME_NEVER);
+    if (RT_FAILED(status)) {
+        rti_task_consume(task);
+        rti_task_release(task);
+        return status;
+    }
+    if (value != NULL) {
+        *value = task->value;
+    }
+    return rti_task_take(task, NULL);
+}
+
+bool rt_task_has_ended(const rt_task *handle)
+{
+    const struct rti_task *task = rti_task_lookup(rti_worker_enter(), handle);
+    return task != NULL && rti_task_is_complete(task);
+}
+
+rt_status rt_task_ask_cancel(const rt_task *handle)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    if (rti_tasks_of(worker) == NULL) {
+        return join_no_runtime;
+    }
+    struct rti_task *task = rti_task_lookup(worker, handle);
+    if (task == NULL) {
+        return join_no_handle;
+    }
+    if (!rti_task_is_complete(task)) {
+        rti_task_ask(task);
+    }
+    return RT_SUCCESS;
+}
+
+bool rt_cancelled(void)
+{
+    struct rti_fiber *fiber = rti_fiber_enter();
+    struct rti_cx *cx = fiber == NULL ? NULL : fiber->cx;
+    if (cx == NULL || !cx->cancel.is_requested) {
+        return false;
+    }
+    (void)rti_cx_see_cancel(cx);
+    return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_TASK_REPORT_H
+#define RTI_TASK_REPORT_H
+
+/* What is said about tasks in lines of diagnosis: who, where spawned, how it failed. */
+
+#include "base/line.h"
+#include "task/task.h"
+
+/* Adds "fetch (7)": the name and the serial. */
+void rti_task_line_add_name(struct rti_line *line, const struct rti_task *task);
+
+/* Adds "server.c:28". */
+void rti_task_line_add_site(struct rti_line *line, const rt_site *site);
+
+/* Adds " spawned at server.c:28, from main.c:15": the whole chain that is known. */
+void rti_task_line_add_chain(struct rti_line *line, const struct rti_task *task);
+
+/* Says in a line that a task panicked whose result nobody will take; nothing if it did not. */
+void rti_task_report_unheard(const struct rti_task *task);
+
+/* Says that the handle of a task that ended was never consumed. A checked build stops here. */
+void rti_task_report_lost(const struct rti_task *task);
+
+/* Says that an ensure hook failed. */
+void rti_task_report_hook(const struct rti_task *task, const rt_site *hook, const char *why);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for time, and operations that have only so much of it; the manual is <orrery/rt/task.h>.
+ *
+ * rt_timeout and rt_using run the operation as a task in a region of their own. The region makes
+ * sure that nothing of the operation is left when they return: it closes when the last task in it
+ * has ended. Whatever ends the caller's patience, its time or its own cancellation, becomes a
+ * cancellation of the region, and then the caller waits on, shielded. */
+#define RTI_MODULE "task_time"
+#include "port/port.h"
+#include "sync/region.h"
+#include "task/task.h"
+#include "task/tasks.h"
+
+static rt_status sleep_park(struct rti_worker *worker, struct rti_cx *cx, rt_time deadline)
+{
+    struct rti_wait wait;
+    struct rti_cx_events events;
+    rti_fiber_wait_begin(worker, &wait);
+    rti_cx_events_add(&events, cx, worker->sched, &wait, deadline);
+    uint32_t event = rti_fiber_park(worker, &wait);
+    if (event == RTI_EVENT_TIMEOUT && !events.is_budget) {
+        return RT_SUCCESS;
+    }
+    return rti_cx_events_status(&events, cx, event);
+}
+
+rt_status rt_sleep(rt_time duration)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    if (worker == NULL) {
+        rti_port_sleep(duration);
+        return RT_SUCCESS;
+    }
+    if (worker->fiber == NULL) {
+        return (rt_status){RT_ERR_WOULDBLOCK, "the runtime's own stack cannot wait"};
+    }
+    struct rti_cx *cx = worker->fiber->cx;
+    rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    return sleep_park(worker, cx, rti_deadline_after(worker->sched, duration));
+}
+
+/* An operation in a region of its own. */
+struct block {
+    const rt_site *site;
+    rt_task_fn fn;
+    void *arg;
+    rt_region region;
+    rt_task *task;
+};
+
+static const rt_status block_no_caller = {RT_ERR_THREAD, "only a task or an actor can wait"};
+
+/* Opens the region, inside the caller's, and starts the operation. */
+static rt_status block_begin(struct block *block, const rt_budget *budget)
+{
+    rt_status status = rt_region_open(&block->region, rt_region_current(), budget);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    rt_task_config config = {.region = &block->region, .status = &status};
+    block->task = rt_go_at(block->site, block->fn, block->arg, &config);
+    if (block->task == NULL) {
+        rt_status closed = rt_region_close(&block->region, NULL);
+        RT_ASSERT(!RT_FAILED(closed));
+    }
+    return status;
+}
+
+/* Waits, shielded, until the last task of the region has ended. */
+static void block_end(struct block *block)
+{
+    struct rti_cx shield;
+    rti_cx_begin_shield(&shield, rti_fiber_current(), RT_TIME_NEVER);
+    rt_status status = rt_region_close(&block->region, NULL);
+    RT_ASSERT(!RT_FAILED(status));
+    status = rt_cx_deinit((rt_cx *)(void *)&shield);
+    RT_ASSERT(!RT_FAILED(status));
+}
+
+/* Waits for everything in the block, and for the operation's result. `status` is what the first
+ * wait for the operation gave. */
+static rt_status block_finish(struct block *block, rt_status status, void **value)
+{
+    bool has_ended = block->task == NULL;
+    if (!has_ended) {
+        (void)rt_region_cancel(&block->region);
+    }
+    block_end(block);
+    if (has_ended) {
+        return status;
+    }
+    rt_status end = rt_join(block->task, value);
+    /* A result that came in spite of all is a result. */
+    return end.code == RT_ERR_CANCELLED ? status : end;
+}
+
+rt_status rt_timeout_at(const rt_site *site, rt_time duration, rt_task_fn fn, void *arg,
+                        void **value)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    if (worker == NULL || worker->fiber == NULL) {
+        return block_no_caller;
+    }
+    struct rti_cx *cx = worker->fiber->cx;
+    rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    rt_time deadline = rti_deadline_after(worker->sched, duration);
+    struct block block = {.site = site, .fn = fn, .arg = arg};
+    status = block_begin(&block, NULL);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    return block_finish(&block, rt_join_until(&block.task, value, deadline), value);
+}
+
+rt_status rt_using_at(const rt_site *site, const rt_budget *budget, rt_task_fn fn, void *arg,
+                      void **value)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    if (worker == NULL || worker->fiber == NULL) {
+        return block_no_caller;
+    }
+    struct rti_cx *cx = worker->fiber->cx;
+    rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    struct block block = {.site = site, .fn = fn, .arg = arg};
+    status = block_begin(&block, budget);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    /* The whole block first: its tasks may outlive the first one. */
+    rt_status closed = rt_region_close(&block.region, NULL);
+    if (!RT_FAILED(closed)) {
+        return rt_join(block.task, value);
+    }
+    return block_finish(&block, closed, value);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_TASKS_H
+#define RTI_TASKS_H
+
+/* All the memory of the task module: the table, the undertaker, the counts. One struct, sized by
+ * rt_static_config.h, that the runtime places and hangs at sched->modules[RTI_MODULE_TASK].
+ *
+ * Slots are recycled last in, first out: the one that was used last is still in the caches. Slots
+ * that were never used are not in the list but counted by `fresh`, so that a large table costs
+ * nothing until it is needed.
+ *
+ * I1  A slot below `fresh` is in the free list iff its life is FREE, but for those that are just
+ *     being made or given back.                                              (rti_tasks_audit)
+ * I2  spawned = completed + those that live.                                 (rti_tasks_audit)
+ *
+ * `lock` is over the free list, `fresh`, the undertaker's line and the keys of the locals; the
+ * counts are added to without it. */
+
+#include "sched/lock.h"
+#include "task/task.h"
+
+/* The undertaker's stack: hooks are the program's, so it is as large as a task's. */
+#define RTI_UNDERTAKER_STACK_SIZE RT_TASK_STACK_SIZE
+
+/* Runs the hooks of tasks that cannot do it themselves, one task at a time. */
+struct rti_undertaker {
+    struct rti_fiber fiber;
+    struct rti_task *first; /* whose duties it does now; the others wait behind */
+    struct rti_task *last;
+    bool is_running;
+    _Alignas(16) unsigned char stack[RTI_UNDERTAKER_STACK_SIZE];
+};
+
+struct rti_local_key {
+    void (*destroy)(void *value); /* NULL: nothing to do */
+    uint32_t generation;          /* of the key that has this place now */
+    bool is_used;
+};
+
+struct rti_tasks {
+    struct rti_sched *sched;
+    struct rti_stacks *stacks;
+    struct rti_lock lock;
+    struct rti_task *free_head;
+    uint32_t fresh; /* slots that were ever used */
+    rti_atomic_u32 serial;
+    rti_atomic_u64 spawned;
+    rti_atomic_u64 joined;
+    rti_atomic_u64 detached;
+    rti_atomic_u64 cancelled;
+    rti_atomic_u64 completed;
+    rti_atomic_u64 panicked;
+    uint64_t handles_lost; /* of runtimes before this one */
+    bool is_cut_short;     /* tasks were killed: who should have joined them could not */
+    struct rti_undertaker undertaker;
+    struct rti_local_key keys[RT_MAX_LOCALS];
+    struct rti_task slots[RT_MAX_TASKS];
+};
+
+/* Makes an empty module and hangs it at the scheduler, which has its stacks. `handles_lost` is what
+ * rti_tasks_deinit has returned so far. RT_OK; RT_ERR_STATE if there is one. */
+rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint64_t handles_lost);
+
+/* Takes the module away. No task lives. Returns `handles_lost` and those of this runtime; a checked
+ * build stops at the first of them. */
+uint64_t rti_tasks_deinit(struct rti_tasks *tasks);
+
+/* Ends every task that lives. On the worker's own stack; the next turns of the scheduler run their
+ * hooks and take them apart. */
+void rti_tasks_kill_all(struct rti_tasks *tasks);
+
+/* Asks every task that lives to stop. */
+void rti_tasks_cancel_all(struct rti_tasks *tasks);
+
+/* Takes a slot; NULL if RT_MAX_TASKS tasks exist. */
+struct rti_task *rti_tasks_take(struct rti_tasks *tasks);
+
+/* Gives it back; its life is FREE. */
+void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task);
+
+/* Tasks that live: started and not yet concluded. */
+size_t rti_tasks_live(const struct rti_tasks *tasks);
+
+void rti_tasks_audit(const struct rti_tasks *tasks);
+
+/* The module of a worker's runtime; NULL if the worker is, or if it has no tasks. */
+static inline struct rti_tasks *rti_tasks_of(const struct rti_worker *worker)
+{
+    return worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_TASK];
+}
+
+/* Adds to a count that several workers may write. */
+static inline void rti_tasks_count(const struct rti_tasks *tasks, rti_atomic_u64 *count)
+{
+    if (RTI_LIKELY(tasks->sched->is_local)) {
+        rti_u64_store_relaxed(count, rti_u64_load_relaxed(count) + 1);
+    } else {
+        (void)rti_u64_add_relaxed(count, 1);
+    }
+}
+
+#endif
