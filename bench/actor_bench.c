@@ -45,7 +45,7 @@
 
 static struct rti_port_linux machine; /* whose memory protection the stacks have */
 static struct rti_port_sim port;
-static struct rti_wheel wheel;
+static struct rti_clockwork clockwork;
 static struct rti_sched sched;
 static struct rti_stacks stacks;
 static struct rti_actors actors;
@@ -241,8 +241,8 @@ static const struct bench benches[] = {
 static double run_round(const struct bench *bench)
 {
     rti_port_sim_init(&port, 1, 0, &machine.port);
-    rti_wheel_init(&wheel, 0);
-    struct rti_timer_source source = rti_wheel_source(&wheel);
+    rti_clockwork_init(&clockwork, 0);
+    struct rti_timer_source source = rti_clockwork_source(&clockwork);
     rt_bus_config config = {.max_subscribers = 8, .max_entries = 16, .max_entry_size = 8};
     must(rti_sched_init(&sched, &port.port, &source));
     rti_stacks_init(&stacks, &sched);

@@ -24,7 +24,7 @@
 #define STACK_BYTES 65536
 
 static struct rti_port_sim port;
-static struct rti_wheel wheel;
+static struct rti_clockwork clockwork;
 static struct rti_sched sched;
 static struct rti_fiber fibers[2];
 static char stacks[3][STACK_BYTES] RTI_ALIGNED(16);
@@ -77,8 +77,8 @@ static void hop_many(void *arg)
 static double run_round(void (*main_fn)(void *))
 {
     rti_port_sim_init(&port, 1, 0, NULL);
-    rti_wheel_init(&wheel, 0);
-    struct rti_timer_source timers = rti_wheel_source(&wheel);
+    rti_clockwork_init(&clockwork, 0);
+    struct rti_timer_source timers = rti_clockwork_source(&clockwork);
     if (RT_FAILED(rti_sched_init(&sched, &port.port, &timers))) {
         exit(1);
     }

@@ -33,7 +33,7 @@
 #define LINES       16
 
 static struct rti_port_sim port;
-static struct rti_wheel wheel;
+static struct rti_clockwork clockwork;
 static struct rti_sched sched;
 static struct rti_channels channels;
 static struct rti_fiber fibers[2];
@@ -163,8 +163,8 @@ static const struct program programs[] = {
 static double run_round(const struct program *program)
 {
     rti_port_sim_init(&port, 1, 0, NULL);
-    rti_wheel_init(&wheel, 0);
-    struct rti_timer_source timers = rti_wheel_source(&wheel);
+    rti_clockwork_init(&clockwork, 0);
+    struct rti_timer_source timers = rti_clockwork_source(&clockwork);
     must(rti_sched_init(&sched, &port.port, &timers));
     must(rti_channels_init(&channels, &sched));
     rt_channel_config config = {.elem_size = sizeof(long), .capacity = program->capacity};

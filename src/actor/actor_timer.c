@@ -79,7 +79,7 @@ static void timer_fire(struct rti_timer *timer)
     if (record->interval_ns == 0) {
         record->is_ended = true;
     } else {
-        rti_wheel_arm(timers->wheel, timer, timer_next_deadline(record, sched->now_ns));
+        rti_clockwork_rearm(timers->clockwork, timer, timer_next_deadline(record, sched->now_ns));
     }
     timer_send_tick(record);
 }
@@ -120,7 +120,7 @@ static rt_status timer_start(uint64_t delay_ns, uint64_t interval_ns, timer_id *
     struct rti_sched *sched = timers->actors->sched;
     struct rti_actor_timer *record = &timers->table[rti_handle_index(&timers->ids, id)];
     timer_init(record, self, id, interval_ns);
-    rti_wheel_arm(timers->wheel, &record->timer, rti_deadline_after(sched, delay_ns));
+    rti_clockwork_arm(timers->clockwork, &record->timer, rti_deadline_after(sched, delay_ns));
     if (delay_ns == 0) {
         rti_sched_attend(sched);
     }
@@ -146,7 +146,7 @@ rt_status rt_timer_every(uint32_t interval_us, timer_id *out)
 static void timer_end(struct rti_actor_timers *timers, struct rti_actor_timer *record)
 {
     RT_ASSERT(!record->is_ended);
-    bool was_armed = rti_wheel_disarm(timers->wheel, &record->timer);
+    bool was_armed = rti_clockwork_disarm(timers->clockwork, &record->timer);
     RT_ASSERT(was_armed);
     record->is_ended = true;
     for (size_t i = 0; i < RTI_ACTOR_TIMER_NOTICES; i++) {
@@ -219,7 +219,7 @@ void rti_actor_timers_init(struct rti_actor_timers *timers, struct rti_actors *a
 {
     RT_ASSERT(actors->sched->modules[RTI_MODULE_ACTOR_TIMER] == NULL);
     timers->actors = actors;
-    timers->wheel = rti_sched_wheel(actors->sched);
+    timers->clockwork = actors->sched->timers.context;
     timers->on_death.died = timers_owner_died;
     rti_handle_init(&timers->ids, timers->id_slots, RT_TIMER_ENTRY_POOL_SIZE,
                     RTI_INDEX_BITS(RT_TIMER_ENTRY_POOL_SIZE));

@@ -20,7 +20,7 @@
 #include <orrery/rt_static_config.h>
 
 #include "actor/actors.h"
-#include "time/wheel.h"
+#include "time/clockwork.h"
 
 #define RTI_ACTOR_TIMER_NOTICES 2
 
@@ -38,7 +38,7 @@ struct rti_actor_timer {
 
 struct rti_actor_timers {
     struct rti_actors *actors;
-    struct rti_wheel *wheel;
+    struct rti_clockwork *clockwork; /* the first worker's */
     struct rti_death_hook on_death;
     struct rti_handle_table ids;
     struct rti_handle_slot id_slots[RT_TIMER_ENTRY_POOL_SIZE];

@@ -77,8 +77,8 @@ static void runtime_stop_called(struct rti_post *post)
 rt_status rti_runtime_start(struct rti_port *port)
 {
     struct rt_runtime *runtime = &rti_runtime;
-    rti_wheel_init(&runtime->wheel, port->ops->clock_ns(port));
-    struct rti_timer_source timers = rti_wheel_source(&runtime->wheel);
+    rti_clockwork_init(&runtime->clockwork, port->ops->clock_ns(port));
+    struct rti_timer_source timers = rti_clockwork_source(&runtime->clockwork);
     rt_status status = rti_sched_init(&runtime->sched, port, &timers);
     if (RT_FAILED(status)) {
         return status;

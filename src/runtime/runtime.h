@@ -44,7 +44,7 @@ struct rt_runtime {
     rti_atomic_u32 phase;          /* enum rti_runtime_phase, and the visitors */
     rti_atomic_u32 is_stop_posted; /* the stop post is queued */
     struct rti_post stop;          /* rt_shutdown's, from whatever thread */
-    struct rti_wheel wheel;
+    struct rti_clockwork clockwork;
     struct rti_sched sched;
     struct rti_stacks stacks;
     struct rti_actors actors;

@@ -2,33 +2,6 @@
 #define RTI_MODULE "deadline"
 #include "time/deadline.h"
 
-#include "base/marks.h"
-
-/* Timers fired in one look. The rest stay due and the next turn looks again, so that a burst of
- * expiries cannot keep what they made ready from running. */
-#define EXPIRE_BATCH_MAX 256
-
-static uint64_t wheel_source_next(void *context)
-{
-    return rti_wheel_next_deadline(context);
-}
-
-static size_t wheel_source_expire(void *context, uint64_t now_ns)
-{
-    size_t fired_max = RT_BUGGIFY("timers_expire_one_by_one") ? 1 : EXPIRE_BATCH_MAX;
-    size_t fired = rti_wheel_expire_max(context, now_ns, fired_max);
-    if (fired == fired_max) {
-        rti_sched_attend(rti_sched_current());
-    }
-    return fired;
-}
-
-struct rti_timer_source rti_wheel_source(struct rti_wheel *wheel)
-{
-    return (struct rti_timer_source){
-        .next_deadline = wheel_source_next, .expire = wheel_source_expire, .context = wheel};
-}
-
 uint64_t rti_deadline_after(struct rti_sched *sched, uint64_t duration_ns)
 {
     uint64_t now_ns = rti_sched_clock(sched);
@@ -46,7 +19,7 @@ static void deadline_fire(struct rti_timer *timer)
 static void deadline_unlink(struct rti_waiter *waiter)
 {
     struct rti_deadline *deadline = RTI_CONTAINER_OF(waiter, struct rti_deadline, waiter);
-    rti_wheel_disarm(deadline->wheel, &deadline->timer);
+    (void)rti_clockwork_disarm(deadline->clockwork, &deadline->timer);
 }
 
 void rti_deadline_add(struct rti_deadline *deadline, struct rti_sched *sched, struct rti_wait *wait,
@@ -55,11 +28,11 @@ void rti_deadline_add(struct rti_deadline *deadline, struct rti_sched *sched, st
     if (deadline_ns == RTI_TIME_NEVER) {
         return;
     }
-    deadline->wheel = rti_sched_wheel(sched);
+    deadline->clockwork = rti_clockwork_here(sched);
     rti_wait_add(wait, &deadline->waiter, RTI_EVENT_TIMEOUT, deadline_unlink);
     rti_timer_init(&deadline->timer, deadline_fire);
-    rti_wheel_arm(deadline->wheel, &deadline->timer, deadline_ns);
-    if (deadline_ns <= sched->now_ns) {
+    rti_clockwork_arm(deadline->clockwork, &deadline->timer, deadline_ns);
+    if (!rti_sched_is_local(sched) || deadline_ns <= sched->now_ns) {
         rti_sched_attend(sched);
     }
 }

@@ -9,21 +9,20 @@
  * first claims the wait, and completions are drained before timers. */
 
 #include "sched/fiber.h"
-#include "time/wheel.h"
+#include "time/clockwork.h"
 
 struct rti_deadline {
     struct rti_waiter waiter;
     struct rti_timer timer;
-    struct rti_wheel *wheel;
+    struct rti_clockwork *clockwork; /* where it is armed */
 };
 
-/* Makes the wheel the scheduler's timers: give the result to rti_sched_init. */
-struct rti_timer_source rti_wheel_source(struct rti_wheel *wheel);
-
-/* The wheel of a scheduler that was made with rti_wheel_source. */
+/* The wheel of a scheduler with one worker. */
 static inline struct rti_wheel *rti_sched_wheel(struct rti_sched *sched)
 {
-    return sched->timers.context;
+    struct rti_clockwork *clockwork = sched->timers.context;
+    RT_ASSERT(rti_sched_is_local(sched));
+    return &clockwork->wheel;
 }
 
 /* The point in time `duration_ns` from now, read from the clock; RTI_TIME_NEVER if it overflows. */

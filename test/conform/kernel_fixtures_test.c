@@ -107,7 +107,7 @@ static void close_with_timers(void *arg)
     CHECK_OK(rt_region_close(&region, NULL));
     CHECK_EQ(rt_region_get_state(&region), RT_REGION_CLOSED);
     /* No timer of the region is active. */
-    CHECK_EQ(rti_wheel_count(&kernel.fibers.wheel), 0);
+    CHECK_EQ(rti_wheel_count(&kernel.fibers.clockwork.wheel), 0);
 }
 
 TEST(int_timer_region_close_001_timers_fire_while_draining_and_are_cancelled_at_the_end)

@@ -90,7 +90,7 @@ static void wait_with_both(void *arg)
     budget.deadline = 100;
     CHECK_OK(rt_cx_push_budget(NULL, budget, &scope));
     /* A budget arms nothing by itself. */
-    CHECK_EQ(rti_wheel_count(&kernel.fibers.wheel), 0);
+    CHECK_EQ(rti_wheel_count(&kernel.fibers.clockwork.wheel), 0);
     CHECK_STATUS(rt_channel_recv_until(kernel.rx, NULL, &value, 60), RT_ERR_TIMEOUT);
     CHECK_EQ(kernel.fibers.port.now_ns, 60);
     CHECK_STATUS(rt_channel_recv_timeout(kernel.rx, NULL, &value, 60), RT_ERR_BUDGET_EXHAUSTED);
@@ -221,7 +221,7 @@ TEST(region_existing_channels_and_timers_continue_while_it_is_closing)
     CHECK_OK(rt_region_begin_close(&region));
     CHECK_OK(rt_channel_send(kernel.tx, NULL, &(int){4}));
     CHECK_OK(rt_channel_recv(kernel.rx, NULL, &value));
-    rti_wheel_expire(&kernel.fibers.wheel, 10);
+    rti_wheel_expire(&kernel.fibers.clockwork.wheel, 10);
     CHECK_EQ(fired.woken, 1);
     CHECK_OK(rt_region_close(&region, NULL));
     poller_deinit(&fired);
@@ -245,7 +245,7 @@ TEST(region_reaches_closed_only_without_live_permits_and_active_timers)
     }
     CHECK_OK(rt_region_close(&region, NULL));
     CHECK_EQ(kernel.channels.permits.used_count, 0);
-    CHECK_EQ(rti_wheel_count(&kernel.fibers.wheel), 0);
+    CHECK_EQ(rti_wheel_count(&kernel.fibers.clockwork.wheel), 0);
     for (int i = 0; i < 3; i++) {
         CHECK_STATUS(rt_send_permit_abort(&permits[i]), RT_ERR_STATE);
         CHECK(!rt_region_timer_cancel(&timers[i]));

@@ -129,7 +129,8 @@ static void act_later(void)
         break;
     case 1:
         rti_timer_init(&later->timer, later_fire);
-        rti_wheel_arm(&world.wheel, &later->timer, rti_sched_clock(&world.sched) + draw(5000));
+        rti_wheel_arm(&world.clockwork.wheel, &later->timer,
+                      rti_sched_clock(&world.sched) + draw(5000));
         break;
     default:
         rti_op_init(&later->op, RTI_OP_NOP, later_done);

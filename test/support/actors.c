@@ -40,8 +40,8 @@ struct actors_world *actors_start(void)
 {
     struct actors_world *world = &the_world;
     world->port = port_start(world);
-    rti_wheel_init(&world->wheel, world->port->ops->clock_ns(world->port));
-    struct rti_timer_source timers = rti_wheel_source(&world->wheel);
+    rti_clockwork_init(&world->clockwork, world->port->ops->clock_ns(world->port));
+    struct rti_timer_source timers = rti_clockwork_source(&world->clockwork);
     CHECK_OK(rti_sched_init(&world->sched, world->port, &timers));
     rti_journal_init(&world->journal, NULL, 0);
     if (!world->is_real) {
@@ -113,7 +113,7 @@ void actors_check_ledger(struct actors_world *world)
     CHECK_EQ(rti_pool_in_use(&actors->registry.pool), 0);
     CHECK_EQ(actors_stacks_in_use(world), 0);
     CHECK_EQ(world->sched.live, 0);
-    CHECK_EQ(rti_wheel_next_deadline(&world->wheel), RTI_TIME_NEVER);
+    CHECK_EQ(rti_wheel_next_deadline(&world->clockwork.wheel), RTI_TIME_NEVER);
 }
 
 static void actors_end(struct actors_world *world)

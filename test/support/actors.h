@@ -15,8 +15,8 @@
 #include "port/linux/port_linux.h"
 #include "port/sim/port_sim.h"
 #include "sched/chooser.h"
+#include "time/clockwork.h"
 #include "time/deadline.h"
-#include "time/wheel.h"
 
 struct actors_world {
     bool is_real;
@@ -25,7 +25,7 @@ struct actors_world {
     struct rti_port_linux linux_port;
     struct rti_port_ops linux_ops; /* the machine's, but for the wait */
     enum rti_wait_end (*linux_wait)(struct rti_port *port, uint64_t deadline_ns);
-    struct rti_wheel wheel;
+    struct rti_clockwork clockwork;
     struct rti_sched sched;
     struct rti_journal journal;
     struct rti_seeded_chooser chooser;

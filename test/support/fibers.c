@@ -7,8 +7,8 @@
 void fibers_init(struct fibers *fibers)
 {
     rti_port_sim_init(&fibers->port, 1, 0, NULL);
-    rti_wheel_init(&fibers->wheel, 0);
-    struct rti_timer_source timers = rti_wheel_source(&fibers->wheel);
+    rti_clockwork_init(&fibers->clockwork, 0);
+    struct rti_timer_source timers = rti_clockwork_source(&fibers->clockwork);
     CHECK_OK(rti_sched_init(&fibers->sched, &fibers->port.port, &timers));
     rti_journal_init(&fibers->journal, NULL, 0);
     rti_sched_observe(&fibers->sched, &fibers->journal, NULL);

@@ -14,15 +14,15 @@
 #include "port/sim/port_sim.h"
 #include "sched/chooser.h"
 #include "sched/fiber.h"
+#include "time/clockwork.h"
 #include "time/deadline.h"
-#include "time/wheel.h"
 
 #define FIBERS_MAX        64
 #define FIBERS_STACK_SIZE (sizeof(void *) == 4 ? 16384 : 32768)
 
 struct fibers {
     struct rti_port_sim port;
-    struct rti_wheel wheel;
+    struct rti_clockwork clockwork;
     struct rti_sched sched;
     struct rti_journal journal;
     struct rti_seeded_chooser chooser;

@@ -35,8 +35,8 @@ void io_world_start(uint32_t pool_threads)
                                                  .fds_count = IO_WORLD_FDS_MAX};
     CHECK_OK(rti_port_linux_init(&io_world.port, &config));
     struct rti_port *port = &io_world.port.port;
-    rti_wheel_init(&io_world.wheel, port->ops->clock_ns(port));
-    struct rti_timer_source timers = rti_wheel_source(&io_world.wheel);
+    rti_clockwork_init(&io_world.clockwork, port->ops->clock_ns(port));
+    struct rti_timer_source timers = rti_clockwork_source(&io_world.clockwork);
     CHECK_OK(rti_sched_init(&io_world.sched, port, &timers));
     CHECK_OK(rti_io_init(&io_world.io, &io_world.sched));
 }
@@ -79,7 +79,7 @@ void io_world_check_ledger(size_t extra)
         port->ops->wait(port, RTI_TIME_NEVER);
     }
     CHECK_EQ(io_world.port.in_flight_count, 0);
-    CHECK_EQ(rti_wheel_next_deadline(&io_world.wheel) == RTI_TIME_NEVER, true);
+    CHECK_EQ(rti_wheel_next_deadline(&io_world.clockwork.wheel) == RTI_TIME_NEVER, true);
     /* The poller has two descriptors of its own. */
     CHECK_EQ(io_world_count_fds(), io_world.fds_before + 2 + extra);
 }

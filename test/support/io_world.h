@@ -21,7 +21,7 @@
 
 struct io_world {
     struct rti_port_linux port;
-    struct rti_wheel wheel;
+    struct rti_clockwork clockwork;
     struct rti_sched sched;
     struct rti_io io;
     struct rti_fiber fibers[IO_WORLD_FIBERS_MAX];

@@ -48,7 +48,7 @@ void kernel_stop(void)
     CHECK_EQ(rti_channels_audit(channels), 0);
     CHECK_EQ(channels->senders.open_count + channels->receivers.open_count, 0);
     CHECK_EQ(channels->permits.used_count, 0);
-    CHECK_EQ(rti_wheel_count(&kernel.fibers.wheel), 0);
+    CHECK_EQ(rti_wheel_count(&kernel.fibers.clockwork.wheel), 0);
     rti_channels_deinit(channels);
     fibers_deinit(&kernel.fibers);
 }

@@ -337,9 +337,9 @@ TEST(channel_wait_of_a_poll_context_has_deadlines_and_budgets_too)
     kernel_channel(1);
     poller_init(&poller);
     CHECK_STATUS(rt_channel_recv_timeout(kernel.rx, &poller.cx, &value, 10), RT_ERR_WOULDBLOCK);
-    CHECK_EQ(rti_wheel_count(&kernel.fibers.wheel), 1);
+    CHECK_EQ(rti_wheel_count(&kernel.fibers.clockwork.wheel), 1);
     kernel.fibers.port.now_ns = 10;
-    rti_wheel_expire(&kernel.fibers.wheel, 10);
+    rti_wheel_expire(&kernel.fibers.clockwork.wheel, 10);
     CHECK_EQ(poller.woken, 1);
     CHECK_STATUS(rt_channel_recv_timeout(kernel.rx, &poller.cx, &value, 10), RT_ERR_TIMEOUT);
     CHECK_EQ(kernel_info().waiting_receivers, 0);

@@ -78,5 +78,5 @@ TEST(sleep_until_never_has_no_timer_and_is_seen_as_a_deadlock)
     fibers_init(&fibers);
     fibers_go(&fibers, 2, sleep_until_never, NULL);
     CHECK_STATUS(fibers_run(&fibers), RT_ERR_DEADLOCK);
-    CHECK_EQ(rti_wheel_count(&fibers.wheel), 0);
+    CHECK_EQ(rti_wheel_count(&fibers.clockwork.wheel), 0);
 }

@@ -238,7 +238,7 @@ TEST(wait_is_ended_by_its_event_and_the_deadline_is_disarmed)
     fibers_go(&fibers, 1, give_at, (void *)(uintptr_t)&ten);
     CHECK_OK(fibers_run(&fibers));
     CHECK_STR(order, "gv");
-    CHECK_EQ(rti_wheel_count(&fibers.wheel), 0);
+    CHECK_EQ(rti_wheel_count(&fibers.clockwork.wheel), 0);
     CHECK_EQ(fibers.port.now_ns, ten);
 }
 
@@ -276,7 +276,7 @@ TEST(kill_of_a_parked_fiber_unlinks_its_waiters_and_timers)
     CHECK_STR(order, "k");
     CHECK_EQ(fibers.ends[0], RTI_FIBER_KILLED);
     CHECK(rti_waitlist_is_empty(&line));
-    CHECK_EQ(rti_wheel_count(&fibers.wheel), 0);
+    CHECK_EQ(rti_wheel_count(&fibers.clockwork.wheel), 0);
     CHECK_EQ(fibers.port.now_ns, 0);
 }
 
@@ -395,7 +395,7 @@ TEST(overflowed_fiber_that_parks_leaves_no_waiter_behind)
     CHECK_STR(order, "aaa");
     CHECK_EQ(fibers.ends[0], RTI_FIBER_OVERFLOWED);
     CHECK(rti_waitlist_is_empty(&line));
-    CHECK_EQ(rti_wheel_count(&fibers.wheel), 0);
+    CHECK_EQ(rti_wheel_count(&fibers.clockwork.wheel), 0);
 }
 
 static void overflow_and_return(void *arg)

@@ -472,7 +472,7 @@ TEST(file_readers_of_one_position_get_each_byte_once)
 
 static struct rti_port_sim sim;
 static struct rti_sched sim_sched;
-static struct rti_wheel sim_wheel;
+static struct rti_clockwork sim_wheel;
 static struct rti_io sim_io;
 static struct rti_fiber sim_fiber;
 static char sim_stack[65536] RTI_ALIGNED(16);
@@ -485,8 +485,8 @@ static void sim_done(struct rti_fiber *fiber)
 static void run_in_sim(struct rti_port *host, void (*main)(void *arg))
 {
     rti_port_sim_init(&sim, 1, 0, host);
-    rti_wheel_init(&sim_wheel, 0);
-    struct rti_timer_source timers = rti_wheel_source(&sim_wheel);
+    rti_clockwork_init(&sim_wheel, 0);
+    struct rti_timer_source timers = rti_clockwork_source(&sim_wheel);
     CHECK_OK(rti_sched_init(&sim_sched, &sim.port, &timers));
     CHECK_OK(rti_io_init(&sim_io, &sim_sched));
     struct rti_fiber_options options = {.id = 1, .main = main, .on_done = sim_done};

@@ -36,7 +36,7 @@ static rt_loop loops[LOOPS];
 static rt_loop *pointers[LOOPS];
 static rt_loop_group group;
 static rt_machine_slot slots[LOOPS][4];
-static struct rti_wheel wheel;
+static struct rti_clockwork clockwork;
 static struct rti_sched sched;
 static struct rti_loop_runnable hosts[LOOPS];
 static rti_atomic_u32 done_count;
@@ -109,8 +109,8 @@ static void start(struct rti_port *first, struct rti_port *second)
 
 static void start_engine(struct rti_port *port)
 {
-    rti_wheel_init(&wheel, port->ops->clock_ns(port));
-    const struct rti_timer_source timers = rti_wheel_source(&wheel);
+    rti_clockwork_init(&clockwork, port->ops->clock_ns(port));
+    const struct rti_timer_source timers = rti_clockwork_source(&clockwork);
     CHECK_OK(rti_sched_init(&sched, port, &timers));
 }
 
@@ -122,7 +122,7 @@ static void finish(void)
         CHECK_EQ(apps[i].fired, 1);
         rt_loop_deinit(&loops[i]);
     }
-    CHECK_EQ(rti_wheel_count(&wheel), 0);
+    CHECK_EQ(rti_wheel_count(&clockwork.wheel), 0);
     rti_sched_deinit(&sched);
 }
 

@@ -22,7 +22,7 @@ static rt_waker waker_of(const char *name)
 static void expire(rt_time now)
 {
     kernel.fibers.port.now_ns = now;
-    rti_wheel_expire(&kernel.fibers.wheel, now);
+    rti_wheel_expire(&kernel.fibers.clockwork.wheel, now);
 }
 
 static void start(void)
@@ -80,7 +80,7 @@ TEST(region_timer_is_cancelled_with_its_context)
     CHECK_OK(rt_region_timer_start(&region, &poller.cx, &timers[0], 20, waker_of("a")));
     CHECK_OK(rt_region_timer_start(&region, NULL, &timers[1], 20, waker_of("b")));
     CHECK_OK(rt_cx_cancel(&poller.cx));
-    CHECK_EQ(rti_wheel_count(&kernel.fibers.wheel), 1);
+    CHECK_EQ(rti_wheel_count(&kernel.fibers.clockwork.wheel), 1);
     CHECK(!rt_region_timer_cancel(&timers[0]));
     expire(30);
     CHECK_STR(fired, "b");
@@ -98,7 +98,7 @@ TEST(region_timer_ends_with_its_context)
     poller_init(&poller);
     CHECK_OK(rt_region_timer_start(&region, &poller.cx, &timer, 20, waker_of("a")));
     poller_deinit(&poller);
-    CHECK_EQ(rti_wheel_count(&kernel.fibers.wheel), 0);
+    CHECK_EQ(rti_wheel_count(&kernel.fibers.clockwork.wheel), 0);
     CHECK(!rt_region_timer_cancel(&timer));
     stop();
 }

@@ -107,7 +107,7 @@ static void finish(void)
     CHECK_EQ(fibers.done_count, fibers.count);
     CHECK_EQ(record.releases, 1);
     CHECK(record.request.waiter == NULL);
-    CHECK(rti_wheel_next_deadline(&fibers.wheel) == RTI_TIME_NEVER);
+    CHECK(rti_wheel_next_deadline(&fibers.clockwork.wheel) == RTI_TIME_NEVER);
     fibers_deinit(&fibers);
 }
 

@@ -15,7 +15,7 @@
 #define POSTS   5000
 
 static struct rti_port_linux world;
-static struct rti_wheel wheel;
+static struct rti_clockwork clockwork;
 static struct rti_sched sched;
 static struct rti_fiber fibers[FIBERS];
 static char stacks[FIBERS][65536] RTI_ALIGNED(16);
@@ -24,8 +24,8 @@ static size_t fibers_count;
 static void start(void)
 {
     CHECK_OK(rti_port_linux_init(&world, NULL));
-    rti_wheel_init(&wheel, world.port.ops->clock_ns(&world.port));
-    struct rti_timer_source timers = rti_wheel_source(&wheel);
+    rti_clockwork_init(&clockwork, world.port.ops->clock_ns(&world.port));
+    struct rti_timer_source timers = rti_clockwork_source(&clockwork);
     CHECK_OK(rti_sched_init(&sched, &world.port, &timers));
     fibers_count = 0;
 }

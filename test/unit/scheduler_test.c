@@ -260,7 +260,7 @@ static void raise_all_three(void *arg)
     struct rti_sched *sched = rti_sched_current();
     (void)arg;
     rti_timer_init(&order_timer, order_fire);
-    rti_wheel_arm(&fibers.wheel, &order_timer, 0);
+    rti_wheel_arm(&fibers.clockwork.wheel, &order_timer, 0);
     posts[0].call = order_post;
     rti_sched_post(sched, &posts[0]);
     rti_op_init(&order_op, RTI_OP_NOP, order_done);
@@ -295,7 +295,7 @@ static void run_beside_the_burst(void *arg)
     (void)arg;
     for (size_t i = 0; i < BURST; i++) {
         rti_timer_init(&burst[i], burst_fire);
-        rti_wheel_arm(&fibers.wheel, &burst[i], 0);
+        rti_wheel_arm(&fibers.clockwork.wheel, &burst[i], 0);
     }
     rti_sched_attend(rti_sched_current());
     while (burst_fired < BURST) {

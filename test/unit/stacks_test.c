@@ -15,7 +15,7 @@
 
 static struct rti_port_linux machine;
 static struct rti_port_sim port;
-static struct rti_wheel wheel;
+static struct rti_clockwork clockwork;
 static struct rti_sched sched;
 static struct rti_stacks stacks;
 static struct rti_actors actors;
@@ -27,8 +27,8 @@ static void start(bool by_mprotect)
         machine.has_guard_install = false;
     }
     rti_port_sim_init(&port, 1, 0, &machine.port);
-    rti_wheel_init(&wheel, 0);
-    struct rti_timer_source timers = rti_wheel_source(&wheel);
+    rti_clockwork_init(&clockwork, 0);
+    struct rti_timer_source timers = rti_clockwork_source(&clockwork);
     CHECK_OK(rti_sched_init(&sched, &port.port, &timers));
     rti_stacks_init(&stacks, &sched);
     CHECK_OK(rti_actors_init(&actors, &sched));
