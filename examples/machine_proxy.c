@@ -10,11 +10,13 @@
  *
  *     client --> [proxy: two pumps] --> echo
  *
- * Tested: machine_proxy 50 */
+ * Tested: machine_proxy 1000 */
+#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <orrery/rt.h>
 
@@ -328,6 +330,16 @@ static void app_tick(rt_machine *machine, rt_time now)
     }
 }
 
+/* Four descriptors a connection are more than most shells allow a program by default. */
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max < FDS_MAX ? limit.rlim_max : FDS_MAX;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 int main(int argc, char **argv)
 {
     app.clients_count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 100;
@@ -335,6 +347,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "machine_proxy: 1 to %d connections\n", CONNECTIONS_MAX);
         return EXIT_FAILURE;
     }
+    allow_descriptors();
     const rt_loop_port_config port_config = {.fds = fds, .fds_count = FDS_MAX};
     must(rt_loop_port_init(&port, &port_config), "the port");
     const rt_loop_config config = {.port = rt_loop_port_of(&port),
