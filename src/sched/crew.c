@@ -88,10 +88,10 @@ static void crew_queue_next(struct rti_crew *crew, struct rti_runnable *runnable
     struct rti_worker *worker = rti_worker_current();
     if (worker == NULL || worker->sched != crew->sched || worker->station == NULL) {
         rti_injector_push(&crew->injector, runnable);
-    } else {
-        rti_station_queue_next(worker->station, runnable, &crew->injector);
+        rti_crew_rouse_one(crew);
+    } else if (rti_station_queue_next(worker->station, runnable, &crew->injector)) {
+        rti_crew_rouse_one(crew);
     }
-    rti_crew_rouse_one(crew);
 }
 
 void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable)
@@ -151,14 +151,20 @@ static void member_settle_leaving(struct rti_member *member)
         return;
     }
     rti_runnable_to_yielding(&fiber->run);
-    rti_crew_queue(member->crew, &fiber->run);
+    if (worker->station == NULL) {
+        rti_crew_queue(member->crew, &fiber->run);
+        return;
+    }
+    /* No fence: who yields is no new work, and asks again at its next yield. */
+    rti_station_queue(worker->station, &fiber->run, &member->crew->injector);
+    rti_crew_rouse_one(member->crew);
 }
 
 static void member_dispatch(struct rti_member *member, struct rti_runnable *runnable)
 {
     struct rti_worker *worker = member->worker;
     rti_runnable_to_running(runnable);
-    worker->turns_until_look--;
+    member->turns_until_look--;
     rti_station_count(&worker->station->turns, 1);
     runnable->step(runnable, worker);
     struct rti_fiber *departed = worker->departed;
@@ -221,7 +227,7 @@ rt_status rti_crew_run(struct rti_crew *crew)
     struct rti_member *first = &crew->members[0];
     RT_ASSERT(rti_worker_current() == first->worker && first->worker->fiber == NULL);
     RT_ASSERT(first->worker->station != NULL);
-    first->worker->turns_until_look = 0;
+    first->turns_until_look = 0;
     rti_u32_store_relaxed(&crew->is_over, 0);
     rti_crew_rouse_one(crew);
     member_work(first);

@@ -62,6 +62,7 @@ struct rti_member {
     struct rti_member *idle_next; /* the crew's, while it sleeps */
     struct rti_rng rng;           /* the order of victims */
     rti_atomic_u32 attention;     /* not 0: the running fiber should come to the member's stack */
+    int32_t turns_until_look;     /* the worker's own stays 0: every yield comes to this stack */
     int32_t look_interval;
     uint32_t index;
     bool is_spinning;

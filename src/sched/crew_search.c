@@ -224,7 +224,7 @@ static void member_look(struct rti_member *member)
     if (member->look_interval > LOOK_INTERVAL_MAX) {
         member->look_interval = LOOK_INTERVAL_MAX;
     }
-    member->worker->turns_until_look = member->look_interval;
+    member->turns_until_look = member->look_interval;
     (void)station_expire(member->worker->station, member->worker->now_ns);
     if (rti_u32_load_relaxed(&port->attention) != 0 ||
         member->worker->now_ns - rti_u64_load_relaxed(&crew->polled_ns) >=
@@ -252,7 +252,10 @@ static struct rti_runnable *member_steal_round(struct rti_member *member, bool i
         if (victim == own) {
             continue;
         }
-        struct rti_runnable *runnable = rti_station_steal(own, victim, is_last);
+        struct rti_runnable *runnable = rti_station_steal(own, victim);
+        if (runnable == NULL && is_last) {
+            runnable = rti_station_steal_next(own, victim);
+        }
         if (runnable != NULL) {
             return runnable;
         }
@@ -293,7 +296,7 @@ static struct rti_runnable *member_find(struct rti_member *member)
 {
     struct rti_station *station = member->worker->station;
     struct rti_runnable *runnable = NULL;
-    if (member->worker->turns_until_look <= 0 || rti_u32_load_relaxed(&member->attention) != 0 ||
+    if (member->turns_until_look <= 0 || rti_u32_load_relaxed(&member->attention) != 0 ||
         rti_u32_load_relaxed(&member->crew->sched->port->attention) != 0) {
         member_look(member);
     }

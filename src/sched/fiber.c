@@ -93,6 +93,7 @@ static inline struct rti_context *fiber_enter(struct rti_worker *worker, struct 
 void rti_fiber_leave_shared(struct rti_worker *worker, struct rti_fiber *self, bool is_parking)
 {
     RT_DCHECK(worker->locks_held == 0);
+    worker->turns_until_look = 0;
     rti_fiber_keep_errno(worker, self);
     worker->leaving = self;
     worker->is_parking = is_parking;

@@ -8,6 +8,9 @@
 _Static_assert(RTI_PRIORITY_LEVELS <= 4, "a priority fits the low bits of a pointer");
 _Static_assert(_Alignof(struct rti_runnable) >= 4, "the low bits of its address are free");
 
+/* Spins for which a thief watches before it takes a `next`: a few microseconds. */
+#define NEXT_WATCH_SPINS 64
+
 #define NEXT_PRIORITY_MASK ((uintptr_t)3)
 
 static void *next_of(struct rti_runnable *runnable)
@@ -64,7 +67,7 @@ void rti_station_queue(struct rti_station *station, struct rti_runnable *runnabl
     }
 }
 
-void rti_station_queue_next(struct rti_station *station, struct rti_runnable *runnable,
+bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *runnable,
                             struct rti_injector *injector)
 {
     RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
@@ -74,6 +77,7 @@ void rti_station_queue_next(struct rti_station *station, struct rti_runnable *ru
     if (old != NULL) {
         rti_station_queue(station, next_runnable(old), injector);
     }
+    return old != NULL;
 }
 
 /* Takes `next` as it was seen, unless a thief has. */
@@ -124,8 +128,7 @@ struct rti_runnable *rti_station_pick(struct rti_station *station)
     return runnable != NULL ? runnable : station_pop(station, RTI_PRIORITY_LEVELS);
 }
 
-struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim,
-                                       bool is_next_wanted)
+struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim)
 {
     for (uint32_t level = 0; level < RTI_PRIORITY_LEVELS; level++) {
         struct rti_ring *own = &thief->levels[level];
@@ -139,8 +142,20 @@ struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_sta
             return runnable;
         }
     }
-    void *next = is_next_wanted ? rti_ptr_load_relaxed(&victim->next) : NULL;
-    struct rti_runnable *runnable = next != NULL ? station_take_next(victim, next) : NULL;
+    return NULL;
+}
+
+struct rti_runnable *rti_station_steal_next(struct rti_station *thief, struct rti_station *victim)
+{
+    void *next = rti_ptr_load_relaxed(&victim->next);
+    uint64_t turns = rti_u64_load_relaxed(&victim->turns);
+    for (int i = 0; next != NULL && i < NEXT_WATCH_SPINS; i++) {
+        rti_spin_hint();
+    }
+    if (next == NULL || rti_u64_load_relaxed(&victim->turns) != turns) {
+        return NULL;
+    }
+    struct rti_runnable *runnable = station_take_next(victim, next);
     if (runnable != NULL) {
         RT_SOMETIMES(true, "station: a next was stolen");
         rti_station_count(&thief->steals, 1);
@@ -156,7 +171,7 @@ bool rti_station_is_empty(const struct rti_station *station)
             return false;
         }
     }
-    return rti_ptr_load_relaxed(&station->next) == NULL;
+    return true;
 }
 
 size_t rti_station_audit(const struct rti_station *station)

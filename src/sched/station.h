@@ -12,8 +12,10 @@
  * Why `next`. Who is woken is likely to want what its waker has just touched, and the waker is
  * likely to wait for it: run it as soon as the waker suspends, before what has waited longer, and a
  * pair that talks stays on one core. Two fibers that wake each other in turns would so keep a
- * station for ever; after NEXT_STREAK_MAX runnables taken from `next` in a row one is taken from
- * the rings. How often that was needed is counted.
+ * station for ever; after RTI_STATION_STREAK_MAX runnables taken from `next` in a row one is taken
+ * from the rings. How often that was needed is counted. A lone `next` wakes nobody: its waker is
+ * about to suspend, more often than not, and waking a sleeping core costs some thousand times a
+ * turn. If the waker computes on instead, the monitor sees it lie and has it fetched.
  *
  * Which level is next is a bit field of the holder's own: a bit is set by a push and cleared when a
  * pop finds the ring empty, so it may say "ready" of a ring that thieves have emptied, never
@@ -23,7 +25,7 @@
  *
  * I1  A READY runnable lies in exactly one ring, one `next` or the injector.   (explored; ring.h)
  * I2  Only the holder pushes, pops and writes the fields that are not atomic.
- * I3  After at most NEXT_STREAK_MAX from `next`, a ring that has somebody is served.
+ * I3  After at most RTI_STATION_STREAK_MAX from `next`, a ring that has somebody is served.
  *                                                                         (rti_station_pick)
  *
  * Pairs: the exchange of `next` releases the runnable to whoever takes it, which acquires.
@@ -75,21 +77,23 @@ void rti_station_init(struct rti_station *station, uint32_t index);
 void rti_station_queue(struct rti_station *station, struct rti_runnable *runnable,
                        struct rti_injector *injector);
 
-/* Puts a READY runnable into `next`; who was there goes to its ring. Holder. A full barrier between
- * this and what the holder loads afterwards. */
-void rti_station_queue_next(struct rti_station *station, struct rti_runnable *runnable,
+/* Puts a READY runnable into `next`; who was there goes to its ring: true, there is work for
+ * another worker now. Holder. A full barrier between this and what the holder loads afterwards. */
+bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *runnable,
                             struct rti_injector *injector);
 
 /* Takes the next runnable, or NULL. Holder. */
 struct rti_runnable *rti_station_pick(struct rti_station *station);
 
 /* Takes from `victim` for `thief`: half of its most urgent ring that has anybody, one of them
- * returned and the others queued; else, if asked for, its `next`. NULL if there is nothing. Holder
- * of `thief`. */
-struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim,
-                                       bool is_next_wanted);
+ * returned and the others queued. NULL if there is nothing. Holder of `thief`. */
+struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim);
 
-/* Is anything ready here? True at some moment during the call. Any thread. */
+/* Takes `next` of `victim`, if its holder has not made a turn while the caller watched for a
+ * moment: else it is about to be run where its data is. Holder of `thief`. */
+struct rti_runnable *rti_station_steal_next(struct rti_station *thief, struct rti_station *victim);
+
+/* Is nobody in the rings? True at some moment during the call. Any thread. */
 bool rti_station_is_empty(const struct rti_station *station);
 
 /* Adds to a counter that only the holder writes: no locked instruction. */

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine of several workers on real threads: everything runs once, nothing is lost, everybody
+ * sleeps when there is nothing to do and wakes when there is. */
+#define _GNU_SOURCE
+#define RTI_MODULE "crew_test"
+#include "sched/crew.h"
+
+#include "sched/lock.h"
+#include "support/crew.h"
+#include "support/test.h"
+
+#define YIELDS 200
+
+static rti_atomic_u64 total;
+
+static void count_one(void *arg)
+{
+    (void)arg;
+    rti_u64_add_relaxed(&total, 1);
+}
+
+TEST(crew_runs_each_of_many_fibers_once)
+{
+    crew_world_open(4);
+    for (int i = 0; i < CREW_FIBERS_MAX; i++) {
+        crew_world_go(count_one, NULL, (uint8_t)(i % RTI_PRIORITY_LEVELS));
+    }
+    crew_world_close();
+    CHECK_EQ(rti_u64_load_relaxed(&total), CREW_FIBERS_MAX);
+}
+
+TEST(crew_without_anything_to_run_is_over_at_once)
+{
+    crew_world_open(4);
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    crew_world_close();
+}
+
+static void yield_often(void *arg)
+{
+    for (int i = 0; i < YIELDS; i++) {
+        rti_fiber_yield(rti_worker_current());
+    }
+    count_one(arg);
+}
+
+TEST(crew_of_one_worker_lets_fibers_yield_to_each_other)
+{
+    crew_world_open(1);
+    for (int i = 0; i < 100; i++) {
+        crew_world_go(yield_often, NULL, 2);
+    }
+    crew_world_close();
+    CHECK_EQ(rti_u64_load_relaxed(&total), 100);
+}
+
+TEST(crew_fibers_that_yield_move_between_workers_and_all_end)
+{
+    crew_world_open(4);
+    for (int i = 0; i < 300; i++) {
+        crew_world_go(yield_often, NULL, (uint8_t)(i % RTI_PRIORITY_LEVELS));
+    }
+    crew_world_close();
+    CHECK_EQ(rti_u64_load_relaxed(&total), 300);
+}
+
+static void spawn_tree(void *arg)
+{
+    uintptr_t depth = (uintptr_t)arg;
+    count_one(NULL);
+    for (int i = 0; depth > 0 && i < 4; i++) {
+        crew_world_go(spawn_tree, (void *)(depth - 1), 2);
+    }
+}
+
+TEST(crew_fibers_start_fibers_and_the_run_ends_after_the_last)
+{
+    crew_world_open(3);
+    crew_world_go(spawn_tree, (void *)(uintptr_t)4, 2);
+    crew_world_close();
+    CHECK_EQ(rti_u64_load_relaxed(&total), 1 + 4 + 16 + 64 + 256);
+}
+
+/* A pair over two lines under one lock each: A wakes B, then waits; and the other way round. */
+struct line {
+    struct rti_lock lock;
+    struct rti_waitlist list;
+    uint32_t tokens;
+};
+
+static void line_init(struct line *line)
+{
+    rti_lock_init(&line->lock, &crew_world.sched, RTI_LOCK_CHANNEL);
+    rti_waitlist_init(&line->list);
+    line->tokens = 0;
+}
+
+static void line_unlink(struct rti_waiter *waiter)
+{
+    struct line *line = waiter->slot;
+    rti_lock_acquire(&line->lock, &crew_world.sched);
+    rti_waitlist_unlink(waiter);
+    rti_lock_release(&line->lock);
+}
+
+static uint32_t line_take(struct line *line, uint64_t deadline_ns)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    struct rti_deadline deadline;
+    rti_fiber_wait_begin(worker, &wait);
+    rti_lock_acquire(&line->lock, &crew_world.sched);
+    if (line->tokens > 0) {
+        line->tokens--;
+        rti_lock_release(&line->lock);
+        return RTI_EVENT_SOURCE;
+    }
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, line_unlink);
+    waiter.slot = line;
+    rti_waitlist_add(&line->list, &waiter);
+    rti_lock_release(&line->lock);
+    rti_deadline_add(&deadline, &crew_world.sched, &wait, deadline_ns);
+    return rti_fiber_park(worker, &wait);
+}
+
+static void line_give(struct line *line)
+{
+    rti_lock_acquire(&line->lock, &crew_world.sched);
+    struct rti_waiter *waiter = rti_waitlist_claim(&line->list);
+    if (waiter == NULL) {
+        line->tokens++;
+    }
+    rti_lock_release(&line->lock);
+    if (waiter != NULL) {
+        rti_waiter_wake(waiter);
+    }
+}
+
+#define PAIRS 50
+#define HOPS  400
+static struct line lines[PAIRS][2];
+
+static void hop(void *arg)
+{
+    size_t me = (uintptr_t)arg % 2;
+    struct line *pair = lines[(uintptr_t)arg / 2];
+    for (int i = 0; i < HOPS; i++) {
+        if (me == 0) {
+            line_give(&pair[1]);
+            CHECK_EQ(line_take(&pair[0], RTI_TIME_NEVER), RTI_EVENT_SOURCE);
+        } else {
+            CHECK_EQ(line_take(&pair[1], RTI_TIME_NEVER), RTI_EVENT_SOURCE);
+            line_give(&pair[0]);
+        }
+    }
+    count_one(NULL);
+}
+
+TEST(crew_pairs_hand_tokens_to_and_fro_and_lose_none)
+{
+    crew_world_open(4);
+    for (uintptr_t i = 0; i < 2 * (uintptr_t)PAIRS; i++) {
+        line_init(&lines[i / 2][i % 2]);
+        crew_world_go(hop, (void *)i, 2);
+    }
+    crew_world_close();
+    CHECK_EQ(rti_u64_load_relaxed(&total), 2 * PAIRS);
+}
+
+static void sleep_some(void *arg)
+{
+    for (int i = 0; i < 5; i++) {
+        uint64_t deadline_ns =
+            rti_deadline_after(&crew_world.sched, ((uintptr_t)arg % 17 + 1) * 50 * RTI_NS_PER_US);
+        rti_fiber_sleep_until(rti_worker_current(), deadline_ns);
+        CHECK(rti_sched_clock(&crew_world.sched) >= deadline_ns);
+    }
+    count_one(NULL);
+}
+
+TEST(crew_sleepers_wake_and_never_early)
+{
+    crew_world_open(3);
+    for (uintptr_t i = 0; i < 200; i++) {
+        crew_world_go(sleep_some, (void *)i, 2);
+    }
+    crew_world_close();
+    CHECK_EQ(rti_u64_load_relaxed(&total), 200);
+}
+
+/* A token and a deadline that come at about the same time: each take ends by exactly one. */
+static struct line raced;
+static rti_atomic_u64 given;
+static rti_atomic_u64 taken;
+
+static void race_take(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 100; i++) {
+        uint64_t deadline_ns = rti_deadline_after(&crew_world.sched, 20 * RTI_NS_PER_US);
+        if (line_take(&raced, deadline_ns) == RTI_EVENT_SOURCE) {
+            rti_u64_add_relaxed(&taken, 1);
+        }
+    }
+}
+
+static void race_give(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 100; i++) {
+        rti_u64_add_relaxed(&given, 1);
+        line_give(&raced);
+        rti_fiber_sleep_until(rti_worker_current(),
+                              rti_deadline_after(&crew_world.sched, 20 * RTI_NS_PER_US));
+    }
+}
+
+TEST(crew_wait_ends_by_its_token_or_its_deadline_and_no_token_is_lost)
+{
+    crew_world_open(4);
+    line_init(&raced);
+    for (int i = 0; i < 8; i++) {
+        crew_world_go(race_take, NULL, 2);
+        crew_world_go(race_give, NULL, 2);
+    }
+    crew_world_close();
+    CHECK_EQ(rti_u64_load_relaxed(&given), rti_u64_load_relaxed(&taken) + raced.tokens);
+    CHECK(rti_waitlist_is_empty(&raced.list));
+}
+
+static struct line never;
+
+static void wait_for_ever(void *arg)
+{
+    (void)arg;
+    (void)line_take(&never, RTI_TIME_NEVER);
+    CHECK(false);
+}
+
+static void kill_range(void *arg)
+{
+    uintptr_t first = (uintptr_t)arg;
+    for (uintptr_t i = first; i < first + 50; i++) {
+        (void)rti_fiber_kill(&crew_world.sched, &crew_world.fibers[i]);
+        rti_fiber_yield(rti_worker_current());
+    }
+}
+
+TEST(crew_kill_reaches_fibers_wherever_they_are_and_unlinks_them)
+{
+    crew_world_open(4);
+    line_init(&never);
+    for (int i = 0; i < 200; i++) {
+        crew_world_go(wait_for_ever, NULL, (uint8_t)(i % RTI_PRIORITY_LEVELS));
+    }
+    for (uintptr_t i = 0; i < 4; i++) {
+        crew_world_go(kill_range, (void *)(i * 50), 1);
+        crew_world_go(kill_range, (void *)(i * 50), 3);
+    }
+    crew_world_close();
+    CHECK_EQ(rti_u32_load_relaxed(&crew_world.ended[RTI_FIBER_KILLED]), 200);
+    CHECK(rti_waitlist_is_empty(&never.list));
+}
+
+static void stop_here(void *arg)
+{
+    (void)arg;
+    rti_sched_stop(&crew_world.sched);
+}
+
+TEST(crew_stop_ends_the_run_and_a_second_run_goes_on)
+{
+    crew_world_open(3);
+    for (int i = 0; i < 100; i++) {
+        crew_world_go(yield_often, NULL, 2);
+    }
+    crew_world_go(stop_here, NULL, 2);
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    crew_world_close();
+    CHECK_EQ(rti_u64_load_relaxed(&total), 100);
+}
+
+static void keep_errno(void *arg)
+{
+    int mine = (int)(uintptr_t)arg + 1;
+    *rti_errno_address() = mine;
+    for (int i = 0; i < YIELDS; i++) {
+        rti_fiber_yield(rti_worker_current());
+        CHECK_EQ(*rti_errno_address(), mine);
+    }
+}
+
+TEST(crew_fiber_takes_its_errno_along_to_another_thread)
+{
+    crew_world_open(4);
+    for (uintptr_t i = 0; i < 64; i++) {
+        crew_world_go(keep_errno, (void *)i, 2);
+    }
+    crew_world_close();
+}
+
+static struct rti_post posts[64];
+
+static void post_called(struct rti_post *post)
+{
+    crew_world_go(count_one, post, 2);
+}
+
+static void post_from_thread(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < RTI_COUNT_OF(posts); i++) {
+        posts[i].call = post_called;
+        rti_sched_post(&crew_world.sched, &posts[i]);
+    }
+}
+
+static void wait_for_posts(void *arg)
+{
+    (void)arg;
+    while (rti_u64_load_relaxed(&total) < RTI_COUNT_OF(posts)) {
+        rti_fiber_sleep_until(rti_worker_current(),
+                              rti_deadline_after(&crew_world.sched, 100 * RTI_NS_PER_US));
+    }
+}
+
+TEST(crew_calls_what_another_thread_posts)
+{
+    struct rti_port_thread thread;
+    crew_world_open(2);
+    struct rti_port *port = &crew_world.port.port;
+    crew_world_go(wait_for_posts, NULL, 2);
+    CHECK_OK(port->ops->thread_start(port, &thread, post_from_thread, NULL));
+    crew_world_close();
+    port->ops->thread_join(port, &thread);
+    CHECK_EQ(rti_u64_load_relaxed(&total), RTI_COUNT_OF(posts));
+}
