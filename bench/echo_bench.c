@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Question: what does the same echo server cost as actors, as machines, and written by hand over
- * epoll?
+/* Question: what does the same echo server cost as actors, as tasks, as machines, and written by
+ * hand over epoll?
  *
  * Method: 64 TCP connections of the loopback, each with one message of 64 bytes under way at a
  * time. A child process makes them and keeps all of them busy; the server in the parent is one of
  *
  *     actor     an actor per connection: rt_net_recv and rt_net_send on a stack of its own
+ *     task      a task per connection: the same calls, and a handle that is given up
  *     machine   a machine per connection, child of the one that accepts: an op that is a receive,
  *               then a send; no stack (support/echo_machine.h)
  *     epoll     by hand: one thread, epoll, level-triggered, as such a server is usually written
@@ -18,10 +19,10 @@
  *
  * Prints for each server echo_NAME in messages a second and echo_NAME_cpu_ns, the processor time of
  * the server alone per message. For ours also echo_NAME_ratio (to epoll; the goals are 0.95 for
- * actors and 0.97 for machines) and echo_NAME_cpu_ratio, the same from the processor time of server
- * and client together, which is what one processor could do and does not depend on who else uses
- * it. Usage: echo_bench [MESSAGES PER ROUND [SERVER]]; with a SERVER one round of that one, for
- * tools that count system calls or instructions. */
+ * actors and tasks, 0.97 for machines) and echo_NAME_cpu_ratio, the same from the processor time of
+ * server and client together, which is what one processor could do and does not depend on who else
+ * uses it. Usage: echo_bench [MESSAGES PER ROUND [SERVER]]; with a SERVER one round of that one,
+ * for tools that count system calls or instructions. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -242,6 +243,43 @@ static void actor_round(void)
     rt_cleanup();
 }
 
+/* ---- tasks ---- */
+
+static void *task_main(void *arg)
+{
+    echo((int)(intptr_t)arg);
+    return NULL;
+}
+
+/* Accepts all connections and serves the last one itself; rt_run returns when all have ended. */
+static void *task_acceptor_main(void *arg)
+{
+    const rt_task_config config = {.stack_size = 8192};
+    int fd = -1;
+    (void)arg;
+    for (int i = 0; i < CONNECTIONS; i++) {
+        check(rt_net_accept(listener, &fd, -1), "accept");
+        if (i < CONNECTIONS - 1) {
+            check(rt_detach(rt_go_ex(task_main, (void *)(intptr_t)fd, &config)), "a task");
+        }
+    }
+    echo(fd);
+    return NULL;
+}
+
+static void task_round(void)
+{
+    const rt_net_listen_config config = {.address = "127.0.0.1", .backlog = CONNECTIONS};
+    check(rt_init(), "rt_init");
+    check(rt_net_listen_ex(&config, &listener), "listen");
+    pid_t pid = client_start();
+    check(rt_detach(rt_go(task_acceptor_main, NULL)), "a task");
+    rt_run();
+    client_join(pid);
+    check(rt_net_close(listener), "close");
+    rt_cleanup();
+}
+
 /* ---- measuring ---- */
 
 /* Processor time so far, of this process or of the clients that have ended. */
@@ -291,7 +329,10 @@ static void stay_on_one_processor(void)
 static const struct {
     const char *name;
     void (*round)(void);
-} servers[] = {{"actor", actor_round}, {"machine", machine_round}, {"epoll", epoll_round}};
+} servers[] = {{"actor", actor_round},
+               {"task", task_round},
+               {"machine", machine_round},
+               {"epoll", epoll_round}};
 
 #define SERVERS (sizeof(servers) / sizeof(servers[0]))
 #define EPOLL   (SERVERS - 1)
