@@ -6,7 +6,8 @@
  *      |                   |            retry has its child do it, as often as it takes
  *      |--- server --- connections      client connects, sends, receives and reads
  *
- *     machine_http        gets the pages below and says what came of each
+ *     machine_http          gets the pages below and says what came of each
+ *     machine_http FILE     and writes its journal there: orrery journal --tree FILE
  *
  * response.[ch] reads responses, client.[ch] is the state machine of a connection, retry.[ch] its
  * parent, server.[ch] the other side. What this shows of machines: a child's ops pass through its
@@ -14,9 +15,12 @@
  * cancel finds its way down to the socket; when the app is closed everything ends in order.
  *
  * Tested: machine_http */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "retry.h"
 #include "server.h"
@@ -93,6 +97,8 @@ static struct {
 static rt_loop loop;
 static rt_loop_port port;
 static rt_machine_slot slots[32];
+static rt_journal journal;
+static uint64_t journal_ring[RT_JOURNAL_BYTES(8192) / sizeof(uint64_t)];
 
 static void must(rt_status status, const char *what)
 {
@@ -220,7 +226,18 @@ static void app_tick(rt_machine *machine, rt_time now)
     }
 }
 
-int main(void)
+static void save_journal(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        perror(path);
+        exit(EXIT_FAILURE);
+    }
+    must(rt_journal_save(&journal, fd), path);
+    close(fd);
+}
+
+int main(int argc, char **argv)
 {
     must(rt_loop_port_init(&port, NULL), "the port");
     const rt_loop_config config = {.port = rt_loop_port_of(&port),
@@ -229,10 +246,15 @@ int main(void)
                                    .slots = slots,
                                    .slots_count = sizeof(slots) / sizeof(slots[0])};
     must(rt_loop_init(&loop, &config), "the loop");
+    must(rt_journal_init(&journal, journal_ring, sizeof(journal_ring)), "the journal");
+    must(rt_loop_journal(&loop, &journal), "the journal");
     must(rt_loop_run(&loop), "the run");
     printf("%u gets, %u tries again, %u requests over %u connections\n", (unsigned)app.next,
            app.retry.retries_total, app.server.requests_count, app.server.connections_count);
     rt_loop_deinit(&loop);
     rt_loop_port_deinit(&port);
+    if (argc > 1) {
+        save_journal(argv[1]);
+    }
     return app.wrong_count == 0 && app.next == WISHES ? EXIT_SUCCESS : EXIT_FAILURE;
 }
