@@ -115,6 +115,9 @@ struct rti_port_ops {
      * RT_ERR_STATE if there is one already; RT_ERR_UNSUPPORTED where faults cannot be caught;
      * RT_ERR_IO if the system refuses. */
     rt_status (*faults_open)(struct rti_port *port, const struct rti_fault_policy *policy);
+    /* NULL as above. Gives the calling thread, which is not that of faults_open, a stack to be
+     * shown its faults on; NULL takes it away again, before the thread ends. */
+    void (*faults_attend)(struct rti_port *port, void *stack, size_t size);
     /* Puts everything back as it was; the thread of faults_open only. */
     void (*faults_close)(struct rti_port *port);
 };

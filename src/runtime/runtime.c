@@ -74,7 +74,16 @@ static void runtime_stop_called(struct rti_post *post)
     rti_sched_stop(&rti_runtime.sched);
 }
 
-rt_status rti_runtime_start(struct rti_port *port)
+static void runtime_close_engine(struct rt_runtime *runtime)
+{
+    if (runtime->engine != NULL) {
+        runtime->engine->close(runtime);
+        runtime->engine = NULL;
+    }
+}
+
+rt_status rti_runtime_start(struct rti_port *port, const struct rti_runtime_engine *engine,
+                            const rt_config *config)
 {
     struct rt_runtime *runtime = &rti_runtime;
     rti_clockwork_init(&runtime->clockwork, port->ops->clock_ns(port));
@@ -83,8 +92,17 @@ rt_status rti_runtime_start(struct rti_port *port)
     if (RT_FAILED(status)) {
         return status;
     }
+    if (engine != NULL) {
+        status = engine->open(runtime, config);
+        if (RT_FAILED(status)) {
+            rti_sched_deinit(&runtime->sched);
+            return status;
+        }
+    }
+    runtime->engine = engine;
     status = rti_faults_open(&runtime->sched);
     if (RT_FAILED(status) && status.code != RT_ERR_UNSUPPORTED) {
+        runtime_close_engine(runtime);
         rti_sched_deinit(&runtime->sched);
         return status;
     }
@@ -125,7 +143,7 @@ void rti_runtime_stop(void)
         }
     }
     runtime->sched.steps_max = 0;
-    while (runtime->sched.live > 0) {
+    while (rti_sched_live(&runtime->sched) > 0) {
         /* A stop posted before may end a run early; what is doomed ends in the next one. */
         rt_status status = rti_sched_run(&runtime->sched);
         RT_ASSERT(!RT_FAILED(status));
@@ -139,6 +157,7 @@ void rti_runtime_stop(void)
     rti_actors_deinit(&runtime->actors);
     rti_stacks_deinit(&runtime->stacks);
     rti_faults_close(&runtime->sched);
+    runtime_close_engine(runtime);
     rti_sched_deinit(&runtime->sched);
 }
 
@@ -160,7 +179,7 @@ static bool runtime_is_mine(void)
     return false;
 }
 
-rt_status rt_init(void)
+rt_status rti_runtime_init(const struct rti_runtime_engine *engine, const rt_config *config)
 {
     if (rti_worker_current() != NULL || !rti_runtime_claim()) {
         return (rt_status){RT_ERR_STATE,
@@ -172,12 +191,17 @@ rt_status rt_init(void)
         rti_runtime_release();
         return status;
     }
-    status = rti_runtime_start(port);
+    status = rti_runtime_start(port, engine, config);
     if (RT_FAILED(status)) {
         rti_host_close();
         rti_runtime_release();
     }
     return status;
+}
+
+rt_status rt_init(void)
+{
+    return rti_runtime_init(NULL, NULL);
 }
 
 void rt_run(void)

@@ -28,6 +28,8 @@
 
 #include <orrery/rt/sim.h>
 
+#include <orrery/rt/runtime.h>
+
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
 #include "sched/fault.h"
@@ -41,10 +43,11 @@ enum rti_runtime_phase {
 };
 
 struct rt_runtime {
-    rti_atomic_u32 phase;          /* enum rti_runtime_phase, and the visitors */
-    rti_atomic_u32 is_stop_posted; /* the stop post is queued */
-    struct rti_post stop;          /* rt_shutdown's, from whatever thread */
-    struct rti_clockwork clockwork;
+    rti_atomic_u32 phase;                    /* enum rti_runtime_phase, and the visitors */
+    rti_atomic_u32 is_stop_posted;           /* the stop post is queued */
+    struct rti_post stop;                    /* rt_shutdown's, from whatever thread */
+    struct rti_clockwork clockwork;          /* the fixed engine's */
+    const struct rti_runtime_engine *engine; /* NULL: the fixed one */
     struct rti_sched sched;
     struct rti_stacks stacks;
     struct rti_actors actors;
@@ -85,8 +88,19 @@ struct rti_port *rti_host_machine(void);
 bool rti_runtime_claim(void);
 void rti_runtime_release(void);
 
+/* What makes a scheduler of one worker into something else, before any module exists, and takes it
+ * apart after the last one is gone. `open` may fail and leaves nothing behind then. */
+struct rti_runtime_engine {
+    rt_status (*open)(struct rt_runtime *runtime, const rt_config *config);
+    void (*close)(struct rt_runtime *runtime);
+};
+
+/* rt_init with an engine; NULL: the fixed one. */
+rt_status rti_runtime_init(const struct rti_runtime_engine *engine, const rt_config *config);
+
 /* Makes every module over `port`. On failure nothing is left behind but the claim. */
-rt_status rti_runtime_start(struct rti_port *port);
+rt_status rti_runtime_start(struct rti_port *port, const struct rti_runtime_engine *engine,
+                            const rt_config *config);
 
 /* Turns until the program is over; see rti_sched_run. */
 rt_status rti_runtime_turn(void);

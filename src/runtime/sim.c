@@ -68,7 +68,7 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
     uint64_t seed = config->seed;
     (void)rti_port_environment_number("ORRERY_SEED", &seed);
     rti_port_sim_init(&sim.port, seed, SIM_START_NS, rti_host_machine());
-    rt_status status = rti_runtime_start(&sim.port.port);
+    rt_status status = rti_runtime_start(&sim.port.port, NULL, NULL);
     if (RT_FAILED(status)) {
         rti_runtime_release();
         return status;

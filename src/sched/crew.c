@@ -4,6 +4,7 @@
 #include "sched/crew.h"
 
 #include "sched/crew_search.h"
+#include "sched/fault.h"
 #include "sched/fiber.h"
 
 static void member_init(struct rti_member *member, struct rti_crew *crew, uint32_t index,
@@ -196,7 +197,9 @@ void rti_member_main(void *arg)
     RT_ASSERT(worker->station == NULL && member->given != NULL);
     worker->station = member->given;
     member->given = NULL;
+    void *fault_stack = rti_faults_attend(member->crew->sched);
     member_work(member);
+    rti_faults_unattend(member->crew->sched, fault_stack);
     rti_worker_set_current(NULL);
 }
 

@@ -8,6 +8,9 @@
 
 #define FAULT_LINE_MAX 120
 
+/* As much as the first thread has: the kernel's frame, and a handler that was there before. */
+#define FAULT_STACK_SIZE 65536
+
 const char *rti_fault_name(enum rti_fault_kind kind)
 {
     static const char *const names[RTI_FAULT_KINDS] = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"};
@@ -117,6 +120,27 @@ void rti_faults_close(struct rti_sched *sched)
         sched->catches_faults = false;
         sched->contains_faults = false;
         sched->port->ops->faults_close(sched->port);
+    }
+}
+
+void *rti_faults_attend(struct rti_sched *sched)
+{
+    const struct rti_port_ops *ops = sched->port->ops;
+    if (!sched->catches_faults || ops->faults_attend == NULL) {
+        return NULL;
+    }
+    void *stack = ops->memory_map(sched->port, FAULT_STACK_SIZE);
+    if (stack != NULL) {
+        ops->faults_attend(sched->port, stack, FAULT_STACK_SIZE);
+    }
+    return stack;
+}
+
+void rti_faults_unattend(struct rti_sched *sched, void *stack)
+{
+    if (stack != NULL) {
+        sched->port->ops->faults_attend(sched->port, NULL, 0);
+        sched->port->ops->memory_unmap(sched->port, stack, FAULT_STACK_SIZE);
     }
 }
 

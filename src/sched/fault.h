@@ -55,6 +55,12 @@ RT_MUST_CHECK rt_status rti_faults_open(struct rti_sched *sched);
 /* The end of it; nothing if there was no beginning. */
 void rti_faults_close(struct rti_sched *sched);
 
+/* Has the faults of the calling thread, another worker of the same scheduler, shown too. Returns
+ * what rti_faults_unattend is given before the thread ends; NULL if there is nothing to do or no
+ * memory: then an overflow of a fiber that runs here ends the process. */
+void *rti_faults_attend(struct rti_sched *sched);
+void rti_faults_unattend(struct rti_sched *sched, void *stack);
+
 /* What the system calls it: "SIGSEGV". */
 const char *rti_fault_name(enum rti_fault_kind kind);
 

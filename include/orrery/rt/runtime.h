@@ -2,14 +2,17 @@
 #ifndef ORRERY_RT_RUNTIME_H
 #define ORRERY_RT_RUNTIME_H
 
-/* The life of the runtime on the fixed engine:
+/* The life of the runtime:
  *
- *     rt_init      all memory is the library's own, reserved at compile time
+ *     rt_init      the fixed engine: all memory is the library's own, reserved at compile time
+ *     rt_init_ex   or the parallel engine: several workers, every core
  *     rt_spawn     the first actors, from main
  *     rt_run       until all actors have ended, or rt_shutdown
  *     rt_cleanup   ends what still lives; afterwards rt_init may be called again
  *
  * The thread that calls rt_init is the scheduler's thread; all but rt_shutdown belong to it. */
+
+#include <stdint.h>
 
 #include <orrery/rt/api.h>
 #include <orrery/rt/status.h>
@@ -26,6 +29,28 @@ RT_EXTERN_C_BEGIN
  * or RT_ERR_IO if the system refuses threads or descriptors. On failure nothing is left behind.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_init(void);
+
+/* What rt_init_ex starts. Zero in a field is its default. */
+typedef struct {
+    uint32_t workers;     /* that run at the same time; 0: one per processor this process may use,
+                             by its affinity and the quota of its control groups */
+    uint32_t threads_max; /* threads that the workers may need, those in blocking calls included;
+                             more than `workers`; 0: 64 more */
+} rt_config;
+
+/* Makes the runtime ready on the parallel engine: actors and tasks run on `workers` threads, steal
+ * work from each other, and all that the fixed engine promises holds, but for the order among
+ * those that are ready. The calling thread is one of the workers while it is in rt_run; the other
+ * threads are started when there is work for them.
+ * Callable from any thread that has no runtime, outside of signal handlers.
+ * Never suspends.
+ * Owns nothing of the caller's; the configuration is copied.
+ * Returns RT_OK; RT_ERR_INVALID if `config` is NULL, `workers` is above RT_MAX_WORKERS or
+ * `threads_max` is not more than `workers`; RT_ERR_STATE if the runtime is already there;
+ * RT_ERR_NOMEM, RT_ERR_RESOURCE_EXHAUSTED, RT_ERR_IO and RT_ERR_UNSUPPORTED as rt_init. On failure
+ * nothing is left behind.
+ * Nothing is lost on cancel. */
+RT_API rt_status rt_init_ex(const rt_config *config);
 
 /* Runs actors until none lives or rt_shutdown was called. Called again after a shutdown it goes on
  * where it was.

@@ -151,6 +151,14 @@ rt_status rti_linux_faults_open(struct rti_port *port, const struct rti_fault_po
     return (rt_status){RT_ERR_IO, "the system refuses handlers for faults"};
 }
 
+void rti_linux_faults_attend(struct rti_port *port, void *memory, size_t size)
+{
+    (void)port;
+    stack_t stack = {.ss_sp = memory, .ss_size = size, .ss_flags = memory == NULL ? SS_DISABLE : 0};
+    int rc = sigaltstack(&stack, NULL);
+    RT_ASSERT(rc == 0);
+}
+
 void rti_linux_faults_close(struct rti_port *port)
 {
     (void)port;

@@ -9,6 +9,7 @@
 #include "port/port.h"
 
 rt_status rti_linux_faults_open(struct rti_port *port, const struct rti_fault_policy *policy);
+void rti_linux_faults_attend(struct rti_port *port, void *stack, size_t size);
 void rti_linux_faults_close(struct rti_port *port);
 
 #endif

@@ -231,6 +231,7 @@ static const struct rti_port_ops port_linux_ops = {
     .memory_unguard = rti_linux_memory_unguard,
     .memory_page_size = rti_linux_memory_page_size,
     .faults_open = rti_linux_faults_open,
+    .faults_attend = rti_linux_faults_attend,
     .faults_close = rti_linux_faults_close,
 };
 
