@@ -152,7 +152,8 @@
 #endif
 
 #ifndef RT_WHEEL_DIGIT_BITS
-#define RT_WHEEL_DIGIT_BITS 8 /* 2^n slots in each of the timer wheel's 5 levels; 4 to 8, or 0: none, a heap */
+#define RT_WHEEL_DIGIT_BITS                                                                        \
+    8 /* 2^n slots in each of the timer wheel's 5 levels; 4 to 8, or 0: none, a heap */
 #endif
 
 #ifndef RT_STACK_PAINT

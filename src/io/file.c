@@ -83,7 +83,7 @@ static rt_status transfer_step(const struct file_transfer *transfer, struct rti_
     uint64_t deadline_ns = rti_io_deadline(call);
     rti_file_line_join(record);
     if (!rti_request_await(&record->request, call->worker, deadline_ns)) {
-        return RTI_IO_TIMEOUT;
+        return rti_io_unanswered(call);
     }
     rt_status status = RT_SUCCESS;
     if (op->status == RT_OK) {
@@ -202,7 +202,7 @@ static rt_status request_simple(struct rti_file_request *record, struct rti_io_c
     uint64_t deadline_ns = rti_io_deadline(call);
     rti_file_line_join(record);
     if (!rti_request_await(&record->request, call->worker, deadline_ns)) {
-        return RTI_IO_TIMEOUT;
+        return rti_io_unanswered(call);
     }
     const struct rti_op *op = &record->request.op;
     rt_status status = op->status == RT_OK ? RT_SUCCESS : rti_io_failure(op);
@@ -233,7 +233,7 @@ rt_status rt_file_close(int fd)
 {
     struct rti_io_call call;
     enum rti_file_kind kind;
-    rt_status status = file_enter(&call, fd, -1, &kind);
+    rt_status status = file_enter(&call, fd, RTI_IO_GIVING_BACK, &kind);
     if (RT_FAILED(status)) {
         return status;
     }
@@ -273,8 +273,9 @@ rt_status rt_file_open(const char *path, int flags, int mode, int *fd_out)
     record->request.op.work = call.port->file->open;
     record->request.op.offset = rti_file_open_word(flags, mode);
     rti_file_line_join(record);
-    if (!rti_request_await(&record->request, call.worker, RTI_TIME_NEVER)) {
-        return RTI_IO_TIMEOUT;
+    uint64_t deadline_ns = rti_io_deadline(&call);
+    if (!rti_request_await(&record->request, call.worker, deadline_ns)) {
+        return rti_io_unanswered(&call);
     }
     bool is_open = record->request.op.status == RT_OK;
     if (is_open) {

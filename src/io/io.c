@@ -81,6 +81,12 @@ rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms)
     if (RTI_UNLIKELY(timeout_ms != 0 && worker->fiber == NULL)) {
         return (rt_status){RT_ERR_THREAD, "only an actor can wait"};
     }
+    struct rti_cancel *cancel = worker->fiber == NULL ? NULL : worker->fiber->cancel;
+    if (RTI_UNLIKELY(cancel != NULL && cancel->is_requested && timeout_ms != 0 &&
+                     timeout_ms != RTI_IO_GIVING_BACK)) {
+        cancel->is_seen = true;
+        return RTI_IO_CANCELLED;
+    }
     *call = (struct rti_io_call){
         .worker = worker, .io = io, .port = worker->sched->port, .timeout_ms = timeout_ms};
     return RT_SUCCESS;
@@ -90,12 +96,32 @@ uint64_t rti_io_deadline(struct rti_io_call *call)
 {
     RT_ASSERT(call->timeout_ms != 0);
     if (call->deadline_ns == RTI_IO_DEADLINE_LATER) {
-        call->deadline_ns = call->timeout_ms < 0
-                                ? RTI_TIME_NEVER
-                                : rti_deadline_after(call->worker->sched,
-                                                     (uint64_t)call->timeout_ms * RTI_NS_PER_MS);
+        uint64_t limit = call->timeout_ms < 0
+                             ? RTI_TIME_NEVER
+                             : rti_deadline_after(call->worker->sched,
+                                                  (uint64_t)call->timeout_ms * RTI_NS_PER_MS);
+        uint64_t budget = call->timeout_ms == RTI_IO_GIVING_BACK
+                              ? RTI_TIME_NEVER
+                              : call->worker->fiber->run.deadline_ns;
+        call->deadline_ns = budget < limit ? budget : limit;
     }
     return call->deadline_ns;
+}
+
+rt_status rti_io_unanswered(const struct rti_io_call *call)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_cancel *cancel = worker->fiber->cancel;
+    if (cancel != NULL && cancel->is_requested) {
+        cancel->is_seen = true;
+        return RTI_IO_CANCELLED;
+    }
+    bool is_budget = cancel != NULL && call->deadline_ns == worker->fiber->run.deadline_ns;
+    if (is_budget) {
+        cancel->is_seen = true;
+        return (rt_status){RT_ERR_BUDGET_EXHAUSTED, "the budget of the context is used up"};
+    }
+    return RTI_IO_TIMEOUT;
 }
 
 size_t rti_io_text_length(const char *text, size_t max)
@@ -168,5 +194,6 @@ rt_status rti_net_request_do(struct rti_request *request, struct rti_io_call *ca
     }
     uint64_t deadline_ns = rti_io_deadline(call);
     rti_request_begin(request);
-    return rti_request_await(request, call->worker, deadline_ns) ? RT_SUCCESS : RTI_IO_TIMEOUT;
+    return rti_request_await(request, call->worker, deadline_ns) ? RT_SUCCESS
+                                                                 : rti_io_unanswered(call);
 }

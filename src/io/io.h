@@ -97,10 +97,19 @@ struct rti_io_call {
 #define RTI_IO_DEADLINE_LATER 0
 
 /* Looks at the caller: RT_OK, or RT_ERR_THREAD with a sentence. One that may wait, `timeout_ms` not
- * 0, must be a fiber. */
+ * 0, must be a fiber, and one that is cancelled gets RT_ERR_CANCELLED. */
 rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms);
 
-/* When the call's time is over; counted from now if it was not before. */
+/* A limit for calls that give something back: they have as long as it takes, and a caller that is
+ * cancelled makes them all the same. */
+#define RTI_IO_GIVING_BACK INT32_MIN
+
+/* The status of a call whose request was not answered: the caller is cancelled, its budget is used
+ * up, or the call's time is over. */
+rt_status rti_io_unanswered(const struct rti_io_call *call);
+
+/* When the call's time is over; counted from now if it was not before. Never later than the
+ * deadline of the caller's budget. */
 uint64_t rti_io_deadline(struct rti_io_call *call);
 
 /* A record for a request on a socket; NULL if there is none. */
@@ -142,6 +151,7 @@ rt_status rti_net_bind(const struct rti_io_call *call, struct rti_socket_config 
 #define RTI_IO_NULL       ((rt_status){RT_ERR_INVALID, "a pointer is NULL"})
 #define RTI_IO_FULL       ((rt_status){RT_ERR_NOMEM, "too many requests are in use"})
 #define RTI_IO_TIMEOUT    ((rt_status){RT_ERR_TIMEOUT, "the time is over"})
+#define RTI_IO_CANCELLED  ((rt_status){RT_ERR_CANCELLED, "the caller is cancelled"})
 #define RTI_IO_WOULDBLOCK ((rt_status){RT_ERR_WOULDBLOCK, "it would have to wait"})
 #define RTI_IO_CLOSED     ((rt_status){RT_ERR_CLOSED, "the connection is closed"})
 #define RTI_IO_NO_NETWORK ((rt_status){RT_ERR_UNSUPPORTED, "there is no network here"})

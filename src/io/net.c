@@ -302,7 +302,7 @@ static rt_status connect_any(struct rti_io_call *call, rt_net_address *addresses
         addresses[i].port = port;
         call->port->net->encode(&addresses[i], &to);
         status = rti_net_connect_to(&one, &to, fd_out);
-        if (!RT_FAILED(status) || status.code == RT_ERR_NOMEM) {
+        if (!RT_FAILED(status) || status.code == RT_ERR_NOMEM || status.code == RT_ERR_CANCELLED) {
             break;
         }
     }

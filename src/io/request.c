@@ -69,16 +69,20 @@ static void request_unlink(struct rti_waiter *waiter)
 
 /* One park; true if the answer is there at its end. */
 static bool request_park(struct rti_request *request, struct rti_worker *worker,
-                         uint64_t deadline_ns)
+                         uint64_t deadline_ns, struct rti_cancel *cancel)
 {
     struct rti_wait wait;
     struct rti_waiter waiter;
+    struct rti_waiter cancel_waiter;
     struct rti_deadline deadline;
     RT_ASSERT(request->waiter == NULL && !request->is_detached);
     rti_fiber_wait_begin(worker, &wait);
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, request_unlink);
     waiter.slot = request;
     request->waiter = &waiter;
+    if (cancel != NULL) {
+        rti_cancel_add(cancel, &wait, &cancel_waiter);
+    }
     rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);
     rti_fiber_park(worker, &wait);
     return request->state == RTI_REQUEST_ANSWERED;
@@ -118,7 +122,9 @@ void rti_request_begin(struct rti_request *request)
 bool rti_request_await(struct rti_request *request, struct rti_worker *worker, uint64_t deadline_ns)
 {
     RT_ASSERT(request->state != RTI_REQUEST_ANSWERED);
-    if (request_park(request, worker, deadline_ns)) {
+    struct rti_cancel *cancel = request->is_kept ? NULL : worker->fiber->cancel;
+    bool is_cancelled = cancel != NULL && cancel->is_requested;
+    if (!is_cancelled && request_park(request, worker, deadline_ns, cancel)) {
         return true;
     }
     if (rti_op_is_work(&request->op)) {
@@ -127,7 +133,7 @@ bool rti_request_await(struct rti_request *request, struct rti_worker *worker, u
     }
     /* The port decides now and says so at its next wait; a kill may still come in between. */
     request->port->ops->cancel(request->port, &request->op);
-    bool is_answered = request_park(request, rti_worker_current(), RTI_TIME_NEVER);
+    bool is_answered = request_park(request, rti_worker_current(), RTI_TIME_NEVER, NULL);
     RT_ASSERT(is_answered);
     if (request->op.status != RT_ERR_CANCELLED) {
         RT_SOMETIMES(true, "request: completion won against the limit");

@@ -13,11 +13,11 @@
  *      |                 |   detach: the fiber lets go; `done` releases
  *      +--drop-----------+--> released
  *
- * Two kinds of op differ in what a time limit does. An op on a descriptor can be taken back at
- * once, so the fiber cancels it, waits for the word of the port, which comes with the next look,
- * and knows whether anything happened: if so it takes that, the completion has won. Work that runs
- * on a thread cannot be taken back: the fiber lets go and the record, with the buffer the thread
- * works in, stays out of the pool until the thread is done.
+ * Two kinds of op differ in what a time limit or a cancellation does. An op on a descriptor can be
+ * taken back at once, so the fiber cancels it, waits for the word of the port, which comes with the
+ * next look, and knows whether anything happened: if so it takes that, the completion has won. Work
+ * that runs on a thread cannot be taken back: the fiber lets go and the record, with the buffer the
+ * thread works in, stays out of the pool until the thread is done.
  *
  * A kill reaches the record through the `unlink` of the wait (sched/wait.h), the same way as every
  * other waiter. What an answer brings that needs an owner, a descriptor, is given back by `release`
@@ -65,9 +65,10 @@ bool rti_request_attempt(struct rti_request *request);
 /* Gives it to the port. */
 void rti_request_begin(struct rti_request *request);
 
-/* Parks the current fiber until the answer or the deadline. True: ANSWERED, the caller looks at the
- * op and calls rti_request_end. False: the time is over, nothing of the request reached the program
- * and the record is not the caller's any more. */
+/* Parks the current fiber until the answer, the deadline or the fiber's cancellation, which does
+ * not count for a request that is kept. True: ANSWERED, the caller looks at the op and calls
+ * rti_request_end. False: the time is over or the fiber is cancelled, nothing of the request
+ * reached the program and the record is not the caller's any more. */
 bool rti_request_await(struct rti_request *request, struct rti_worker *worker,
                        uint64_t deadline_ns);
 

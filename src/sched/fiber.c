@@ -149,6 +149,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->arg = options->arg;
     fiber->on_done = options->on_done;
     fiber->cx = NULL;
+    fiber->cancel = NULL;
     fiber->parked_ns = 0;
     fiber_init_origin(fiber, options->site);
     rti_list_init(&fiber->cleanups);

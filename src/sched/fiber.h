@@ -26,6 +26,7 @@
  * Costs: a yield to another fiber of the same level is one switch, one queue, one pick and the two
  * guard words: see bench/sched_bench. */
 
+#include "sched/cancel.h"
 #include "sched/cleanup.h"
 #include "sched/origin.h"
 #include "sched/scheduler.h"
@@ -55,11 +56,12 @@ struct rti_fiber {
     void (*main)(void *arg);
     void *arg;
     void (*on_done)(struct rti_fiber *fiber);
-    struct rti_cx *cx;        /* its cancellation and budget; NULL: it has neither */
-    struct rti_list cleanups; /* what it holds: the cleanup stack */
-    struct rti_sched *sched;  /* where it was started */
-    uint64_t parked_ns;       /* the scheduler's clock at its last park; for tools */
-    struct rti_origin origin; /* who started it, and where; for tools */
+    struct rti_cx *cx;         /* its cancellation and budget; NULL: it has neither */
+    struct rti_cancel *cancel; /* that of `cx`; NULL: it cannot be cancelled */
+    struct rti_list cleanups;  /* what it holds: the cleanup stack */
+    struct rti_sched *sched;   /* where it was started */
+    uint64_t parked_ns;        /* the scheduler's clock at its last park; for tools */
+    struct rti_origin origin;  /* who started it, and where; for tools */
 };
 
 struct rti_fiber_options {

@@ -12,6 +12,11 @@ _Static_assert(sizeof(struct rti_budget_scope) <= sizeof(rt_budget_scope), "scop
 static const rt_status cx_unknown = {RT_ERR_INVALID, "this is no context of the caller's"};
 static const rt_status cx_none = {RT_ERR_STATE, "the caller has no context"};
 
+rt_outcome rti_cx_outcome(const struct rti_cx *cx)
+{
+    return cx->cancel.is_seen ? RT_OUTCOME_CANCELLED : (rt_outcome)cx->outcome;
+}
+
 static bool cx_is_known(const struct rti_cx *cx)
 {
     return cx != NULL && cx->magic == RTI_CX_MAGIC;
@@ -60,6 +65,13 @@ static void cx_publish_deadline(const struct rti_cx *cx)
     }
 }
 
+/* Makes `cx` the fiber's current context; NULL: it has none. */
+static void cx_set_current(struct rti_fiber *fiber, struct rti_cx *cx)
+{
+    fiber->cx = cx;
+    fiber->cancel = cx == NULL ? NULL : &cx->cancel;
+}
+
 static void cx_member_cancel(struct rti_member *member)
 {
     rti_cx_cancel(RTI_CONTAINER_OF(member, struct rti_cx, member));
@@ -96,7 +108,7 @@ static rt_budget cx_charge(rt_budget budget, uint64_t polls, uint64_t cost)
 static void cx_leave_chain(struct rti_cx *cx)
 {
     struct rti_cx *outer = cx->outer;
-    cx->fiber->cx = outer;
+    cx_set_current(cx->fiber, outer);
     if (outer != NULL) {
         outer->inner = NULL;
         outer->budget = cx_charge(outer->budget, cx->polls_taken, cx->cost_taken);
@@ -114,7 +126,7 @@ static void cx_end(struct rti_cx *cx)
     /* What is still in line are its timers: they end with it. */
     rti_waitlist_wake_all(&cx->cancel.line);
     if (cx->member.region != NULL) {
-        rti_region_leave(&cx->member, (rt_outcome)cx->outcome);
+        rti_region_leave(&cx->member, rti_cx_outcome(cx));
     }
 }
 
@@ -145,13 +157,14 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx->outer = NULL;
     cx->inner = NULL;
     rti_member_init(&cx->member, &cx_member_ops);
-    fiber->cx = cx;
+    cx_set_current(fiber, cx);
 }
 
 void rti_cx_end_fiber(struct rti_cx *cx, rt_outcome outcome)
 {
     RT_ASSERT(cx_is_known(cx) && cx->inner == NULL);
     cx->outcome = (uint8_t)outcome;
+    cx->cancel.is_seen = false; /* the outcome says it */
     cx_end(cx);
 }
 
@@ -190,7 +203,7 @@ rt_status rt_cx_init(rt_cx *storage)
         cx->budget = outer->budget;
         cx->cancel.is_requested = outer->cancel.is_requested;
     }
-    fiber->cx = cx;
+    cx_set_current(fiber, cx);
     cx_publish_deadline(cx);
     rti_cleanup_init(&cx->cleanup, cx_cleanup_run);
     rti_cleanup_push(&fiber->cleanups, &cx->cleanup);
@@ -291,7 +304,7 @@ bool rt_cx_is_cancelled(const rt_cx *given)
 rt_status rti_cx_see_cancel(struct rti_cx *cx)
 {
     for (struct rti_cx *at = cx; at != NULL && at->cancel.is_requested; at = at->outer) {
-        at->outcome = RT_OUTCOME_CANCELLED;
+        at->cancel.is_seen = true;
     }
     return (rt_status){RT_ERR_CANCELLED, "the context is cancelled"};
 }
@@ -299,8 +312,8 @@ rt_status rti_cx_see_cancel(struct rti_cx *cx)
 /* Exhaustion is a reason to cancel. */
 static rt_status cx_exhaust(struct rti_cx *cx)
 {
-    cx->outcome = RT_OUTCOME_CANCELLED;
     rti_cx_cancel(cx);
+    cx->cancel.is_seen = true;
     return (rt_status){RT_ERR_BUDGET_EXHAUSTED, "the budget of the context is used up"};
 }
 
@@ -406,7 +419,7 @@ rt_outcome rt_cx_outcome(const rt_cx *given, rt_status_code status)
     const struct rti_cx *cx = cx_find(given);
     rt_outcome natural = RT_OUTCOME_OK;
     (void)rt_outcome_of(status, &natural);
-    return rt_outcome_join(natural, cx == NULL ? RT_OUTCOME_OK : (rt_outcome)cx->outcome);
+    return rt_outcome_join(natural, cx == NULL ? RT_OUTCOME_OK : rti_cx_outcome(cx));
 }
 
 void rti_cx_events_add(struct rti_cx_events *events, struct rti_cx *cx, struct rti_sched *sched,

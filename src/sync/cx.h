@@ -26,7 +26,7 @@
 
 #include <orrery/rt/cx.h>
 
-#include "sync/cancel.h"
+#include "sched/cancel.h"
 #include "sync/channel_waiter.h"
 #include "sync/member.h"
 #include "time/deadline.h"
@@ -53,7 +53,7 @@ struct rti_cx {
     uint8_t kind;   /* enum rti_cx_kind */
     bool is_waiting;
     bool is_shield;  /* the cancellation of the context around does not reach it */
-    uint8_t outcome; /* rt_outcome: CANCELLED once a cancellation was seen */
+    uint8_t outcome; /* rt_outcome, but for a cancellation that was seen */
     struct rti_cancel cancel;
     rt_budget budget;
     uint64_t polls_taken; /* of the quotas, since init */
@@ -85,6 +85,9 @@ struct rti_budget_scope {
 /* The context that an operation is for: the given one, else the fiber's, else NULL. RT_OK;
  * RT_ERR_INVALID if what was given is no context, or another fiber's. */
 rt_status rti_cx_resolve(struct rti_worker *worker, rt_cx *given, struct rti_cx **out_cx);
+
+/* How it comes out if it ends now. */
+rt_outcome rti_cx_outcome(const struct rti_cx *cx);
 
 /* rt_checkpoint of a context that is there. */
 rt_status rti_cx_checkpoint(struct rti_cx *cx);

@@ -43,12 +43,9 @@ static void region_to_closed(struct rti_region *region)
     region->state = RT_REGION_CLOSED;
 }
 
-rt_status rti_region_join(struct rti_region *region, struct rti_member *member)
+static void region_take(struct rti_region *region, struct rti_member *member)
 {
     RT_ASSERT(member->region == NULL);
-    if (region->state != RT_REGION_OPEN) {
-        return region_not_open;
-    }
     member->region = region;
     if (member->ops->is_runnable) {
         rti_list_push_tail(&region->runnables, &member->link);
@@ -57,6 +54,25 @@ rt_status rti_region_join(struct rti_region *region, struct rti_member *member)
         rti_list_push_tail(&region->resources, &member->link);
     }
     RT_AUDIT(rti_region_audit(region));
+}
+
+rt_status rti_region_join(struct rti_region *region, struct rti_member *member)
+{
+    if (region->state != RT_REGION_OPEN) {
+        return region_not_open;
+    }
+    region_take(region, member);
+    return RT_SUCCESS;
+}
+
+rt_status rti_region_join_by(struct rti_region *region, struct rti_member *member)
+{
+    RT_ASSERT(member->ops->is_runnable && region->live > 0);
+    RT_ASSERT(region->state <= RT_REGION_DRAINING);
+    if (region->is_cancelled) {
+        return region_not_open;
+    }
+    region_take(region, member);
     return RT_SUCCESS;
 }
 

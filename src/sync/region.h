@@ -9,7 +9,8 @@
  * to CLOSED no channel of the region exists, hence no live permit, and no timer of it is armed.
  *
  * I1  `live` is the length of `runnables`, but for the time of a walk.     (rti_region_audit)
- * I2  Members join only while OPEN.                                        (rti_region_join)
+ * I2  Members join only while OPEN; a runnable that a member brings, until the region is cancelled
+ *     or FINALIZING, which it cannot be while that member lives.   (rti_region_join, _join_by)
  * I3  In CLOSED both lists are empty.                                      (region_to_closed) */
 
 #include <orrery/rt/region.h>
@@ -38,6 +39,10 @@ struct rti_region *rti_region_of(rt_region *region);
 
 /* Takes a member in: RT_OK, or RT_ERR_STATE if the region is not open. */
 rt_status rti_region_join(struct rti_region *region, struct rti_member *member);
+
+/* Takes in a runnable that one of the runnable members brings: also while the region closes, unless
+ * it is cancelled. */
+rt_status rti_region_join_by(struct rti_region *region, struct rti_member *member);
 
 /* Lets a member go, with the outcome of a runnable. It belongs to a region. */
 void rti_region_leave(struct rti_member *member, rt_outcome outcome);

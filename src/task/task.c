@@ -27,6 +27,7 @@ struct task_order {
     const rt_task_config *config;
     const void *address; /* behind the call of rt_go_at */
     struct rti_region *region;
+    bool is_inherited; /* the region is that of who starts it */
 };
 
 static size_t task_stack_size(const rt_task_config *config)
@@ -138,7 +139,8 @@ static rt_status task_make(struct rti_tasks *tasks, const struct task_order *ord
     }
     task_init(task, order, parent);
     if (order->region != NULL) {
-        rt_status status = rti_region_join(order->region, &task->cx.member);
+        rt_status status = order->is_inherited ? rti_region_join_by(order->region, &task->cx.member)
+                                               : rti_region_join(order->region, &task->cx.member);
         if (RT_FAILED(status)) {
             rti_stack_block_give(tasks->stacks, &task->stack);
             rti_tasks_give(tasks, task);
@@ -166,7 +168,9 @@ static rt_status task_order_check(struct task_order *order, const struct rti_fib
         return (rt_status){RT_ERR_INVALID, "there is no function, or no such configuration"};
     }
     rt_region *named = order->config->region;
-    order->region = named != NULL ? rti_region_of(named) : task_region_of(fiber);
+    struct rti_region *own = task_region_of(fiber);
+    order->region = named != NULL ? rti_region_of(named) : own;
+    order->is_inherited = order->region != NULL && order->region == own;
     if (order->region == NULL && named != NULL) {
         return (rt_status){RT_ERR_INVALID, "this is no open region"};
     }
@@ -265,7 +269,7 @@ static rt_outcome task_outcome(struct rti_task *task)
 {
     switch ((enum rti_fiber_end)task->fiber.end) {
     case RTI_FIBER_RETURNED:
-        return (rt_outcome)task->cx.outcome;
+        return rti_cx_outcome(&task->cx);
     case RTI_FIBER_EXITED:
         return RT_OUTCOME_PANICKED;
     case RTI_FIBER_KILLED:
@@ -281,7 +285,7 @@ static rt_outcome task_outcome(struct rti_task *task)
         task_set_message(task, rti_fault_name((enum rti_fault_kind)task->fiber.fault));
         return RT_OUTCOME_PANICKED;
     }
-    return task->is_panicking ? RT_OUTCOME_PANICKED : (rt_outcome)task->cx.outcome;
+    return task->is_panicking ? RT_OUTCOME_PANICKED : rti_cx_outcome(&task->cx);
 }
 
 void rti_task_on_done(struct rti_fiber *fiber)
@@ -289,6 +293,7 @@ void rti_task_on_done(struct rti_fiber *fiber)
     struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
     task->outcome = (uint8_t)task_outcome(task);
     fiber->cx = NULL;
+    fiber->cancel = NULL;
     if (RTI_UNLIKELY(rti_task_has_duties(task))) {
         rti_task_bury(task);
         return;

@@ -118,24 +118,16 @@ static rt_status join_await(struct rti_worker *worker, struct rti_task *task, rt
     return status;
 }
 
-/* Nobody takes the result: the task is asked to stop and goes on alone. */
-static void join_abandon(struct rti_task *task)
+/* The wait for the task ended with `why` before the task did, and nobody takes the result: it goes
+ * on alone, and is asked to stop if that is what became of the caller. */
+static rt_status join_abandon(struct rti_task *task, rt_status why)
 {
-    rti_task_ask(task);
+    if (why.code != RT_ERR_WOULDBLOCK && why.code != RT_ERR_DEADLOCK) {
+        rti_task_ask(task);
+    }
     rti_task_consume(task);
     rti_task_release(task);
-}
-
-static rt_status join(struct rti_worker *worker, struct rti_task *task, rt_task_result *result)
-{
-    rt_status status = join_await(worker, task, RT_TIME_NEVER);
-    if (!RT_FAILED(status)) {
-        return rti_task_take(task, result);
-    }
-    if (status.code != RT_ERR_WOULDBLOCK) {
-        join_abandon(task);
-    }
-    return status;
+    return why;
 }
 
 rt_status rt_join_result(rt_task *handle, rt_task_result *result)
@@ -146,15 +138,18 @@ rt_status rt_join_result(rt_task *handle, rt_task_result *result)
         return join_no_runtime;
     }
     struct rti_task *task = rti_task_lookup(worker, handle);
-    if (task == NULL || result == NULL) {
+    if (task == NULL) {
         return join_no_handle;
     }
-    *result = (rt_task_result){.outcome = RT_OUTCOME_CANCELLED, .has_ended = false};
-    rt_status status = join(worker, task, result);
-    if (status.code != RT_ERR_WOULDBLOCK) {
-        rti_tasks_count(tasks, &tasks->joined);
+    rti_tasks_count(tasks, &tasks->joined);
+    rt_status status = join_await(worker, task, RT_TIME_NEVER);
+    if (RTI_LIKELY(!RT_FAILED(status))) {
+        return rti_task_take(task, result);
     }
-    return status;
+    if (result != NULL) {
+        *result = (rt_task_result){.outcome = RT_OUTCOME_CANCELLED, .has_ended = false};
+    }
+    return join_abandon(task, status);
 }
 
 rt_status rt_join(rt_task *handle, void **value)
@@ -168,18 +163,14 @@ rt_status rt_join(rt_task *handle, void **value)
     if (task == NULL) {
         return join_no_handle;
     }
+    rti_tasks_count(tasks, &tasks->joined);
     rt_status status = join_await(worker, task, RT_TIME_NEVER);
     if (RTI_UNLIKELY(RT_FAILED(status))) {
-        if (status.code != RT_ERR_WOULDBLOCK) {
-            join_abandon(task);
-            rti_tasks_count(tasks, &tasks->joined);
-        }
-        return status;
+        return join_abandon(task, status);
     }
     if (value != NULL) {
         *value = task->value;
     }
-    rti_tasks_count(tasks, &tasks->joined);
     return rti_task_take(task, NULL);
 }
 

@@ -2,8 +2,6 @@
 #define RTI_MODULE "task_report"
 #include "task/task_report.h"
 
-#include "port/port.h"
-
 void rti_task_line_add_name(struct rti_line *line, const struct rti_task *task)
 {
     rti_line_add(line, task->name);

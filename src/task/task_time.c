@@ -6,7 +6,6 @@
  * has ended. Whatever ends the caller's patience, its time or its own cancellation, becomes a
  * cancellation of the region, and then the caller waits on, shielded. */
 #define RTI_MODULE "task_time"
-#include "port/port.h"
 #include "sync/region.h"
 #include "task/task.h"
 #include "task/tasks.h"

@@ -37,12 +37,21 @@ void rti_deadline_add(struct rti_deadline *deadline, struct rti_sched *sched, st
     }
 }
 
-void rti_fiber_sleep_until(struct rti_worker *worker, uint64_t deadline_ns)
+bool rti_fiber_sleep_until(struct rti_worker *worker, uint64_t deadline_ns)
 {
     struct rti_wait wait;
     struct rti_deadline deadline;
+    struct rti_waiter cancel_waiter;
+    struct rti_cancel *cancel = worker->fiber->cancel;
+    if (cancel != NULL && cancel->is_requested) {
+        return false;
+    }
     rti_fiber_wait_begin(worker, &wait);
+    if (cancel != NULL) {
+        rti_cancel_add(cancel, &wait, &cancel_waiter);
+    }
     rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);
     uint32_t event = rti_fiber_park(worker, &wait);
-    RT_ASSERT(event == RTI_EVENT_TIMEOUT);
+    RT_ASSERT(event == RTI_EVENT_TIMEOUT || event == RTI_EVENT_CANCEL);
+    return event == RTI_EVENT_TIMEOUT;
 }

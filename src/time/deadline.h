@@ -32,7 +32,7 @@ uint64_t rti_deadline_after(struct rti_sched *sched, uint64_t duration_ns);
 void rti_deadline_add(struct rti_deadline *deadline, struct rti_sched *sched, struct rti_wait *wait,
                       uint64_t deadline_ns);
 
-/* Parks the current fiber until the deadline. */
-void rti_fiber_sleep_until(struct rti_worker *worker, uint64_t deadline_ns);
+/* Parks the current fiber until the deadline; false if it is or was cancelled first. */
+bool rti_fiber_sleep_until(struct rti_worker *worker, uint64_t deadline_ns);
 
 #endif

@@ -14,13 +14,15 @@ ENTER = "rti_worker_enter"
 
 # Headers whose functions touch only what they are handed, or begin and end the runtime itself.
 EXEMPT_HEADERS = {
-    "budget", "loop", "machine", "machine_op", "outcome", "runtime", "spsc", "status", "wheel",
+    "budget", "loop", "machine", "machine_op", "main", "outcome", "runtime", "spsc", "status",
+    "wheel",
 }
 # Functions that change nothing, and the one that is for interrupts, which have their own stack.
 EXEMPT = {
     "rt_arm_default", "rt_arm_none", "rt_arm_recv", "rt_arm_send", "rt_clock",
     "rt_decode_exit", "rt_is_exit_msg", "rt_isr_post", "rt_random",
-    "rt_region_get_state", "rt_region_outcome", "rt_timer_is_tick",
+    "rt_region_get_state", "rt_region_outcome", "rt_sim_run", "rt_timer_is_tick",
+    "rt_trace_format", "rt_trace_parse",
 }  # fmt: skip
 
 _DECLARATION = re.compile(r"^RT_API\b[^;{]*?\b(\w+)\(", re.MULTILINE)

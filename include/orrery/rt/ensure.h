@@ -9,9 +9,9 @@
  *
  * Each task has a stack of hooks; the latest runs first. They run when the task returns, was
  * cancelled, panics, is killed or faults. A hook may wait. It is shielded from the cancellation of
- * its task, and all hooks of a task together have RT_ENSURE_TIME_NS: from then on what they wait
- * for gives RT_ERR_BUDGET_EXHAUSTED. A hook that fails is told in a line with its place, and the
- * others run. */
+ * its task, and all hooks of a task together have RT_ENSURE_TIME_NS: what they
+ * wait for then gives RT_ERR_BUDGET_EXHAUSTED, and RT_ERR_CANCELLED from there on. A hook that
+ * fails is told in a line with its place, and the others run. */
 
 #include <orrery/rt/task.h>
 

@@ -6,7 +6,7 @@
  * only when they are gone.
  *
  *     Open        members join
- *     Closing     nothing new; what is there goes on
+ *     Closing     nothing new, but for tasks that tasks of the region start; what is there goes on
  *     Draining    rt_region_close waits until the last context and the last child region have left;
  *                 meanwhile they send, receive and get their timers as before
  *     Finalizing  nothing runs any more: permits are aborted, queues destroyed, timers cancelled

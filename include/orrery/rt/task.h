@@ -100,21 +100,20 @@ typedef struct {
 /* Waits until a task has ended and takes its result. The handle is consumed.
  * Callable from a task or an actor; elsewhere on the runtime's thread if the task has ended.
  * May suspend: until the task ends or the caller is cancelled.
- * `task` is consumed in any case but RT_ERR_INVALID and RT_ERR_WOULDBLOCK; `value` may be NULL and
- * is written when the task has ended.
+ * `task` is consumed in any case; `value` may be NULL and is written when the task has ended.
  * Returns RT_OK: *value is the result. RT_ERR_CANCELLED: the task saw a cancellation, and *value is
  * what it returned; or the caller is cancelled. RT_ERR_PANICKED: the task panicked or a fault of it
  * was contained. RT_ERR_DEADLOCK: the task waits, perhaps through others, for the caller.
- * RT_ERR_INVALID: this is no handle, or it is consumed. RT_ERR_WOULDBLOCK: the caller cannot wait.
- * RT_ERR_THREAD: this thread has no runtime.
+ * RT_ERR_INVALID: this is no handle, or it is consumed. RT_ERR_WOULDBLOCK: the caller cannot wait,
+ * and the task goes on detached. RT_ERR_THREAD: this thread has no runtime.
  * On cancel the result is lost: the task is cancelled too and goes on detached. */
 RT_API RT_SUSPENDS RT_TAKES_TASK rt_status rt_join(rt_task *task, void **value);
 
 /* Waits like rt_join and tells everything about the end.
  * Callable from a task or an actor; elsewhere on the runtime's thread if the task has ended.
  * May suspend: until the task ends or the caller is cancelled.
- * `task` is consumed as by rt_join; `result` stays the caller's.
- * Returns what rt_join does; RT_ERR_INVALID also if `result` is NULL.
+ * `task` is consumed; `result` stays the caller's and may be NULL.
+ * Returns what rt_join does.
  * On cancel the result is lost: the task is cancelled too and goes on detached. */
 RT_API RT_SUSPENDS RT_TAKES_TASK rt_status rt_join_result(rt_task *task, rt_task_result *result);
 

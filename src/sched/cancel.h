@@ -4,6 +4,9 @@
 
 /* Cancellation: a flag that is raised once, and a line of those who wait meanwhile.
  *
+ * A fiber's `cancel` is that of its current context (sync/cx.h). It lies in this layer so that
+ * everything that waits can look at it.
+ *
  * A wait that can be cancelled adds one more waiter, with the event RTI_EVENT_CANCEL, and links it
  * here. Raising the flag claims every wait in the line and wakes it; a wait that something else has
  * claimed already keeps what it got.
@@ -15,12 +18,14 @@
 
 struct rti_cancel {
     bool is_requested;
+    bool is_seen; /* a call of the one who was asked has failed for it */
     struct rti_waitlist line;
 };
 
 static inline void rti_cancel_init(struct rti_cancel *cancel)
 {
     cancel->is_requested = false;
+    cancel->is_seen = false;
     rti_waitlist_init(&cancel->line);
 }
 

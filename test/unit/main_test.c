@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "main_test"
+#include <orrery/rt.h>
+
+#include "support/tasks.h"
+#include "support/test.h"
+
+static void *panics(void *arg)
+{
+    (void)arg;
+    rt_panic_task("at the top");
+}
+
+TEST(main_gives_the_result_of_the_first_task)
+{
+    void *value = NULL;
+    rt_sim_config sim = {.seed = 3};
+    rt_main_config config = {.value = &value, .name = "first"};
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(rt_run_main(&config, tasks_echo, TASKS_NUMBER(5)));
+        CHECK(value == TASKS_NUMBER(5));
+        CHECK_STATUS(rt_run_main(&config, panics, NULL), RT_ERR_PANICKED);
+        value = NULL;
+        config.sim = &sim;
+    }
+    CHECK_STATUS(rt_run_main(NULL, NULL, NULL), RT_ERR_INVALID);
+}
+
+static void *outlives(void *arg)
+{
+    CHECK_OK(rt_sleep(2 * RT_NS_PER_MS));
+    tasks_say('o');
+    return arg;
+}
+
+static void *leaves(void *arg)
+{
+    CHECK_OK(rt_detach(rt_go(outlives, NULL)));
+    tasks_say('m');
+    return arg;
+}
+
+TEST(main_returns_when_detached_tasks_have_ended_too)
+{
+    CHECK_OK(tasks_run(leaves, NULL));
+    CHECK_STR(tasks_said(), "mo");
+    CHECK_OK(tasks_run_fixed(leaves, NULL));
+    CHECK_STR(tasks_said(), "mo");
+}
+
+static void *tries_another(void *arg)
+{
+    CHECK_STATUS(rt_run_main(NULL, tasks_echo, NULL), RT_ERR_STATE);
+    rt_sim_config sim = {.seed = 1};
+    rt_main_config config = {.sim = &sim};
+    CHECK_STATUS(rt_run_main(&config, tasks_echo, NULL), RT_ERR_STATE);
+    return arg;
+}
+
+TEST(main_inside_a_runtime_is_refused)
+{
+    tasks_run_everywhere(tries_another, NULL);
+}
+
+static void *sleeps_in_a_crowd(void *arg)
+{
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(rt_detach(rt_go(tasks_sleep_ms, TASKS_NUMBER(1000000))));
+    }
+    rt_status status = rt_sleep(RT_TIME_NEVER);
+    CHECK(status.code == RT_ERR_BUDGET_EXHAUSTED);
+    return arg;
+}
+
+TEST(main_with_a_limit_of_time_ends_then)
+{
+    rt_sim_config sim = {.seed = 3};
+    rt_main_config config = {.time_max = 20 * RT_NS_PER_MS};
+    CHECK_STATUS(rt_run_main(&config, sleeps_in_a_crowd, NULL), RT_ERR_TIMEOUT);
+    CHECK_OK(rt_run_main(&config, tasks_echo, NULL));
+    config.sim = &sim;
+    CHECK_STATUS(rt_run_main(&config, sleeps_in_a_crowd, NULL), RT_ERR_TIMEOUT);
+    CHECK_OK(rt_run_main(&config, tasks_echo, NULL));
+}
+
+static void *waits_for_nothing(void *arg)
+{
+    CHECK_OK(rt_sleep(RT_TIME_NEVER));
+    return arg;
+}
+
+TEST(main_in_the_simulator_tells_a_deadlock)
+{
+    CHECK_STATUS(tasks_run(waits_for_nothing, NULL), RT_ERR_DEADLOCK);
+    CHECK_OK(tasks_run(leaves, NULL));
+}

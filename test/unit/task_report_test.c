@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "task_report_test"
+#include "task/task_report.h"
+
+#include "support/test.h"
+
+static const rt_site here = {"server.c", 28, "handle"};
+static const rt_site there = {"main.c", 15, "main"};
+
+TEST(report_names_a_task_and_its_chain_of_spawns)
+{
+    struct rti_task task = {.serial = 7, .name = "handle", .sites = {&here, &there}};
+    struct rti_line line;
+    rti_line_init(&line);
+    rti_task_line_add_name(&line, &task);
+    rti_task_line_add_chain(&line, &task);
+    CHECK_STR(line.text, "handle (7) spawned at server.c:28, from main.c:15");
+}
+
+TEST(report_line_that_is_too_long_is_cut_and_says_so)
+{
+    struct rti_line line;
+    rti_line_init(&line);
+    for (int i = 0; i < 100; i++) {
+        rti_line_add(&line, "word ");
+    }
+    CHECK_EQ(line.length, RTI_LINE_MAX);
+    CHECK_EQ(strlen(line.text), RTI_LINE_MAX);
+    CHECK_STR(line.text + RTI_LINE_MAX - 3, "...");
+    rti_line_init(&line);
+    rti_line_add_number(&line, UINT64_MAX);
+    rti_line_add_number(&line, 0);
+    CHECK_STR(line.text, "184467440737095516150");
+}
+
+TEST(report_of_one_that_did_not_panic_is_none)
+{
+    struct rti_task task = {.outcome = RT_OUTCOME_CANCELLED};
+    rti_task_report_unheard(&task);
+}
