@@ -4,7 +4,7 @@
  * The first task is the program's function. If the program's time is limited, it and all that come
  * from it belong to a region whose budget ends then: what they wait for fails, and the run comes to
  * its end as if they had been cancelled. */
-#define RTI_MODULE "main"
+#define RTI_MODULE "run_main"
 #include <orrery/rt/main.h>
 #include <orrery/rt/runtime.h>
 
