@@ -37,20 +37,15 @@ static void actor_copy_name(struct rti_actor *actor, const char *name)
     actor->name[length] = '\0';
 }
 
-/* Makes an empty actor of a free slot. */
-static void actor_init(struct rti_actor *actor, struct rti_actors *actors, actor_id id)
+void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
 {
-    RT_ASSERT(actor->id == ACTOR_ID_INVALID && actor->reachable_id == ACTOR_ID_INVALID);
-    actor->id = id;
-    actor->reachable_id = id;
+    actor->id = ACTOR_ID_INVALID;
+    actor->reachable_id = ACTOR_ID_INVALID;
     actor->actors = actors;
-    rti_mailbox_reset(&actor->mailbox);
+    rti_mailbox_init(&actor->mailbox, rti_fiber_wake, &actor->fiber, actors->sched->is_local);
     actor->held = NULL;
     actor->reply = NULL;
-    actor->messages_sent = 0;
-    actor->messages_received = 0;
     actor->waits_for = ACTOR_ID_INVALID;
-    actor->call_serial = 0;
     actor->call = NULL;
     rti_waitlist_init(&actor->callers);
     rti_list_init(&actor->links);
@@ -60,6 +55,19 @@ static void actor_init(struct rti_actor *actor, struct rti_actors *actors, actor
     for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
         rti_list_init(&actor->owned[i]);
     }
+}
+
+/* Makes an actor of a free slot, which is as its last actor's end has left it: empty. */
+static inline void actor_begin(struct rti_actor *actor, actor_id id)
+{
+    RT_ASSERT(actor->id == ACTOR_ID_INVALID && actor->reachable_id == ACTOR_ID_INVALID);
+    RT_DCHECK(rti_actor_is_bare(actor));
+    actor->id = id;
+    actor->reachable_id = id;
+    rti_mailbox_reset(&actor->mailbox);
+    actor->messages_sent = 0;
+    actor->messages_received = 0;
+    actor->call_serial = 0;
 }
 
 /* What an actor runs, and who says so. */
@@ -81,10 +89,10 @@ static void actor_init_fiber(struct rti_actor *actor, const actor_config *config
         .on_done = rti_actor_on_done,
         .site = code->site,
     };
-    rti_stack_block_init(&actor->stack, &options.stack);
+    rti_stack_block_init(&actor->stack, &actor->fiber.stack);
     actor->is_stack_painted = ACTOR_PAINTS_STACKS;
     if (ACTOR_PAINTS_STACKS) {
-        rti_stack_paint(&options.stack);
+        rti_stack_paint(&actor->fiber.stack);
     }
     rti_fiber_init(&actor->fiber, &options);
 }
@@ -93,18 +101,16 @@ static actor_id actor_spawn(struct rti_actors *actors, const struct actor_code *
                             const actor_config *config)
 {
     size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
-    struct rti_stack_block stack = rti_stack_block_take(actors->stacks, size, config->malloc_stack);
-    if (stack.block == NULL) {
+    uint32_t index = rti_handle_next_index(&actors->ids);
+    if (index == RTI_HANDLE_END) {
+        return ACTOR_ID_INVALID;
+    }
+    struct rti_actor *actor = &actors->table[index];
+    if (!rti_stack_block_take_into(actors->stacks, size, config->malloc_stack, &actor->stack)) {
         return ACTOR_ID_INVALID;
     }
     actor_id id = rti_handle_alloc(&actors->ids);
-    if (id == RTI_HANDLE_NONE) {
-        rti_stack_block_give(actors->stacks, &stack);
-        return ACTOR_ID_INVALID;
-    }
-    struct rti_actor *actor = &actors->table[rti_handle_index(&actors->ids, id)];
-    actor_init(actor, actors, id);
-    actor->stack = stack;
+    actor_begin(actor, id);
     actor_copy_name(actor, config->name);
     actor_init_fiber(actor, config, code);
     rti_fiber_start(actors->sched, &actor->fiber);

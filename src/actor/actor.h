@@ -23,6 +23,8 @@
  * I2  `held` is not linked in the mailbox, and neither is `reply`.         (rti_actors_audit)
  * I3  `waits_for` is not ACTOR_ID_INVALID only while the actor waits in a SYNC send or a call.
  *                                                                          (rti_actors_audit)
+ * I4  Nothing is attached to a free slot: its lists are empty, it holds and waits for nothing. So a
+ *     spawn has nothing to empty.                    (rti_actor_is_bare, death, rti_actors_audit)
  *
  * Everything here belongs to the scheduler's thread. */
 
@@ -66,6 +68,23 @@ struct rti_actor {
     bool is_stack_painted;
     char name[RT_ACTOR_NAME_MAX + 1];
 };
+
+/* Makes a free slot, once for all the actors that will have it. */
+void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors);
+
+/* Is nothing attached to the actor that others know of, or that its end would have to give back?
+ * Its stack aside. */
+static inline bool rti_actor_is_bare(const struct rti_actor *actor)
+{
+    bool is_bare = actor->mailbox.count == 0 && actor->held == NULL && actor->reply == NULL &&
+                   rti_waitlist_is_empty(&actor->callers) && rti_list_is_empty(&actor->links) &&
+                   rti_list_is_empty(&actor->monitors) && rti_list_is_empty(&actor->watchers) &&
+                   rti_list_is_empty(&actor->names);
+    for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
+        is_bare = is_bare && rti_list_is_empty(&actor->owned[i]);
+    }
+    return is_bare;
+}
 
 /* A fiber's end, and what tells an actor's fiber from any other. */
 void rti_actor_on_done(struct rti_fiber *fiber);

@@ -220,7 +220,8 @@ void rti_actor_timers_init(struct rti_actor_timers *timers, struct rti_actors *a
     RT_ASSERT(actors->sched->modules[RTI_MODULE_ACTOR_TIMER] == NULL);
     timers->actors = actors;
     timers->clockwork = actors->sched->timers.context;
-    timers->on_death.died = timers_owner_died;
+    timers->on_death = (struct rti_death_hook){
+        .is_of_owners = true, .list = RTI_OWNED_TIMERS, .died = timers_owner_died};
     rti_handle_init(&timers->ids, timers->id_slots, RT_TIMER_ENTRY_POOL_SIZE,
                     RTI_INDEX_BITS(RT_TIMER_ENTRY_POOL_SIZE));
     /* The specification lets timer ids wrap, and a program must be able to start timers for ever.

@@ -19,12 +19,10 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
     for (size_t step = 0; step < RTI_DEATH_STEP_COUNT; step++) {
         rti_list_init(&actors->death_hooks[step]);
     }
+    actors->has_hooks_for_all = false;
     rti_handle_init(&actors->ids, actors->id_slots, RT_MAX_ACTORS, RTI_ACTOR_INDEX_BITS);
     for (size_t i = 0; i < RT_MAX_ACTORS; i++) {
-        struct rti_actor *actor = &actors->table[i];
-        actor->id = ACTOR_ID_INVALID;
-        actor->reachable_id = ACTOR_ID_INVALID;
-        rti_mailbox_init(&actor->mailbox, rti_fiber_wake, &actor->fiber, sched->is_local);
+        rti_actor_init_slot(&actors->table[i], actors);
     }
     sched->modules[RTI_MODULE_ACTOR] = actors;
     return RT_SUCCESS;
@@ -87,7 +85,7 @@ void rti_actors_audit(const struct rti_actors *actors)
     for (size_t i = 0; i < RT_MAX_ACTORS; i++) {
         const struct rti_actor *actor = &actors->table[i];
         if (actor->id == ACTOR_ID_INVALID) {
-            RT_ASSERT(actor->reachable_id == ACTOR_ID_INVALID);
+            RT_ASSERT(actor->reachable_id == ACTOR_ID_INVALID && rti_actor_is_bare(actor));
             continue;
         }
         RT_ASSERT(rti_handle_lookup(&actors->ids, actor->id) == (int32_t)i);

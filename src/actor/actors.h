@@ -38,6 +38,7 @@ struct rti_actors {
     struct rti_monitors monitors;
     struct rti_registry registry;
     struct rti_list death_hooks[RTI_DEATH_STEP_COUNT];
+    bool has_hooks_for_all; /* some are called for actors that own nothing too */
     struct rti_handle_table ids;
     struct rti_handle_slot id_slots[RT_MAX_ACTORS];
     struct rti_actor table[RT_MAX_ACTORS];

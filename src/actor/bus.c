@@ -378,7 +378,8 @@ void rti_buses_init(struct rti_buses *buses, struct rti_actors *actors)
 {
     RT_ASSERT(actors->sched->modules[RTI_MODULE_BUS] == NULL);
     buses->actors = actors;
-    buses->on_death.died = buses_subscriber_died;
+    buses->on_death = (struct rti_death_hook){
+        .is_of_owners = true, .list = RTI_OWNED_SUBSCRIPTIONS, .died = buses_subscriber_died};
     rti_handle_init(&buses->ids, buses->id_slots, RT_MAX_BUSES, RTI_INDEX_BITS(RT_MAX_BUSES));
     rti_death_hook_add(actors, RTI_DEATH_BUS, &buses->on_death);
     actors->sched->modules[RTI_MODULE_BUS] = buses;

@@ -13,6 +13,7 @@ void rti_death_hook_add(struct rti_actors *actors, enum rti_death_step step,
     RT_ASSERT(step < RTI_DEATH_STEP_COUNT && hook->died != NULL);
     rti_link_init(&hook->link);
     rti_list_push_tail(&actors->death_hooks[step], &hook->link);
+    actors->has_hooks_for_all = actors->has_hooks_for_all || !hook->is_of_owners;
 }
 
 static rt_exit_reason death_reason(const struct rti_actor *actor)
@@ -51,8 +52,6 @@ static RTI_COLD void death_log(const struct rti_actor *actor)
 static void death_clear_mailbox(struct rti_actor *actor)
 {
     struct rti_ipc_pools *pools = &actor->actors->ipc;
-    /* Its end may have come inside a filter, which looks no more. */
-    actor->mailbox.is_shown = false;
     rti_actor_drop_held(actor, RT_ERR_CLOSED);
     rti_actor_drop_reply(actor);
     struct rti_entry *entry;
@@ -67,44 +66,45 @@ static void death_run_hooks(struct rti_actor *actor, enum rti_death_step step)
 {
     struct rti_list *hooks = &actor->actors->death_hooks[step];
     for (struct rti_link *at = rti_list_peek(hooks); at != NULL; at = rti_list_next(hooks, at)) {
-        RT_ASSERT(rti_mailbox_is_empty(&actor->mailbox));
         struct rti_death_hook *hook = RTI_CONTAINER_OF(at, struct rti_death_hook, link);
+        if (hook->is_of_owners && rti_list_is_empty(&actor->owned[hook->list])) {
+            continue;
+        }
+        RT_ASSERT(rti_mailbox_is_empty(&actor->mailbox));
         hook->died(hook, actor);
     }
 }
 
-/* Step 6. */
-static void death_free(struct rti_actor *actor)
+/* Steps 1 to 5, and of step 6 what is not the actor's own. */
+static RTI_NOINLINE void death_detach(struct rti_actor *actor, rt_exit_reason reason)
 {
-    struct rti_actors *actors = actor->actors;
-    rti_registry_forget(&actors->registry, actor);
-    death_run_hooks(actor, RTI_DEATH_RESOURCES);
-    for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
-        RT_ASSERT(rti_list_is_empty(&actor->owned[i]));
-    }
-    rti_stack_block_give(actors->stacks, &actor->stack);
-    rti_handle_free(&actors->ids, actor->id);
-    actor->id = ACTOR_ID_INVALID;
-}
-
-void rti_death_process(struct rti_actor *actor)
-{
-    RT_ASSERT(rti_actor_current() == NULL && actor->id != ACTOR_ID_INVALID);
-    struct rti_actors *actors = actor->actors;
-    rt_exit_reason reason = death_reason(actor);
-    actor->reachable_id = ACTOR_ID_INVALID;
-    actor->waits_for = ACTOR_ID_INVALID;
-    bool is_unwritten =
-        actor->fiber.end == RTI_FIBER_OVERFLOWED || actor->fiber.end == RTI_FIBER_FAULTED;
-    if (RT_SENTENCES && is_unwritten) {
-        death_log(actor);
-    }
     death_clear_mailbox(actor);
     rti_links_notify(actor, reason);
     rti_monitors_notify(actor, reason);
     death_run_hooks(actor, RTI_DEATH_BUS);
     death_run_hooks(actor, RTI_DEATH_TIMERS);
-    death_free(actor);
+    rti_registry_forget(&actor->actors->registry, actor);
+    death_run_hooks(actor, RTI_DEATH_RESOURCES);
+    RT_ASSERT(rti_actor_is_bare(actor));
+}
+
+void rti_death_process(struct rti_actor *actor)
+{
+    RT_ASSERT(rti_worker_here()->fiber == NULL && actor->id != ACTOR_ID_INVALID);
+    struct rti_actors *actors = actor->actors;
+    actor->reachable_id = ACTOR_ID_INVALID;
+    actor->waits_for = ACTOR_ID_INVALID;
+    /* Its end may have come inside a filter, which looks no more. */
+    actor->mailbox.is_shown = false;
+    if (RTI_UNLIKELY(actor->fiber.end >= RTI_FIBER_OVERFLOWED)) {
+        death_log(actor);
+    }
+    if (!rti_actor_is_bare(actor) || actors->has_hooks_for_all) {
+        death_detach(actor, death_reason(actor));
+    }
+    rti_stack_block_give(actors->stacks, &actor->stack);
+    rti_handle_free(&actors->ids, actor->id);
+    actor->id = ACTOR_ID_INVALID;
     RT_AUDIT(rti_actors_audit(actors));
 }
 

@@ -18,9 +18,17 @@
  *
  * A module above registers a hook for its step. The hook finds its records of the actor in
  * actor->owned and ends them; it may push notices to others and wake others, it may not fail and
- * not suspend.
+ * not suspend. A hook that says which list of `owned` is its own is not called for an actor that
+ * has nothing in that list.
  *
- * I1  While the hooks run the actor is unreachable and its mailbox is empty.   (RT_ASSERT) */
+ * I1  While the hooks run the actor is unreachable and its mailbox is empty.   (RT_ASSERT)
+ * I2  After the last step nothing is attached to the actor.                    (RT_ASSERT)
+ *
+ * Costs: an actor without links, monitors, names, subscriptions and timers has nobody to tell, and
+ * its death is one look at each of those lists. */
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/list.h"
 
@@ -37,6 +45,8 @@ enum rti_death_step {
 
 struct rti_death_hook {
     struct rti_link link;
+    bool is_of_owners; /* only for actors that have something in owned[list] */
+    uint8_t list;      /* enum rti_owned */
     void (*died)(struct rti_death_hook *hook, struct rti_actor *actor);
 };
 

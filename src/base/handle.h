@@ -66,8 +66,60 @@ void rti_handle_init(struct rti_handle_table *table, struct rti_handle_slot *slo
 /* From here on the generations begin anew instead of retiring their slot. Right after init. */
 void rti_handle_let_wrap(struct rti_handle_table *table);
 
+/* The slot whose id is issued next; RTI_HANDLE_END if every slot is in use or retired. */
+static inline uint32_t rti_handle_next_index(const struct rti_handle_table *table)
+{
+    return table->free_head;
+}
+
+/* The id after `id` for the same slot; RTI_HANDLE_NONE if there is none and the table retires. */
+static inline uint32_t rti_handle_successor(const struct rti_handle_table *table, uint32_t id)
+{
+    uint32_t step = UINT32_C(1) << table->index_bits;
+    if (RTI_UNLIKELY(id > RTI_HANDLE_ID_MAX - step)) {
+        return table->is_wrapping ? (id & (step - 1)) | step : RTI_HANDLE_NONE;
+    }
+    return id + step;
+}
+
+/* Puts a free slot at the end of the queue, or retires it if it has no further id to give. */
+static inline void rti_handle_enqueue(struct rti_handle_table *table, uint32_t index)
+{
+    if (RTI_UNLIKELY(rti_handle_successor(table, table->slots[index].id) == RTI_HANDLE_NONE)) {
+        table->slots[index].next = RTI_HANDLE_RETIRED;
+        table->retired_count++;
+        return;
+    }
+    table->slots[index].next = RTI_HANDLE_END;
+    if (table->free_head == RTI_HANDLE_END) {
+        table->free_head = index;
+    } else {
+        table->slots[table->free_tail].next = index;
+    }
+    table->free_tail = index;
+}
+
+/* Panics: the table is not what it must be, or an id that does not resolve was to be freed. */
+_Noreturn RTI_COLD void rti_handle_refuse(void);
+
 /* Issues an id; RTI_HANDLE_NONE if every slot is in use or retired. */
-uint32_t rti_handle_alloc(struct rti_handle_table *table);
+static inline uint32_t rti_handle_alloc(struct rti_handle_table *table)
+{
+    uint32_t index = table->free_head;
+    if (index == RTI_HANDLE_END) {
+        return RTI_HANDLE_NONE;
+    }
+    struct rti_handle_slot *slot = &table->slots[index];
+    uint32_t id = rti_handle_successor(table, slot->id);
+    if (RTI_UNLIKELY(id == RTI_HANDLE_NONE || id > RTI_HANDLE_ID_MAX)) {
+        rti_handle_refuse();
+    }
+    table->free_head = slot->next;
+    slot->id = id;
+    slot->next = RTI_HANDLE_IN_USE;
+    table->used_count++;
+    return id;
+}
 
 /* The slot of an id that is in use, or -1 for every other number. Any number is a fair question. */
 static inline int32_t rti_handle_lookup(const struct rti_handle_table *table, uint32_t id)
@@ -89,7 +141,15 @@ static inline uint32_t rti_handle_index(const struct rti_handle_table *table, ui
 }
 
 /* Ends an id: it resolves no more, ever. Panics if it does not resolve now. */
-void rti_handle_free(struct rti_handle_table *table, uint32_t id);
+static inline void rti_handle_free(struct rti_handle_table *table, uint32_t id)
+{
+    int32_t index = rti_handle_lookup(table, id);
+    if (RTI_UNLIKELY(index < 0)) {
+        rti_handle_refuse();
+    }
+    table->used_count--;
+    rti_handle_enqueue(table, (uint32_t)index);
+}
 
 /* Checks I1 to I4, one step per slot, and returns the number of ids in use. */
 size_t rti_handle_audit(const struct rti_handle_table *table);

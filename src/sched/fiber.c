@@ -120,14 +120,16 @@ static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
         return;
     }
     struct rti_context *to = fiber_enter(worker, fiber);
-    struct rti_worker *same = rti_context_switch(&worker->context, to, worker);
-    RT_ASSERT(same == worker && worker->fiber == NULL);
+    /* The last act: a return from here would be guessed to go where the fiber made its last call.
+     */
+    rti_context_switch_tail(&worker->context, to, worker);
 }
 
 /* Notes who starts the fiber: the one that runs here now, if any does. */
-static void fiber_init_origin(struct rti_fiber *fiber, const void *site)
+static inline void fiber_init_origin(struct rti_fiber *fiber, const void *site)
 {
-    const struct rti_fiber *starter = rti_fiber_current();
+    const struct rti_worker *worker = rti_worker_here();
+    const struct rti_fiber *starter = worker == NULL ? NULL : worker->fiber;
     rti_origin_init(&fiber->origin, site, starter == NULL ? NULL : &starter->origin,
                     starter == NULL ? 0 : starter->run.id);
 }
@@ -135,7 +137,10 @@ static void fiber_init_origin(struct rti_fiber *fiber, const void *site)
 void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options)
 {
     RT_ASSERT(options->main != NULL && options->on_done != NULL);
-    RT_ASSERT(rti_stack_is_intact(&options->stack));
+    if (options->stack.low != NULL) {
+        fiber->stack = options->stack;
+    }
+    RT_ASSERT(rti_stack_is_intact(&fiber->stack));
     rti_runnable_init(&fiber->run, options->id, options->priority, fiber_step);
     fiber->run.is_fiber = true;
     fiber->run.is_direct = true;
@@ -144,7 +149,6 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->end = RTI_FIBER_RETURNED;
     fiber->saved_errno = 0;
     fiber->wait = NULL;
-    fiber->stack = options->stack;
     fiber->main = options->main;
     fiber->arg = options->arg;
     fiber->on_done = options->on_done;

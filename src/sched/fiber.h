@@ -67,7 +67,9 @@ struct rti_fiber {
 struct rti_fiber_options {
     uint32_t id;
     uint8_t priority;
-    struct rti_stack stack; /* prepared by rti_stack_init; lent until on_done */
+    /* Prepared by rti_stack_init, lent until on_done. All NULL: the fiber's own `stack` has been
+     * prepared in place. */
+    struct rti_stack stack;
     void (*main)(void *arg);
     void *arg;
     void (*on_done)(struct rti_fiber *fiber);

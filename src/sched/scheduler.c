@@ -93,7 +93,7 @@ void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
         rti_crew_start(sched->crew, runnable);
         return;
     }
-    RT_ASSERT(rti_worker_current() == &sched->worker);
+    RT_ASSERT(rti_worker_here() == &sched->worker);
     rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
     sched->live++;
     rti_processor_queue(&sched->processor, runnable);
@@ -278,6 +278,7 @@ static void sched_dispatch(struct rti_sched *sched, struct rti_runnable *runnabl
     worker->turns++;
     worker->turns_until_look--;
     runnable->step(runnable, worker);
+    RT_ASSERT(worker->fiber == NULL);
     struct rti_fiber *departed = worker->departed;
     if (departed != NULL) {
         worker->departed = NULL;

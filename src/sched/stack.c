@@ -2,47 +2,11 @@
 #define RTI_MODULE "stack"
 #include "sched/stack.h"
 
-#include "base/assert.h"
+#define STACK_PAINT UINT64_C(0x5AFE57AC5AFE57AC)
 
-#define STACK_ALIGNMENT 16
-#define STACK_PAINT     UINT64_C(0x5AFE57AC5AFE57AC)
-
-/* The guards take a whole alignment unit at each end, so that what lies between stays aligned. */
-#define STACK_GUARD_ROOM STACK_ALIGNMENT
-
-void rti_stack_init(struct rti_stack *stack, void *memory, size_t size)
+void rti_stack_refuse(void)
 {
-    uintptr_t start = (uintptr_t)memory;
-    uintptr_t aligned = (start + STACK_ALIGNMENT - 1) & ~(uintptr_t)(STACK_ALIGNMENT - 1);
-    RT_ASSERT(memory != NULL);
-    RT_ASSERT(size >= RTI_STACK_SIZE_MIN);
-    size_t usable = (size - (size_t)(aligned - start)) & ~(size_t)(STACK_ALIGNMENT - 1);
-    stack->low = (char *)memory + (aligned - start);
-    stack->high_guard = stack->low + usable - sizeof(uint64_t);
-    stack->limit =
-        RTI_STACK_FORBIDDEN != 0 ? stack->low + STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
-    stack->guard = NULL;
-    *(uint64_t *)(void *)stack->low = RTI_STACK_GUARD;
-    *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
-}
-
-void *rti_stack_usable(const struct rti_stack *stack)
-{
-    return stack->low + STACK_GUARD_ROOM;
-}
-
-size_t rti_stack_usable_size(const struct rti_stack *stack)
-{
-    size_t size = (size_t)(stack->high_guard - stack->low) + sizeof(uint64_t);
-    return size - 2 * (size_t)STACK_GUARD_ROOM;
-}
-
-void rti_stack_protect(struct rti_stack *stack, void *guard)
-{
-    RT_ASSERT(guard != NULL && (char *)guard < stack->low);
-    RT_ASSERT(rti_stack_usable_size(stack) >= RTI_STACK_RESERVE + (size_t)RTI_STACK_SIZE_MIN / 2);
-    stack->guard = guard;
-    stack->limit = stack->low + STACK_GUARD_ROOM + RTI_STACK_RESERVE;
+    rti_panic(RTI_MODULE, __LINE__, "memory that cannot be a stack");
 }
 
 size_t rti_stack_own_size(const struct rti_stack *stack)

@@ -27,7 +27,7 @@
 
 #include <stdbool.h>
 
-#include "base/compiler.h"
+#include "base/assert.h"
 
 #define RTI_STACK_GUARD UINT64_C(0xDEADBEEFCAFEBABE)
 
@@ -70,13 +70,43 @@ struct rti_stack {
     char *guard;      /* from here to `low` any access faults; NULL: not protected */
 };
 
+/* The guards take a whole alignment unit at each end, so that what lies between stays aligned. */
+#define RTI_STACK_GUARD_ROOM 16
+
+/* Panics: the memory is none, or too small. */
+_Noreturn RTI_COLD void rti_stack_refuse(void);
+
 /* Takes memory of at least RTI_STACK_SIZE_MIN bytes, cut to 16-byte alignment, and sets the guards.
  */
-void rti_stack_init(struct rti_stack *stack, void *memory, size_t size);
+static inline void rti_stack_init(struct rti_stack *stack, void *memory, size_t size)
+{
+    uintptr_t start = (uintptr_t)memory;
+    uintptr_t unit = RTI_STACK_GUARD_ROOM;
+    uintptr_t aligned = (start + unit - 1) & ~(unit - 1);
+    if (RTI_UNLIKELY(memory == NULL || size < RTI_STACK_SIZE_MIN)) {
+        rti_stack_refuse();
+    }
+    size_t usable = (size - (size_t)(aligned - start)) & ~(size_t)(unit - 1);
+    stack->low = (char *)memory + (aligned - start);
+    stack->high_guard = stack->low + usable - sizeof(uint64_t);
+    stack->limit =
+        RTI_STACK_FORBIDDEN != 0 ? stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
+    stack->guard = NULL;
+    *(uint64_t *)(void *)stack->low = RTI_STACK_GUARD;
+    *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
+}
 
 /* The part a context may use. */
-void *rti_stack_usable(const struct rti_stack *stack);
-size_t rti_stack_usable_size(const struct rti_stack *stack);
+static inline void *rti_stack_usable(const struct rti_stack *stack)
+{
+    return stack->low + RTI_STACK_GUARD_ROOM;
+}
+
+static inline size_t rti_stack_usable_size(const struct rti_stack *stack)
+{
+    size_t size = (size_t)(stack->high_guard - stack->low) + sizeof(uint64_t);
+    return size - 2 * (size_t)RTI_STACK_GUARD_ROOM;
+}
 
 /* The bits in which the guards differ from what they were: 0 if the stack is whole. */
 static inline uint64_t rti_stack_damage(const struct rti_stack *stack)
@@ -96,7 +126,16 @@ static inline bool rti_stack_is_intact(const struct rti_stack *stack)
 
 /* Says that the memory from `guard` up to the stack's start faults at any access, and that the
  * lowest RTI_STACK_RESERVE bytes are the runtime's. */
-void rti_stack_protect(struct rti_stack *stack, void *guard);
+static inline void rti_stack_protect(struct rti_stack *stack, void *guard)
+{
+    if (RTI_UNLIKELY(guard == NULL || (char *)guard >= stack->low ||
+                     rti_stack_usable_size(stack) <
+                         RTI_STACK_RESERVE + (size_t)RTI_STACK_SIZE_MIN / 2)) {
+        rti_stack_refuse();
+    }
+    stack->guard = guard;
+    stack->limit = stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE;
+}
 
 /* What is left to the fiber's own frames. */
 size_t rti_stack_own_size(const struct rti_stack *stack);

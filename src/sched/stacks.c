@@ -191,16 +191,51 @@ static void *stack_take_heap(struct rti_stacks *stacks, size_t size, bool *is_gu
     return block;
 }
 
+static RTI_NOINLINE bool stack_take_any(struct rti_stacks *stacks, size_t size, bool is_heap,
+                                        struct rti_stack_block *memory)
+{
+    bool is_guarded = false;
+    void *block;
+    if (is_heap) {
+        block = stack_take_heap(stacks, size, &is_guarded);
+    } else if (stack_is_protecting(stacks)) {
+        block = stack_take_protected(stacks, size, &is_guarded);
+    } else {
+        block = stack_take_plain(stacks, size);
+    }
+    memory->block = block;
+    memory->size = size;
+    memory->is_heap = is_heap;
+    memory->is_guarded = is_guarded;
+    return block != NULL;
+}
+
+bool rti_stack_block_take_into(struct rti_stacks *stacks, size_t size, bool is_heap,
+                               struct rti_stack_block *memory)
+{
+    size_t last = stacks->kept_count - 1;
+    size_t counted = rti_stack_block_granules(size);
+    /* The common case: what was kept last is of this size. */
+    if (RTI_UNLIKELY(is_heap || stacks->lock.is_shared || last >= RTI_STACKS_MAX ||
+                     stacks->kept[last].size != size || counted > stacks->free_bytes)) {
+        return stack_take_any(stacks, size, is_heap, memory);
+    }
+    void *block = stacks->kept[last].block;
+    stacks->kept_count = last;
+    stacks->free_bytes -= counted;
+    stacks->in_use++;
+    STACK_SHOW(block, stack_block_size(size));
+    memory->block = block;
+    memory->size = size;
+    memory->is_heap = false;
+    memory->is_guarded = true;
+    return true;
+}
+
 struct rti_stack_block rti_stack_block_take(struct rti_stacks *stacks, size_t size, bool is_heap)
 {
-    struct rti_stack_block memory = {.size = size, .is_heap = is_heap};
-    if (is_heap) {
-        memory.block = stack_take_heap(stacks, size, &memory.is_guarded);
-    } else if (stack_is_protecting(stacks)) {
-        memory.block = stack_take_protected(stacks, size, &memory.is_guarded);
-    } else {
-        memory.block = stack_take_plain(stacks, size);
-    }
+    struct rti_stack_block memory;
+    (void)rti_stack_block_take_into(stacks, size, is_heap, &memory);
     return memory;
 }
 

@@ -67,8 +67,8 @@ struct rti_stacks {
     struct rti_lock lock; /* over all that follows */
     bool is_protecting;
     size_t free_bytes;
-    size_t in_use; /* stacks of the arena that somebody has */
     size_t kept_count;
+    size_t in_use;                              /* stacks of the arena that somebody has */
     struct rti_kept_stack kept[RTI_STACKS_MAX]; /* the last one was used last */
     struct rti_arena arena;
     _Alignas(RTI_STACKS_ALIGNMENT) unsigned char memory[RTI_STACKS_BYTES];
@@ -83,6 +83,10 @@ void rti_stacks_deinit(struct rti_stacks *stacks);
 /* Takes memory for a stack of `size` bytes. Its block is NULL, and nothing has changed, if there is
  * none. */
 struct rti_stack_block rti_stack_block_take(struct rti_stacks *stacks, size_t size, bool is_heap);
+
+/* The same, written where it is to be; false if there is none. */
+bool rti_stack_block_take_into(struct rti_stacks *stacks, size_t size, bool is_heap,
+                               struct rti_stack_block *memory);
 
 /* Gives it back. */
 void rti_stack_block_give(struct rti_stacks *stacks, struct rti_stack_block *memory);

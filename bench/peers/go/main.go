@@ -86,6 +86,21 @@ func rendezvous(count int) {
 	close(there)
 }
 
+// The same with batches of the size that the fixed engine has room for.
+func spawnExit(count int) {
+	const small = 32
+	start := time.Now()
+	for i := 0; i < count; i += small {
+		var all sync.WaitGroup
+		all.Add(small)
+		for j := 0; j < small; j++ {
+			go all.Done()
+		}
+		all.Wait()
+	}
+	report("spawn_exit", start, (count+small-1)/small*small)
+}
+
 func spawnJoin(count int) {
 	start := time.Now()
 	for i := 0; i < count; i += batch {
@@ -163,6 +178,7 @@ func main() {
 	}
 	yields(count)
 	pingPong(count)
+	spawnExit(count)
 	spawnJoin(count)
 	rendezvous(count)
 	stream(count)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Actors alive at once in spawn_join; the table of the fixed engine has RT_MAX_ACTORS. */
+/* Actors alive at once in spawn_exit and spawn_join; the table of the fixed engine has RT_MAX_ACTORS. */
 #define BATCH 32
 
 static long count;
@@ -73,6 +73,39 @@ static void pong(void *arg)
 static void leaf(void *arg)
 {
     (void)arg;
+    rt_exit();
+}
+
+static actor_id starter;
+static long running;
+
+/* The last of a batch tells who started it. */
+static void counted_leaf(void *arg)
+{
+    (void)arg;
+    if (--running == 0) {
+        must(rt_ipc_send(starter, NULL, 0, IPC_ASYNC));
+    }
+    rt_exit();
+}
+
+/* Starts a batch and waits until all have counted themselves off: a wait group. */
+static void counting_spawner(void *arg)
+{
+    const actor_config small = {.stack_size = 8192, .priority = RT_PRIO_NORMAL};
+    rt_message message;
+    (void)arg;
+    starter = rt_self();
+    for (long i = 0; i < count; i += BATCH) {
+        running = BATCH;
+        for (int j = 0; j < BATCH; j++) {
+            if (rt_spawn_ex(counted_leaf, NULL, &small) == ACTOR_ID_INVALID) {
+                fprintf(stderr, "peer: no more actors\n");
+                exit(1);
+            }
+        }
+        must(rt_ipc_recv(&message, -1));
+    }
     rt_exit();
 }
 
@@ -250,6 +283,7 @@ int main(int argc, char **argv)
     count = (count + BATCH - 1) / BATCH * BATCH;
     run("switch", yielder, yielder, 2.0 * (double)count);
     run("actor_pingpong", ping, pong, (double)count);
+    run("spawn_exit", counting_spawner, NULL, (double)count);
     run("spawn_join", spawner, NULL, (double)count);
     run_channels("channel_rendezvous", rendezvous_there, rendezvous_back, 0);
     run_channels("channel_stream", stream_send, stream_recv, 1024);
