@@ -16,10 +16,10 @@ set(ORRERY_CORTEX_M_PORTABLE
   bus_conform bus_entries bus_examples bus_rules call channel channel_fixtures channel_io
   channel_rules channel_sim channel_wait channels chooser context cx deadline death fiber ghost
   handle hash histogram ipc ipc_pools isr journal kernel_fixtures kernel_rules key_chooser link
-  list machine_channel machine_close machine_errors machine_loop machine_op machine_ring
-  machine_sim machine_tree mailbox monitor mpsc op outcome parking permit pool port_sim processor
-  region region_timer registry ring rng sched_storm scheduler sim spsc stack status timer_heap
-  wait wheel wheel_conform)
+  list loop_runnable machine_channel machine_close machine_conform machine_errors machine_http
+  machine_loop machine_op machine_ring machine_sim machine_tree mailbox monitor mpsc op outcome
+  parking permit pool port_sim processor region region_timer registry ring rng sched_storm
+  scheduler sim spsc stack status timer_heap wait wheel wheel_conform)
 
 file(GLOB ORRERY_CORTEX_M_HARNESS CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/test/cortex_m/harness/*.c)
@@ -32,7 +32,8 @@ list(APPEND ORRERY_CORTEX_M_SUPPORT ${ORRERY_CORTEX_M_SHARED})
 # The M3 runs them all. The switch, the guard and the floating-point unit make the others different,
 # so they run what depends on these, and one suite of each kind.
 set(ORRERY_CORTEX_M_CORE context fiber scheduler sim actor ipc call actor_timer actor_sched
-  actor_death channel_io channel_fixtures bus wheel wheel_conform spsc mpsc actor_core isr)
+  actor_death channel_io channel_fixtures bus wheel wheel_conform spsc mpsc actor_core isr
+  loop_runnable machine_op)
 
 foreach(board ${ORRERY_CORTEX_M_BOARDS})
   # The M7 has the small wheel, the M33 none.

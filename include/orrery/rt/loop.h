@@ -98,8 +98,8 @@ typedef struct {
  * `port` and config->fds stay the caller's and in place until rt_loop_port_deinit; `config` may be
  * NULL and is copied.
  * Returns RT_OK; RT_ERR_INVALID if `port` is NULL or the config out of range;
- * RT_ERR_RESOURCE_EXHAUSTED, RT_ERR_NOMEM or RT_ERR_IO if the system refuses. On failure nothing is
- * left behind.
+ * RT_ERR_RESOURCE_EXHAUSTED, RT_ERR_NOMEM or RT_ERR_IO if the system refuses; RT_ERR_UNSUPPORTED
+ * where there are no threads: rt_loop_host is for that. On failure nothing is left behind.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_loop_port_init(rt_loop_port *port,
                                                  const rt_loop_port_config *config);
