@@ -10,10 +10,12 @@
 #include <orrery/rt/bus.h>
 #include <orrery/rt/call.h>
 #include <orrery/rt/channel.h>
+#include <orrery/rt/condition.h>
 #include <orrery/rt/cx.h>
 #include <orrery/rt/ensure.h>
 #include <orrery/rt/fault.h>
 #include <orrery/rt/file.h>
+#include <orrery/rt/interval.h>
 #include <orrery/rt/ipc.h>
 #include <orrery/rt/isr.h>
 #include <orrery/rt/journal.h>
@@ -23,12 +25,15 @@
 #include <orrery/rt/machine.h>
 #include <orrery/rt/machine_op.h>
 #include <orrery/rt/main.h>
+#include <orrery/rt/mutex.h>
 #include <orrery/rt/net.h>
+#include <orrery/rt/once.h>
 #include <orrery/rt/outcome.h>
 #include <orrery/rt/region.h>
 #include <orrery/rt/registry.h>
 #include <orrery/rt/runtime.h>
 #include <orrery/rt/select.h>
+#include <orrery/rt/semaphore.h>
 #include <orrery/rt/sim.h>
 #include <orrery/rt/spsc.h>
 #include <orrery/rt/status.h>
@@ -37,6 +42,7 @@
 #include <orrery/rt/timer.h>
 #include <orrery/rt/trace.h>
 #include <orrery/rt/types.h>
+#include <orrery/rt/wait_group.h>
 #include <orrery/rt/waker.h>
 #include <orrery/rt/wheel.h>
 #include <orrery/rt_static_config.h>

@@ -28,6 +28,7 @@
 
 #include "sched/cancel.h"
 #include "sync/channel_waiter.h"
+#include "sync/line_waiter.h"
 #include "sync/member.h"
 #include "time/deadline.h"
 
@@ -70,7 +71,10 @@ struct rti_cx {
     struct rti_cx_op op;        /* POLL: what it waits for */
     struct rti_wait wait;
     struct rti_cx_events events;
-    struct rti_channel_waiter waiter; /* of the operation; what is no channel uses its inside */
+    union {                               /* of the operation */
+        struct rti_channel_waiter waiter; /* what is neither uses its inside */
+        struct rti_line_waiter line;
+    };
 };
 
 /* What rt_budget_scope holds. */

@@ -322,7 +322,7 @@ static RTI_NOINLINE rt_status select_other(struct rti_select *select, rt_cx *giv
     status = select_slowly(select, cx, deadline, &found);
     if (!RT_FAILED(status)) {
         *out = found;
-        if (select->sched->journal != NULL) {
+        if (rti_sched_journal(select->sched) != NULL) {
             select_record(select->sched, &found);
         }
     }
@@ -341,7 +341,7 @@ rt_status rt_select_until(rt_select_arm *arms, size_t count, rt_cx *given, rt_ti
     }
     struct rti_select select = {.arms = rti_arm_of(arms), .count = count, .sched = worker->sched};
     bool is_plain = given == NULL && (worker->fiber == NULL || worker->fiber->cx == NULL);
-    if (RTI_LIKELY(is_plain && count > 0 && select.sched->journal == NULL)) {
+    if (RTI_LIKELY(is_plain && count > 0 && rti_sched_journal(select.sched) == NULL)) {
         /* Nothing to cancel, nothing to write down: if the first arm asked is ready, that is all.
          */
         uint32_t first = select_draw(worker, (uint32_t)count);

@@ -29,7 +29,7 @@ static struct rti_channel_end *channel_arm_end(const struct rti_arm *arm, struct
 static inline bool channel_arm_is_idle(const struct rti_arm *arm, struct rti_sched *sched)
 {
     struct rti_channels *channels = sched->modules[RTI_MODULE_CHANNEL];
-    if (channels == NULL || !sched->is_local) {
+    if (channels == NULL || !rti_sched_is_local(sched)) {
         return false;
     }
     bool is_sender = arm->kind == RTI_CHANNEL_SEND;
@@ -92,7 +92,7 @@ static enum rti_arm_join channel_arm_join(struct rti_arm *arm, struct rti_select
 static bool channel_arm_collect(struct rti_arm *arm, struct rti_sched *sched, rt_status *status)
 {
     *status = rti_channel_result(arm->channel.result);
-    if (RTI_UNLIKELY(sched->journal != NULL) && !RT_FAILED(*status)) {
+    if (RTI_UNLIKELY(rti_sched_journal(sched) != NULL) && !RT_FAILED(*status)) {
         bool is_sender = arm->kind == RTI_CHANNEL_SEND;
         rti_channels_write(sched, is_sender ? RTI_JOURNAL_SEND : RTI_JOURNAL_RECV, arm->number, 0);
     }

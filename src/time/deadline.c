@@ -11,12 +11,12 @@ uint64_t rti_deadline_after(struct rti_sched *sched, uint64_t duration_ns)
 static void deadline_fire(struct rti_timer *timer)
 {
     struct rti_deadline *deadline = RTI_CONTAINER_OF(timer, struct rti_deadline, timer);
-    if (rti_wait_claim(deadline->waiter.wait, RTI_EVENT_TIMEOUT)) {
+    if (rti_wait_claim(deadline->waiter.wait, deadline->waiter.event)) {
         rti_waiter_wake(&deadline->waiter);
     }
 }
 
-static void deadline_unlink(struct rti_waiter *waiter)
+void rti_deadline_unlink(struct rti_waiter *waiter)
 {
     struct rti_deadline *deadline = RTI_CONTAINER_OF(waiter, struct rti_deadline, waiter);
     (void)rti_clockwork_disarm(deadline->clockwork, &deadline->timer);
@@ -28,8 +28,13 @@ void rti_deadline_add(struct rti_deadline *deadline, struct rti_sched *sched, st
     if (deadline_ns == RTI_TIME_NEVER) {
         return;
     }
+    rti_wait_add(wait, &deadline->waiter, RTI_EVENT_TIMEOUT, rti_deadline_unlink);
+    rti_deadline_arm(deadline, sched, deadline_ns);
+}
+
+void rti_deadline_arm(struct rti_deadline *deadline, struct rti_sched *sched, uint64_t deadline_ns)
+{
     deadline->clockwork = rti_clockwork_here(sched);
-    rti_wait_add(wait, &deadline->waiter, RTI_EVENT_TIMEOUT, deadline_unlink);
     rti_timer_init(&deadline->timer, deadline_fire);
     rti_clockwork_arm(deadline->clockwork, &deadline->timer, deadline_ns);
     if (!rti_sched_is_local(sched) || deadline_ns <= sched->now_ns) {

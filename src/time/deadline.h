@@ -32,6 +32,13 @@ uint64_t rti_deadline_after(struct rti_sched *sched, uint64_t duration_ns);
 void rti_deadline_add(struct rti_deadline *deadline, struct rti_sched *sched, struct rti_wait *wait,
                       uint64_t deadline_ns);
 
+/* Arms the timer of a deadline whose waiter was added by hand, with an event of the caller's own.
+ */
+void rti_deadline_arm(struct rti_deadline *deadline, struct rti_sched *sched, uint64_t deadline_ns);
+
+/* The `unlink` of its waiter, or a part of it: disarms the timer. */
+void rti_deadline_unlink(struct rti_waiter *waiter);
+
 /* Parks the current fiber until the deadline; false if it is or was cancelled first. */
 bool rti_fiber_sleep_until(struct rti_worker *worker, uint64_t deadline_ns);
 

@@ -33,7 +33,8 @@ RT_EXTERN_C_BEGIN
     X(RT_ERR_NOT_FOUND, "no such name or object")                                                  \
     X(RT_ERR_DEADLOCK, "every runnable waits for another for ever")                                \
     X(RT_ERR_UNSUPPORTED, "this platform or build cannot do it")                                   \
-    X(RT_ERR_LIMIT, "the step or time limit of the run is reached")
+    X(RT_ERR_LIMIT, "the step or time limit of the run is reached")                                \
+    X(RT_ERR_OWNER_DIED, "the owner of the lock ended while it held it")
 
 #define RT_STATUS_ENUM_ENTRY(name, sentence) name,
 typedef enum {
