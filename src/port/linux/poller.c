@@ -45,7 +45,10 @@
  * rounded up, so never early. The kernel adds the thread's timer slack (50 us unless changed).
  *
  * All fields are the scheduler thread's except `wake` and `bells`, and wake_fd which is written
- * once.
+ * once. If several workers share the port, each entry has a lock, held over a try and what follows
+ * from it, so that ops on different descriptors do not meet; the ledger's lock is held for a few
+ * instructions; and one thread at a time waits, with no lock held while it blocks. What another
+ * thread submits meanwhile epoll tells, what another thread answers is told by a wake.
  *
  * I1  An op is in a queue iff its stage is WAITING; waiting_count counts them.  (rti_poller_audit)
  * I2  A queue that is not empty has its direction armed.                        (rti_poller_audit)
@@ -101,11 +104,13 @@ static rt_status poller_failure(int error, const char *what)
 }
 
 rt_status rti_poller_init(struct rti_poller *poller, const struct rti_port_linux_config *config,
-                          struct rti_list *answered)
+                          struct rti_list *answered, struct rti_spin *ledger)
 {
     poller->fds = config->fds != NULL ? config->fds : poller->fds_own;
     poller->fds_count = config->fds != NULL ? config->fds_count : RT_MAX_DESCRIPTORS;
     poller->answered = answered;
+    poller->ledger = ledger;
+    poller->is_shared = config->is_shared;
     poller->has_pwait2 = HAS_PWAIT2 && !config->is_coarse;
     rti_wake_word_init(&poller->wake);
     rti_u64_init(&poller->bells, 0);
@@ -136,6 +141,38 @@ void rti_poller_deinit(struct rti_poller *poller)
     close(poller->epoll_fd);
     poller->wake_fd = -1;
     poller->epoll_fd = -1;
+}
+
+static void ledger_lock(struct rti_poller *poller)
+{
+    rti_spin_acquire(poller->ledger, poller->is_shared);
+}
+
+static void ledger_unlock(struct rti_poller *poller)
+{
+    rti_spin_release(poller->ledger, poller->is_shared);
+}
+
+void rti_poller_lock_entry(struct rti_poller *poller, int fd)
+{
+    if (fd >= 0 && (size_t)fd < poller->fds_count) {
+        rti_spin_acquire(&poller->fds[fd].lock, poller->is_shared);
+    }
+}
+
+void rti_poller_unlock_entry(struct rti_poller *poller, int fd)
+{
+    if (fd >= 0 && (size_t)fd < poller->fds_count) {
+        rti_spin_release(&poller->fds[fd].lock, poller->is_shared);
+    }
+}
+
+/* The op holds its answer: the port tells it. */
+static void poller_answered(struct rti_poller *poller, struct rti_op *op)
+{
+    ledger_lock(poller);
+    rti_stage_to_answered(op, poller->answered);
+    ledger_unlock(poller);
 }
 
 /* Answers an op whose descriptor cannot be watched: `error` is epoll_ctl's. */
@@ -192,9 +229,11 @@ static void entry_to_known(struct rti_poller *poller, int fd, enum rti_fd_kind k
     entry->is_ending = false;
     rti_list_init(&entry->queue[RTI_INWARD]);
     rti_list_init(&entry->queue[RTI_OUTWARD]);
+    ledger_lock(poller);
     if (poller->fds_top <= (size_t)fd) {
         poller->fds_top = (size_t)fd + 1;
     }
+    ledger_unlock(poller);
 }
 
 /* Answers all of a queue with `status`. */
@@ -203,9 +242,11 @@ static void queue_answer(struct rti_poller *poller, struct rti_list *queue, rt_s
     struct rti_link *link;
     while ((link = rti_list_pop(queue)) != NULL) {
         struct rti_op *op = rti_op_of_link(link);
-        poller->waiting_count--;
         rti_op_answer(op, status, 0, 0);
+        ledger_lock(poller);
+        poller->waiting_count--;
         rti_stage_to_answered(op, poller->answered);
+        ledger_unlock(poller);
     }
 }
 
@@ -287,10 +328,12 @@ static void poller_note_answer(struct rti_poller *poller, struct rti_op *op)
             rti_op_answer(op, RT_ERR_RESOURCE_EXHAUSTED, 0, 0);
             return;
         }
+        rti_poller_lock_entry(poller, fd);
         if (poller->fds[fd].kind != RTI_FD_UNKNOWN) {
             entry_to_unknown(poller, fd);
         }
         entry_to_known(poller, fd, RTI_FD_SOCKET, poller->fds[op->fd].is_tcp);
+        rti_poller_unlock_entry(poller, fd);
     } else if (op->error == EBADF) {
         struct rti_fd *entry = &poller->fds[op->fd];
         if (rti_list_is_empty(&entry->queue[RTI_INWARD]) &&
@@ -305,10 +348,12 @@ static void entry_to_starved(struct rti_poller *poller, struct rti_fd *entry)
     if (entry->is_starved) {
         return;
     }
+    ledger_lock(poller);
     if (poller->starved_count == 0) {
         poller->starved_retry_ns = rti_linux_clock_now() + RTI_POLLER_STARVED_RETRY_NS;
     }
     poller->starved_count++;
+    ledger_unlock(poller);
     RT_SOMETIMES(true, "poller: accept without a free descriptor");
     entry->is_starved = true;
 }
@@ -340,11 +385,12 @@ static enum rti_try poller_try(struct rti_fd *entry, struct rti_op *op)
     return end;
 }
 
-void rti_poller_submit(struct rti_poller *poller, struct rti_op *op)
+/* With the entry locked. */
+static void poller_take_op(struct rti_poller *poller, struct rti_op *op)
 {
     struct rti_fd *entry = poller_entry(poller, op);
     if (entry == NULL) {
-        rti_stage_to_answered(op, poller->answered);
+        poller_answered(poller, op);
         return;
     }
     enum rti_direction direction = op_direction(op);
@@ -360,7 +406,7 @@ void rti_poller_submit(struct rti_poller *poller, struct rti_op *op)
         }
         if (end == RTI_TRY_ANSWERED) {
             poller_note_answer(poller, op);
-            rti_stage_to_answered(op, poller->answered);
+            poller_answered(poller, op);
             return;
         }
         if (end == RTI_TRY_STARVED) {
@@ -368,10 +414,21 @@ void rti_poller_submit(struct rti_poller *poller, struct rti_op *op)
         }
     }
     rti_stage_to_waiting(op, &entry->queue[direction]);
+    ledger_lock(poller);
     poller->waiting_count++;
+    ledger_unlock(poller);
 }
 
-bool rti_poller_attempt(struct rti_poller *poller, struct rti_op *op)
+void rti_poller_submit(struct rti_poller *poller, struct rti_op *op)
+{
+    int fd = op->fd; /* once answered, the op is its initiator's */
+    rti_poller_lock_entry(poller, fd);
+    poller_take_op(poller, op);
+    rti_poller_unlock_entry(poller, fd);
+}
+
+/* With the entry locked. */
+static bool poller_try_now(struct rti_poller *poller, struct rti_op *op)
 {
     struct rti_fd *entry = poller_entry(poller, op);
     if (entry == NULL) {
@@ -387,6 +444,14 @@ bool rti_poller_attempt(struct rti_poller *poller, struct rti_op *op)
     return true;
 }
 
+bool rti_poller_attempt(struct rti_poller *poller, struct rti_op *op)
+{
+    rti_poller_lock_entry(poller, op->fd);
+    bool is_done = poller_try_now(poller, op);
+    rti_poller_unlock_entry(poller, op->fd);
+    return is_done;
+}
+
 void rti_poller_withdraw(struct rti_poller *poller, struct rti_op *op)
 {
     RT_ASSERT(op->stage == RTI_STAGE_WAITING && poller->waiting_count > 0);
@@ -399,15 +464,21 @@ rt_status rti_poller_close(struct rti_poller *poller, int fd)
     if (fd < 0 || fd == poller->epoll_fd || fd == poller->wake_fd) {
         return (rt_status){RT_ERR_INVALID, "not a descriptor of the program"};
     }
+    /* Locked over the close: who is given the number next finds an entry that knows nothing. */
+    rti_poller_lock_entry(poller, fd);
     if ((size_t)fd < poller->fds_count && poller->fds[fd].kind != RTI_FD_UNKNOWN) {
         entry_to_unknown(poller, fd);
     }
-    poller->starved_retry_ns = 0;
     /* Linux frees the number even if close reports EINTR or another error. */
-    if (close(fd) == 0 || errno == EINTR) {
+    int error = close(fd) == 0 || errno == EINTR ? 0 : errno;
+    rti_poller_unlock_entry(poller, fd);
+    ledger_lock(poller);
+    poller->starved_retry_ns = 0;
+    ledger_unlock(poller);
+    if (error == 0) {
         return RT_SUCCESS;
     }
-    return errno == EBADF ? (rt_status){RT_ERR_INVALID, "the descriptor is not open"}
+    return error == EBADF ? (rt_status){RT_ERR_INVALID, "the descriptor is not open"}
                           : (rt_status){RT_ERR_IO, "close reported an error"};
 }
 
@@ -436,21 +507,18 @@ static void poller_serve(struct rti_poller *poller, struct rti_fd *entry,
         if (end != RTI_TRY_ANSWERED) {
             return;
         }
+        ledger_lock(poller);
         rti_poller_withdraw(poller, op);
+        ledger_unlock(poller);
         poller_note_answer(poller, op);
-        rti_stage_to_answered(op, poller->answered);
+        poller_answered(poller, op);
     }
 }
 
-/* Serves the directions an event names, and ends the watch of those nobody waits for. */
-static void poller_take_event(struct rti_poller *poller, const struct epoll_event *event)
+/* Serves the directions an event names, and ends the watch of those nobody waits for. With the
+ * entry locked. */
+static void poller_serve_event(struct rti_poller *poller, int fd, const struct epoll_event *event)
 {
-    poller->events++;
-    if (event->data.u64 == WAKE_TAG) {
-        return;
-    }
-    int fd = (int)(uint32_t)event->data.u64;
-    RT_ASSERT(fd >= 0 && (size_t)fd < poller->fds_count);
     struct rti_fd *entry = &poller->fds[fd];
     RT_SOMETIMES(event->data.u64 != event_tag(entry, fd), "poller: event of an earlier generation");
     if (entry->kind == RTI_FD_UNKNOWN || event->data.u64 != event_tag(entry, fd)) {
@@ -485,19 +553,37 @@ static void poller_take_event(struct rti_poller *poller, const struct epoll_even
     }
 }
 
+static void poller_take_event(struct rti_poller *poller, const struct epoll_event *event)
+{
+    poller->events++;
+    if (event->data.u64 == WAKE_TAG) {
+        return;
+    }
+    int fd = (int)(uint32_t)event->data.u64;
+    RT_ASSERT(fd >= 0 && (size_t)fd < poller->fds_count);
+    rti_poller_lock_entry(poller, fd);
+    poller_serve_event(poller, fd, event);
+    rti_poller_unlock_entry(poller, fd);
+}
+
 /* Looks again at the accepts that lacked a descriptor, when it is time. */
 static void poller_retry_starved(struct rti_poller *poller)
 {
-    if (poller->starved_count == 0 || rti_linux_clock_now() < poller->starved_retry_ns) {
-        return;
+    ledger_lock(poller);
+    bool is_time = poller->starved_count > 0 && rti_linux_clock_now() >= poller->starved_retry_ns;
+    size_t top = poller->fds_top;
+    if (is_time) {
+        poller->starved_count = 0;
     }
-    poller->starved_count = 0;
-    for (size_t i = 0; i < poller->fds_top; i++) {
+    ledger_unlock(poller);
+    for (size_t i = 0; is_time && i < top; i++) {
         struct rti_fd *entry = &poller->fds[i];
+        rti_poller_lock_entry(poller, (int)i);
         if (entry->is_starved) {
             entry->is_starved = false;
             poller_serve(poller, entry, RTI_INWARD);
         }
+        rti_poller_unlock_entry(poller, (int)i);
     }
 }
 
@@ -530,14 +616,18 @@ static int poller_block(struct rti_poller *poller, struct epoll_event *events, u
 bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadline_ns)
 {
     poller_retry_starved(poller);
+    ledger_lock(poller);
     may_block = may_block && rti_list_is_empty(poller->answered);
-    bool is_asleep = may_block && rti_wake_word_announce(&poller->wake);
-    RT_SOMETIMES(may_block && !is_asleep, "poller: wake between the last look and the wait");
-    if (!is_asleep && poller->waiting_count == 0) {
-        return rti_wake_word_answer(&poller->wake);
-    }
+    bool is_watched = poller->waiting_count > 0;
     if (poller->starved_count > 0 && poller->starved_retry_ns < deadline_ns) {
         deadline_ns = poller->starved_retry_ns;
+    }
+    ledger_unlock(poller);
+    /* What is answered by another worker from here on calls: then we do not block. */
+    bool is_asleep = may_block && rti_wake_word_announce(&poller->wake);
+    RT_SOMETIMES(may_block && !is_asleep, "poller: wake between the last look and the wait");
+    if (!is_asleep && !is_watched) {
+        return rti_wake_word_answer(&poller->wake);
     }
     struct epoll_event events[RTI_POLLER_BATCH];
     int count = is_asleep ? poller_block(poller, events, deadline_ns)

@@ -7,6 +7,7 @@
 
 #include <orrery/rt_static_config.h>
 
+#include "port/linux/spin.h"
 #include "port/linux/stage.h"
 #include "port/linux/wake_word.h"
 
@@ -38,6 +39,7 @@ enum rti_fd_kind {
 /* What the poller knows of one descriptor number. All zero is a valid RTI_FD_UNKNOWN. */
 struct rti_fd {
     struct rti_list queue[RTI_DIRECTION_COUNT]; /* waiting ops, FIFO; valid unless UNKNOWN */
+    struct rti_spin lock;                       /* over all fields, if workers share the port */
     uint32_t generation;                        /* of the number: grows with each close */
     uint8_t kind;                               /* enum rti_fd_kind */
     uint8_t armed;   /* directions epoll watches, as bits 1 << direction; 0: not registered */
@@ -58,6 +60,8 @@ struct rti_poller {
     size_t starved_count;      /* an upper bound of the entries with is_starved */
     uint64_t starved_retry_ns; /* when to look at them again */
     struct rti_list *answered; /* the port's list: where answered ops go */
+    struct rti_spin *ledger;   /* the port's: over fds_top, the counts and `answered` */
+    bool is_shared;            /* several workers: entries and ledger are locked */
     bool has_pwait2;           /* nanosecond timeouts */
     rti_atomic_u64 bells;      /* any thread: how often wake wrote to wake_fd */
     uint64_t blocks;           /* how often the thread may have blocked */
@@ -69,7 +73,7 @@ struct rti_poller {
 struct rti_port_linux_config;
 
 rt_status rti_poller_init(struct rti_poller *poller, const struct rti_port_linux_config *config,
-                          struct rti_list *answered);
+                          struct rti_list *answered, struct rti_spin *ledger);
 void rti_poller_deinit(struct rti_poller *poller);
 
 /* Takes an op in flight: answers it, or queues it. */
@@ -78,8 +82,13 @@ void rti_poller_submit(struct rti_poller *poller, struct rti_op *op);
 /* Does the op if nothing waits before it and it need not wait itself; else false. */
 bool rti_poller_attempt(struct rti_poller *poller, struct rti_op *op);
 
-/* Takes a waiting op out of its queue; the caller answers it. */
+/* Takes a waiting op out of its queue; the caller answers it. With the entry and the ledger locked.
+ */
 void rti_poller_withdraw(struct rti_poller *poller, struct rti_op *op);
+
+/* Locks the entry of a descriptor, if it has one, and gives it back. Before the ledger. */
+void rti_poller_lock_entry(struct rti_poller *poller, int fd);
+void rti_poller_unlock_entry(struct rti_poller *poller, int fd);
 
 /* Answers all that waits on `fd` with RT_ERR_CLOSED and closes it. */
 rt_status rti_poller_close(struct rti_poller *poller, int fd);

@@ -63,6 +63,16 @@ static uint64_t port_random(struct rti_port *port)
     return bits;
 }
 
+static void ledger_lock(struct rti_port_linux *self)
+{
+    rti_spin_acquire(&self->ledger, self->is_shared);
+}
+
+static void ledger_unlock(struct rti_port_linux *self)
+{
+    rti_spin_release(&self->ledger, self->is_shared);
+}
+
 /* Calls done for all of `batch`, one after another. Returns how many. */
 static size_t port_tell(struct rti_port_linux *self, struct rti_list *batch)
 {
@@ -70,9 +80,11 @@ static size_t port_tell(struct rti_port_linux *self, struct rti_list *batch)
     struct rti_link *link;
     while ((link = rti_list_pop(batch)) != NULL) {
         struct rti_op *op = rti_op_of_link(link);
+        ledger_lock(self);
         RT_ASSERT(op->stage == RTI_STAGE_ANSWERED && self->in_flight_count > 0);
         self->in_flight_count--;
         rti_op_to_idle(op);
+        ledger_unlock(self);
         op->done(op);
         count++;
     }
@@ -84,8 +96,10 @@ static size_t port_tell_answered(struct rti_port_linux *self)
 {
     struct rti_list batch;
     rti_list_init(&batch);
+    ledger_lock(self);
     rti_blocking_pool_collect(&self->pool, &batch);
     rti_list_splice_tail(&batch, &self->answered);
+    ledger_unlock(self);
     return port_tell(self, &batch);
 }
 
@@ -133,8 +147,15 @@ static void port_attend(struct rti_port *port)
 /* Some ops are decided where they are submitted, cancelled or closed: told soon, not at idle. */
 static void port_attend_answered(struct rti_port_linux *self)
 {
-    if (!rti_list_is_empty(&self->answered)) {
+    ledger_lock(self);
+    bool is_answered = !rti_list_is_empty(&self->answered);
+    ledger_unlock(self);
+    if (is_answered) {
         port_attend(&self->port);
+    }
+    if (is_answered && self->is_shared) {
+        /* Another worker may be blocked in wait, and only that one tells. */
+        rti_poller_wake(&self->poller);
     }
 }
 
@@ -153,6 +174,8 @@ static void port_answer(struct rti_port_linux *self, struct rti_op *op, rt_statu
 static void port_submit(struct rti_port *port, struct rti_op *op)
 {
     struct rti_port_linux *self = rti_port_linux_of(port);
+    bool is_polled = false;
+    ledger_lock(self);
     rti_op_to_in_flight(op);
     self->in_flight_count++;
     if (self->is_closing) {
@@ -164,6 +187,10 @@ static void port_submit(struct rti_port *port, struct rti_op *op)
     } else if (rti_op_is_work(op)) {
         rti_blocking_pool_submit(&self->pool, op);
     } else {
+        is_polled = true;
+    }
+    ledger_unlock(self);
+    if (is_polled) {
         rti_poller_submit(&self->poller, op);
     }
     port_attend_answered(self);
@@ -172,18 +199,25 @@ static void port_submit(struct rti_port *port, struct rti_op *op)
 static void port_cancel(struct rti_port *port, struct rti_op *op)
 {
     struct rti_port_linux *self = rti_port_linux_of(port);
-    if (rti_op_is_idle(op)) {
-        return;
+    int fd = op->fd; /* work has none: -1, or one that nobody waits on because of it */
+    rti_poller_lock_entry(&self->poller, fd);
+    ledger_lock(self);
+    bool is_in_flight = !rti_op_is_idle(op);
+    if (is_in_flight) {
+        op->is_cancelled = true;
+        if (op->stage == RTI_STAGE_WAITING) {
+            rti_poller_withdraw(&self->poller, op);
+            port_answer(self, op, RT_ERR_CANCELLED);
+        } else if (op->stage == RTI_STAGE_BACKLOG) {
+            rti_blocking_pool_withdraw(&self->pool, op);
+            port_answer(self, op, RT_ERR_CANCELLED);
+        }
     }
-    op->is_cancelled = true;
-    if (op->stage == RTI_STAGE_WAITING) {
-        rti_poller_withdraw(&self->poller, op);
-        port_answer(self, op, RT_ERR_CANCELLED);
-    } else if (op->stage == RTI_STAGE_BACKLOG) {
-        rti_blocking_pool_withdraw(&self->pool, op);
-        port_answer(self, op, RT_ERR_CANCELLED);
+    ledger_unlock(self);
+    rti_poller_unlock_entry(&self->poller, fd);
+    if (is_in_flight) {
+        port_attend_answered(self);
     }
-    port_attend_answered(self);
 }
 
 static bool port_attempt(struct rti_port *port, struct rti_op *op)
@@ -276,7 +310,8 @@ rt_status rti_port_linux_init(struct rti_port_linux *self,
     if (config->stack_size != 0) {
         self->stack_size = config->stack_size;
     }
-    status = rti_poller_init(&self->poller, config, &self->answered);
+    self->is_shared = config->is_shared;
+    status = rti_poller_init(&self->poller, config, &self->answered, &self->ledger);
     if (status.code != RT_OK) {
         return status;
     }

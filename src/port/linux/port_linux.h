@@ -23,6 +23,7 @@ struct rti_port_linux_config {
     size_t stack_size;         /* of a thread; 0: RTI_PORT_STACK_SIZE */
     struct rti_fd *fds;        /* a larger table, zeroed, the caller's until deinit; NULL: own */
     size_t fds_count;          /* its entries: descriptors below this number can be used */
+    bool is_shared;            /* several workers use it at the same time, one waits */
     bool is_pool_eager;        /* start the pool's threads in init: nothing is allocated later */
     bool is_coarse;            /* do as on a kernel before 5.11: timeouts in whole milliseconds */
     bool is_guard_by_mprotect; /* do as on a kernel before 6.13: guards cost a mapping each */
@@ -32,6 +33,8 @@ struct rti_port_linux {
     struct rti_port port;     /* first: the ops table finds us by it */
     struct rti_list answered; /* decided ops, in the order of their decision */
     size_t in_flight_count;   /* submitted, not yet done */
+    struct rti_spin ledger;   /* over the two above, the pool and the state of ops in flight */
+    bool is_shared;           /* several workers: the ledger is locked */
     bool is_waiting;          /* inside wait */
     bool is_closing;          /* inside deinit: what is submitted is answered RT_ERR_CLOSED */
     bool has_guard_install;   /* MADV_GUARD_INSTALL works here */
