@@ -33,8 +33,7 @@ static void request_done(struct rti_op *op)
     }
 }
 
-/* The fiber lets go. */
-static void request_detach(struct rti_request *request)
+void rti_request_detach(struct rti_request *request)
 {
     RT_ASSERT(!request->is_detached && request->waiter == NULL);
     request->is_detached = true;
@@ -63,7 +62,7 @@ static void request_unlink(struct rti_waiter *waiter)
     request->waiter = NULL;
     if (wait_is_of_dying(waiter->wait)) {
         RT_SOMETIMES(request->state == RTI_REQUEST_ANSWERED, "request: killed with its answer");
-        request_detach(request);
+        rti_request_detach(request);
     }
 }
 
@@ -128,7 +127,7 @@ bool rti_request_await(struct rti_request *request, struct rti_worker *worker, u
         return true;
     }
     if (rti_op_is_work(&request->op)) {
-        request_detach(request);
+        rti_request_detach(request);
         return false;
     }
     /* The port decides now and says so at its next wait; a kill may still come in between. */

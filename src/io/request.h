@@ -72,6 +72,10 @@ void rti_request_begin(struct rti_request *request);
 bool rti_request_await(struct rti_request *request, struct rti_worker *worker,
                        uint64_t deadline_ns);
 
+/* Whoever waited lets go, `waiter` is NULL: the record is released, now or when the port is done
+ * with it. */
+void rti_request_detach(struct rti_request *request);
+
 /* Ends a request that is NEW or ANSWERED; `is_taken`: its result is the program's now. */
 void rti_request_end(struct rti_request *request, bool is_taken);
 

@@ -262,7 +262,7 @@ static rt_status select_await(struct rti_select *select, struct rti_cx *cx, rt_t
 {
     bool is_poll = cx != NULL && cx->kind == RTI_CX_POLL;
     if (select_is_at_odds(select)) {
-        return (rt_status){RT_ERR_INVALID, "two arms are of one rendezvous channel"};
+        return (rt_status){RT_ERR_INVALID, "two arms want the same task or rendezvous channel"};
     }
     if (!is_poll) {
         return select_park(select, cx, deadline, out);

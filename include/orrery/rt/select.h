@@ -95,7 +95,7 @@ RT_API void rt_arm_send(rt_select_arm *arm, rt_channel_sender *tx, const void *v
  * it waits; RT_ERR_WOULDBLOCK to a poll context, and outside of any task instead of waiting;
  * RT_ERR_RESOURCE_EXHAUSTED if an arm needs a record to wait with and there is none;
  * RT_ERR_INVALID if a pointer is NULL, there are more than RT_SELECT_ARMS_MAX arms, or two arms
- * that would wait are of one rendezvous channel; RT_ERR_THREAD on another thread.
+ * that would wait are of one rendezvous channel or one task; RT_ERR_THREAD on another thread.
  * Nothing is lost on cancel: no operation was done. A poll context that gives the select up after
  * its waker was called: a value that was received goes back, one that was sent is sent. */
 RT_API RT_MUST_CHECK RT_SUSPENDS rt_status rt_select(rt_select_arm *arms, size_t count, rt_cx *cx,
