@@ -42,7 +42,7 @@ file(GLOB ORRERY_CORTEX_M_SOURCES CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/runtime/cortex_m/*.c
   ${PROJECT_SOURCE_DIR}/src/port/arch/armv7m/*.S)
 list(FILTER ORRERY_CORTEX_M_SOURCES EXCLUDE REGEX
-  "/src/io/|/part_io\\.c|/src/sched/worker_local\\.c")
+  "/src/io/|/src/observe/report|/part_io\\.c|/src/sched/worker_local\\.c")
 
 # Adds the library of one processor; the definitions follow.
 function(orrery_add_cortex_m_library target board)

@@ -149,3 +149,8 @@ void rti_request_end(struct rti_request *request, bool is_taken)
     request->is_taken = is_taken;
     request_release(request);
 }
+
+bool rti_waiter_is_of_request(const struct rti_waiter *waiter)
+{
+    return waiter->unlink == request_unlink;
+}

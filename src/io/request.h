@@ -79,4 +79,7 @@ void rti_request_detach(struct rti_request *request);
 /* Ends a request that is NEW or ANSWERED; `is_taken`: its result is the program's now. */
 void rti_request_end(struct rti_request *request, bool is_taken);
 
+/* Is this the waiter of a fiber that awaits the answer to a request? For tools. */
+bool rti_waiter_is_of_request(const struct rti_waiter *waiter);
+
 #endif

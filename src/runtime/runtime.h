@@ -67,9 +67,10 @@ struct rti_runtime_part {
 extern const struct rti_runtime_part rti_part_bus;
 extern const struct rti_runtime_part rti_part_io;
 extern const struct rti_runtime_part rti_part_channel;
+extern const struct rti_runtime_part rti_part_observe; /* last: it looks at the others */
 extern const struct rti_runtime_part rti_part_task;
 
-#define RTI_HOST_PARTS_MAX 4
+#define RTI_HOST_PARTS_MAX 5
 
 /* The parts of this target in the order they start; NULL: not in this program. */
 extern const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX];
@@ -80,6 +81,9 @@ void rti_host_close(void);
 
 /* Sleeps a moment, while *word == expected. */
 void rti_host_nap(rti_atomic_u32 *word, uint32_t expected);
+
+/* The journal that the environment asks for, to be saved when the runtime stops; NULL: none. */
+struct rti_journal *rti_host_journal(void);
 
 /* What a simulated program has of the machine: files, protected memory, faults. NULL: nothing. */
 struct rti_port *rti_host_machine(void);

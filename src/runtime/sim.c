@@ -29,7 +29,7 @@ static void sim_observe(const rt_sim_config *config, uint64_t seed)
 {
     struct rt_runtime *runtime = &rti_runtime;
     rti_journal_init(&sim.own_journal, NULL, 0);
-    sim.journal = &sim.own_journal;
+    sim.journal = rti_host_journal() != NULL ? rti_host_journal() : &sim.own_journal;
     if (config->journal != NULL) {
         sim.journal = rti_journal_of(config->journal);
         rti_journal_init(sim.journal, sim.journal->ring, sim.journal->capacity);

@@ -211,3 +211,8 @@ rt_status rti_channel_call_init(struct rti_channel_call *call, const void *handl
     }
     return status;
 }
+
+bool rti_waiter_is_of_channel(const struct rti_waiter *waiter)
+{
+    return waiter->unlink == channel_fiber_unlink;
+}

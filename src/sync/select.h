@@ -132,4 +132,9 @@ static inline uint32_t rti_arm_event(const struct rti_arm *arm, const struct rti
     return RTI_EVENT_SOURCE + (uint32_t)(arm - select->arms);
 }
 
+/* Is this the waiter of an arm on a channel? Then it lies in a struct rti_channel_waiter. For
+ * tools.
+ */
+bool rti_waiter_is_of_channel_arm(const struct rti_waiter *waiter);
+
 #endif

@@ -129,3 +129,8 @@ void rt_arm_send(rt_select_arm *arm, rt_channel_sender *tx, const void *value)
     rti_arm_init(rti_arm_of(arm), tx == NULL ? NULL : &send_ops, tx, (void *)(uintptr_t)value);
     rti_arm_of(arm)->kind = RTI_CHANNEL_SEND;
 }
+
+bool rti_waiter_is_of_channel_arm(const struct rti_waiter *waiter)
+{
+    return waiter->unlink == channel_arm_unlink;
+}

@@ -58,3 +58,18 @@ is_json() {
     python3 -c 'import json, sys; json.load(open(sys.argv[1], encoding="utf-8"))' "$work/out" ||
         fail "not JSON"
 }
+
+# start PROGRAM ARGUMENTS...: in the background, until it says `ready`; sets `pid`.
+start() {
+    : >"$work/said"
+    "$@" >"$work/said" 2>&1 &
+    pid=$!
+    children="$children $pid"
+    waited=0
+    until grep -q '^ready' "$work/said"; do
+        kill -0 "$pid" 2>/dev/null || { cat "$work/said" >&2; fail "it ended: $*"; }
+        waited=$((waited + 1))
+        [ "$waited" -lt 300 ] || fail "it never came up: $*"
+        sleep 0.05
+    done
+}

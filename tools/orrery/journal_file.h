@@ -55,7 +55,4 @@ bool journal_file_parse(struct journal_file *file, void *bytes, size_t size, con
 
 void journal_file_close(struct journal_file *file);
 
-/* Reads everything from a stream. */
-void *tool_read_all(FILE *stream, size_t *size);
-
 #endif

@@ -16,6 +16,8 @@
 #endif
 
 static const struct command *const commands[] = {
+    &command_dump,
+    &command_stats,
     &command_journal,
     &command_sim,
 };

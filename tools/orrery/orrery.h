@@ -50,6 +50,9 @@ void *tool_alloc(size_t count, size_t size);
 void *tool_realloc(void *memory, size_t count, size_t size);
 char *tool_copy(const char *text);
 
+/* Reads everything from a stream. */
+void *tool_read_all(FILE *stream, size_t *size);
+
 /* Writes a time span for people: "120 ns", "3.4 ms", "2.0 s". */
 const char *tool_duration(uint64_t ns, char text[static 24]);
 

@@ -44,6 +44,11 @@ void rti_host_nap(rti_atomic_u32 *word, uint32_t expected)
     rti_panic(RTI_MODULE, __LINE__, "a handler stopped in the middle of rt_shutdown");
 }
 
+struct rti_journal *rti_host_journal(void)
+{
+    return NULL;
+}
+
 struct rti_port *rti_host_machine(void)
 {
     return NULL;

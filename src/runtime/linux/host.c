@@ -14,10 +14,7 @@
 static struct rti_port_linux linux_port;
 
 const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
-    &rti_part_io,
-    &rti_part_channel,
-    &rti_part_bus,
-    &rti_part_task,
+    &rti_part_io, &rti_part_channel, &rti_part_bus, &rti_part_task, &rti_part_observe,
 };
 
 rt_status rti_host_open(struct rti_port **port)

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that lets itself be looked at: the part of the runtime behind `orrery dump`, `stats`
+ * and `trace`, and the journal that ORRERY_JOURNAL asks for.
+ *
+ * The program opts in: with ORRERY_OBSERVE=1 in its environment, or with RT_OBSERVE when the
+ * library is compiled. Without that there is no socket, no thread and no cost.
+ *
+ * Who answers is the thread of port/linux/watch.h; what it tells belongs to the scheduler. So it
+ * posts a call and waits:
+ *
+ *     IDLE --ask--> ASKED --the scheduler's turn--> WORKING --> DONE --taken--> IDLE
+ *                     |                                ^
+ *                     +--no turn for a while--> LEFT --+ (asked again) or IDLE (turn, nobody waits)
+ *
+ * A scheduler that gets no turn, because an actor computes for ever, is told about with what can be
+ * read without it (a careful report). The post is one object: while it is queued it is not queued
+ * again.
+ *
+ * I1  The post is queued iff the stage is ASKED or LEFT.                        (errand_post)
+ * I2  `text` is the scheduler's while WORKING, the thread's otherwise.          (errand_run)
+ *
+ * Orders: every change of `stage` is a read-modify-write with acquire and release, or a release
+ * store that the other side's acquire reads. */
+#define RTI_MODULE "observe"
+#include "base/journal_file.h"
+#include "observe/journal_api.h"
+#include "observe/report.h"
+#include "port/linux/watch.h"
+#include "runtime/runtime.h"
+
+#ifndef RT_OBSERVE
+#define RT_OBSERVE 0
+#endif
+
+/* How long the scheduler may take to come to the post. */
+#define OBSERVE_PATIENCE_NS UINT64_C(100000000)
+
+/* Address space for one answer; only what is written becomes memory. */
+#define OBSERVE_TEXT_BYTES ((size_t)64 << 20)
+
+/* All stacks of a report together, so that a copy takes milliseconds, not more. */
+#define OBSERVE_STACKS_BYTES    ((size_t)8 << 20)
+#define OBSERVE_STACK_BYTES_MIN ((size_t)512)
+#define OBSERVE_STACK_BYTES_MAX ((size_t)8192)
+
+/* Events that a recording keeps. */
+#define OBSERVE_RECORDS       ((size_t)1 << 20)
+#define OBSERVE_RING_BYTES    (OBSERVE_RECORDS * sizeof(struct rti_journal_record))
+#define OBSERVE_RECORD_MS_MAX 60000
+
+enum observe_stage { STAGE_IDLE, STAGE_ASKED, STAGE_WORKING, STAGE_DONE, STAGE_LEFT };
+
+enum observe_errand { ERRAND_DUMP, ERRAND_STATS, ERRAND_RECORD, ERRAND_STOP };
+
+static struct {
+    bool is_open;
+    struct rti_watch watch;
+    struct rti_sched *sched;
+    struct rti_post post;
+    rti_atomic_u32 stage;  /* enum observe_stage */
+    rti_atomic_u32 errand; /* enum observe_errand */
+    struct rti_text text;
+    struct rti_journal journal; /* a recording, or what ORRERY_JOURNAL asks for */
+    struct rti_journal_record *ring;
+    bool is_recording; /* the scheduler writes `journal` for us */
+    bool is_refused;   /* somebody else's journal is being written */
+    int file;          /* for ORRERY_JOURNAL; -1: none */
+} observe;
+
+static void make_report(enum observe_errand errand, bool is_careful)
+{
+    size_t live = (size_t)rti_sched_live(observe.sched) + 1;
+    size_t bytes = OBSERVE_STACKS_BYTES / live;
+    if (bytes > OBSERVE_STACK_BYTES_MAX) {
+        bytes = OBSERVE_STACK_BYTES_MAX;
+    } else if (bytes < OBSERVE_STACK_BYTES_MIN) {
+        bytes = OBSERVE_STACK_BYTES_MIN;
+    }
+    struct rti_report_options options = {
+        .has_stacks = !is_careful, .is_careful = is_careful, .stack_bytes_max = bytes};
+    if (errand == ERRAND_STATS) {
+        rti_report_stats(&observe.text, observe.sched);
+    } else {
+        rti_report_tasks(&observe.text, observe.sched, &options);
+    }
+}
+
+/* The report, and how long everybody else had to wait for it. */
+static void make_timed_report(enum observe_errand errand)
+{
+    uint64_t begin_ns = rti_linux_clock_now();
+    make_report(errand, false);
+    rti_text_line(&observe.text, "pause");
+    rti_text_number(&observe.text, rti_linux_clock_now() - begin_ns);
+    rti_text_end_line(&observe.text);
+}
+
+/* On the scheduler's stack. */
+static void errand_run(enum observe_errand errand)
+{
+    switch (errand) {
+    case ERRAND_DUMP:
+    case ERRAND_STATS:
+        make_timed_report(errand);
+        break;
+    case ERRAND_RECORD:
+        observe.is_refused = observe.sched->journal != NULL || observe.ring == NULL;
+        if (!observe.is_refused) {
+            rti_journal_init(&observe.journal, observe.ring, OBSERVE_RECORDS);
+            rti_sched_observe(observe.sched, &observe.journal, NULL);
+            observe.is_recording = true;
+        }
+        break;
+    case ERRAND_STOP:
+        if (observe.is_recording) {
+            rti_sched_observe(observe.sched, NULL, NULL);
+            observe.is_recording = false;
+        }
+        break;
+    }
+}
+
+static void errand_called(struct rti_post *post)
+{
+    (void)post;
+    uint32_t stage = STAGE_ASKED;
+    /* Acquire: the errand is what the thread wrote; release: I1 and I2. */
+    if (!rti_u32_cas_acqrel(&observe.stage, &stage, STAGE_WORKING)) {
+        RT_ASSERT(stage == STAGE_LEFT);
+        if (!rti_u32_cas_acqrel(&observe.stage, &stage, STAGE_IDLE)) {
+            /* Asked again between the two looks. */
+            rti_u32_store_relaxed(&observe.stage, STAGE_WORKING);
+        } else {
+            return;
+        }
+    }
+    errand_run((enum observe_errand)rti_u32_load_relaxed(&observe.errand));
+    /* Release: what was written is the thread's, which awaits with acquire. */
+    rti_u32_store_release(&observe.stage, STAGE_DONE);
+    rti_linux_futex_wake(observe.watch.port, &observe.stage, 1);
+}
+
+/* Has the scheduler do something; false if it got no turn in time. */
+static bool errand_ask(enum observe_errand errand)
+{
+    uint32_t stage = STAGE_LEFT;
+    rti_u32_store_relaxed(&observe.errand, errand);
+    /* Left behind by an earlier question, the post is still queued. */
+    if (!rti_u32_cas_acqrel(&observe.stage, &stage, STAGE_ASKED)) {
+        RT_ASSERT(stage == STAGE_IDLE);
+        rti_u32_store_release(&observe.stage, STAGE_ASKED);
+        rti_sched_post(observe.sched, &observe.post);
+    }
+    if (!rti_watch_await(&observe.watch, &observe.stage, STAGE_ASKED, OBSERVE_PATIENCE_NS)) {
+        stage = STAGE_ASKED;
+        if (rti_u32_cas_acqrel(&observe.stage, &stage, STAGE_LEFT)) {
+            return false;
+        }
+    }
+    while (rti_u32_load_acquire(&observe.stage) != STAGE_DONE) {
+        (void)rti_linux_futex_wait(observe.watch.port, &observe.stage, STAGE_WORKING,
+                                   rti_linux_clock_now() + OBSERVE_PATIENCE_NS);
+    }
+    rti_u32_store_release(&observe.stage, STAGE_IDLE);
+    return true;
+}
+
+static void say(struct rti_watch *watch, const char *line)
+{
+    size_t length = 0;
+    while (line[length] != '\0') {
+        length++;
+    }
+    (void)rti_watch_write(watch, line, length);
+}
+
+static void answer_report(struct rti_watch *watch, enum observe_errand errand)
+{
+    char *memory = rti_linux_memory_map(watch->port, OBSERVE_TEXT_BYTES);
+    if (memory == NULL) {
+        say(watch, "error\tno memory for the report\n");
+        return;
+    }
+    rti_text_init(&observe.text, memory, OBSERVE_TEXT_BYTES);
+    if (!errand_ask(errand)) {
+        say(watch, "busy\n");
+        make_report(errand, true);
+    }
+    if (observe.text.is_cut) {
+        say(watch, "cut\n");
+    }
+    if (rti_watch_write(watch, memory, observe.text.length)) {
+        say(watch, "end\n");
+    }
+    rti_linux_memory_unmap(watch->port, memory, OBSERVE_TEXT_BYTES);
+}
+
+static bool sink(void *arg, const void *bytes, size_t size)
+{
+    return rti_watch_write(arg, bytes, size);
+}
+
+/* Records for a while, until who asks goes away or the runtime ends. */
+static void record(struct rti_watch *watch, uint64_t span_ms)
+{
+    rti_atomic_u32 never;
+    rti_u32_init(&never, 0);
+    for (uint64_t ms = 0; ms < span_ms && !rti_watch_is_abandoned(watch); ms += 10) {
+        if (rti_watch_await(watch, &never, 0, UINT64_C(10000000)) ||
+            rti_u32_load_relaxed(&watch->is_closing) != 0) {
+            break;
+        }
+    }
+}
+
+static void answer_trace(struct rti_watch *watch, uint64_t span_ms)
+{
+    observe.ring = rti_linux_memory_map(watch->port, OBSERVE_RING_BYTES);
+    bool is_asked = errand_ask(ERRAND_RECORD);
+    if (!is_asked || observe.is_refused) {
+        say(watch, is_asked ? "error\tthe program writes a journal of its own\n"
+                            : "error\tthe scheduler gets no turn: a task computes\n");
+    } else {
+        record(watch, span_ms);
+        /* The ring cannot go before the scheduler has let go of it. */
+        while (!errand_ask(ERRAND_STOP) && rti_u32_load_relaxed(&watch->is_closing) == 0) {
+        }
+        if (!observe.is_recording) {
+            say(watch, "journal\n");
+            struct rti_journal_storage storage = {.magic = RTI_JOURNAL_API_MAGIC,
+                                                  .journal = observe.journal};
+            rt_journal shown;
+            *(struct rti_journal_storage *)&shown = storage;
+            rt_status status = rt_journal_export(&shown, sink, watch);
+            (void)status; /* who asks sees that the file is cut */
+        }
+    }
+    if (observe.ring != NULL && !observe.is_recording) {
+        rti_linux_memory_unmap(watch->port, observe.ring, OBSERVE_RING_BYTES);
+        observe.ring = NULL;
+    }
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+/* The number behind `word ` in a request; 0 if it is another request. */
+static uint64_t number_behind(const char *request, const char *word)
+{
+    while (*word != '\0') {
+        if (*request++ != *word++) {
+            return 0;
+        }
+    }
+    uint64_t number = 0;
+    while (*request >= '0' && *request <= '9' && number < OBSERVE_RECORD_MS_MAX) {
+        number = number * 10 + (uint64_t)(*request++ - '0');
+    }
+    return *request == '\0' && number <= OBSERVE_RECORD_MS_MAX ? number : 0;
+}
+
+static void answer(struct rti_watch *watch, const char *request)
+{
+    uint64_t span_ms = number_behind(request, "trace ");
+    if (is_same(request, "dump")) {
+        answer_report(watch, ERRAND_DUMP);
+    } else if (is_same(request, "stats")) {
+        answer_report(watch, ERRAND_STATS);
+    } else if (span_ms > 0) {
+        answer_trace(watch, span_ms);
+    } else {
+        say(watch, "error\tthis program does not know that request\n");
+    }
+}
+
+/* A journal of the whole run, for ORRERY_JOURNAL. */
+static void open_journal(struct rti_sched *sched)
+{
+    observe.file = rti_watch_journal_file();
+    if (observe.file < 0) {
+        return;
+    }
+    observe.ring = rti_linux_memory_map(sched->port, OBSERVE_RING_BYTES);
+    if (observe.ring == NULL) {
+        rti_watch_close_file(observe.file);
+        observe.file = -1;
+        return;
+    }
+    rti_journal_init(&observe.journal, observe.ring, OBSERVE_RECORDS);
+}
+
+static void close_journal(void)
+{
+    if (observe.file < 0) {
+        return;
+    }
+    struct rti_journal_storage storage = {.magic = RTI_JOURNAL_API_MAGIC,
+                                          .journal = observe.journal};
+    rt_journal shown;
+    *(struct rti_journal_storage *)&shown = storage;
+    if (RT_FAILED(rt_journal_save(&shown, observe.file))) {
+        rti_port_log("the journal could not be written to the file of ORRERY_JOURNAL");
+    }
+    rti_watch_close_file(observe.file);
+    rti_linux_memory_unmap(observe.sched->port, observe.ring, OBSERVE_RING_BYTES);
+    observe.file = -1;
+    observe.ring = NULL;
+}
+
+struct rti_journal *rti_host_journal(void)
+{
+    return observe.file >= 0 ? &observe.journal : NULL;
+}
+
+static void part_start(struct rt_runtime *runtime)
+{
+    uint64_t is_wanted = RT_OBSERVE;
+    bool is_world = is_same(runtime->sched.port->ops->name, "linux");
+    observe.sched = &runtime->sched;
+    observe.is_recording = false;
+    open_journal(&runtime->sched);
+    if (is_world && observe.file >= 0) {
+        rti_sched_observe(&runtime->sched, &observe.journal, NULL);
+    }
+    (void)rti_port_environment_number("ORRERY_OBSERVE", &is_wanted);
+    observe.is_open = false;
+    if (is_wanted == 0 || !is_world) {
+        return;
+    }
+    rti_u32_init(&observe.stage, STAGE_IDLE);
+    rti_u32_init(&observe.errand, ERRAND_DUMP);
+    observe.post.call = errand_called;
+    rt_status status = rti_watch_open(&observe.watch, runtime->sched.port, answer);
+    observe.is_open = !RT_FAILED(status);
+    if (!observe.is_open) {
+        rti_port_log(status.msg);
+    }
+}
+
+static void part_stop(void)
+{
+    if (observe.is_open) {
+        rti_watch_close(&observe.watch);
+        observe.is_open = false;
+    }
+    if (observe.is_recording) {
+        errand_run(ERRAND_STOP);
+        rti_linux_memory_unmap(observe.sched->port, observe.ring, OBSERVE_RING_BYTES);
+        observe.ring = NULL;
+    }
+    close_journal();
+}
+
+const struct rti_runtime_part rti_part_observe = {.start = part_start, .stop = part_stop};

@@ -1,0 +1,127 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# orrery dump and stats look at a running program: what waits and for what, with and without
+# optimization; one that computes without end; a deadlock; and only if the program and its user let
+# them.
+#
+# Environment: SOURCE_DIR (the tree), BUILD_DIR, CC. Exit status: 0 passed, 1 failed, 77 skipped.
+set -eu
+. "$(dirname "$0")/support.sh"
+export ORRERY_OBSERVE=1
+unset XDG_RUNTIME_DIR
+
+for level in -O0 -O2; do
+    compile "$SOURCE_DIR/test/tools/waiting_program.c" "$work/program" "$level"
+    start "$work/program" wait
+    expect 0 "$tool" dump "$pid"
+    has "^process $pid: 5 tasks and actors; it stood still for [0-9.]+ (ns|us)\$"
+    has '^actor [0-9]+ mail_waiter: waits for mail, since [0-9.]+ [mun]?s; 0 in the mailbox$'
+    has '^actor [0-9]+ sleeper: waits for mail, or until in 3[0-9]+\.[0-9] s, since '
+    has '^task t[0-9]+ outer: waits for the end of task t[0-9]+ inner, since '
+    has '^task t[0-9]+ inner: waits for a value of channel 1 \(0 of 4 queued, 1 sender\(s\), 1 rec'
+    has '^    rt_channel_recv'
+    has '^    inner_task at waiting_program.c:[0-9]+$'
+    has '^    wait_for_mail at waiting_program.c:[0-9]+$'
+    has '^    mail_waiter at waiting_program.c:[0-9]+$'
+    has '^    spawned by first_of_wait at waiting_program.c:[0-9]+, in [0-9]+ wait$'
+    has '^    spawned at waiting_program.c:[0-9]+, in t[0-9]+ outer$'
+    hasnt '^    (rti_|fiber_entry)'
+    expect 0 "$tool" dump --verbose "$pid"
+    has '^    rti_'
+    has '^    rti_arch_entry'
+    expect 0 "$tool" dump --no-backtraces "$pid"
+    hasnt '^    wait_for_mail'
+    expect 0 "$tool" dump --json "$pid"
+    is_json
+    has '"function": "wait_for_mail"'
+    expect 0 "$tool" stats "$pid"
+    has '^actors_waiting +3$'
+    has '^tasks +2$'
+    expect 0 "$tool" stats --json "$pid"
+    is_json
+    expect 0 "$tool" stats --watch=10 --count 3 "$pid"
+    [ "$(grep -c '^actors_waiting' "$work/out")" -eq 3 ] || fail "not three times"
+done
+
+# The socket is its user's alone.
+socket=/tmp/orrery-$(id -u)/$pid.sock
+[ "$(stat -c '%a' "$socket")" = 600 ] || fail "the socket is open to others"
+[ "$(stat -c '%a' "$(dirname "$socket")")" = 700 ] || fail "its folder is open to others"
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+    chmod 711 "$work"
+    cp "$tool" "$work/tool"
+    expect 3 setpriv --reuid=65534 --regid=65534 --clear-groups "$work/tool" dump "$pid"
+    has 'does not let itself be looked at'
+fi
+
+# One that computes without end is found all the same.
+start "$work/program" compute
+expect 0 "$tool" dump "$pid"
+has '^worker 0: runs [0-9]+ compute$'
+has '^BUSY: '
+expect 0 "$tool" dump "$pid"
+has '^BUSY: '
+expect 0 "$tool" stats "$pid"
+has '^actors_running +1$'
+
+# All slots in use, asked often, while it works.
+start "$work/program" many
+expect 0 "$tool" dump "$pid"
+has "^process $pid: 64 tasks and actors"
+start "$work/program" talk
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    expect 0 "$tool" dump "$pid"
+    has '^actor [0-9]+ echo: '
+done
+
+# What is no request is refused, and the next one is answered.
+python3 - "/tmp/orrery-$(id -u)/$pid.sock" <<'END' || fail "it took nonsense for a request"
+import socket
+import sys
+
+long = b"x" * 1000 + b"\n"
+for nonsense in (b"", b"\n", long, b"trace 0\n", b"trace -1\n", b"trace 999999999\n"):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(sys.argv[1])
+        client.sendall(nonsense)
+        client.shutdown(socket.SHUT_WR)
+        answer = b""
+        try:
+            while chunk := client.recv(4096):
+                answer += chunk
+        except ConnectionResetError:
+            pass
+        assert answer == b"" or answer.startswith(b"error\t"), answer
+END
+expect 0 "$tool" dump "$pid"
+
+# A deadlock has a status of its own.
+compile "$SOURCE_DIR/examples/deadlock.c" "$work/deadlock" -O2
+"$work/deadlock" &
+pid=$!
+children="$children $pid"
+waited=0
+until [ -S "/tmp/orrery-$(id -u)/$pid.sock" ] && "$tool" stats "$pid" 2>/dev/null |
+    grep -q '^actors_waiting  *2$'; do
+    waited=$((waited + 1))
+    [ "$waited" -lt 300 ] || fail "the deadlock never came"
+    sleep 0.05
+done
+expect 1 "$tool" dump "$pid"
+has '^DEADLOCK: '
+has '^    cook_for at deadlock.c:[0-9]+$'
+has '^    serve at deadlock.c:[0-9]+$'
+expect 1 "$tool" dump --json "$pid"
+is_json
+
+# A program that does not opt in has no socket.
+ORRERY_OBSERVE=0
+start "$work/program" wait
+expect 3 "$tool" dump "$pid"
+has 'start it with ORRERY_OBSERVE=1'
+expect 3 "$tool" stats "$pid"
+expect 3 "$tool" dump 4194305
+has 'there is no process'
+expect 2 "$tool" dump
+expect 2 "$tool" dump nonsense
+expect 2 "$tool" stats --watch=0 1

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program that the tests of the command line tool look at while it runs. Its argument says what
+ * it does: `wait` in several ways, `compute` without end, `talk` to itself without end, or `many`
+ * that wait. It says `ready` when it does. */
+#include <stdio.h>
+#include <string.h>
+
+#include <orrery/rt.h>
+
+static volatile uint64_t sink;
+static rt_channel_sender *tx;
+static rt_channel_receiver *rx;
+
+static void say_ready(void)
+{
+    puts("ready");
+    (void)fflush(stdout);
+}
+
+static __attribute__((noinline)) void wait_for_mail(void)
+{
+    rt_message msg;
+    rt_status status = rt_ipc_recv(&msg, -1);
+    sink = status.code;
+}
+
+static void mail_waiter(void *arg)
+{
+    (void)arg;
+    wait_for_mail();
+    sink = 1;
+    rt_exit();
+}
+
+static void sleeper(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    rt_status status = rt_ipc_recv(&msg, 3600000);
+    sink = status.code;
+    rt_exit();
+}
+
+static void *inner_task(void *arg)
+{
+    uint64_t value = 0;
+    rt_status status = rt_channel_recv(rx, NULL, &value);
+    sink = status.code;
+    return arg;
+}
+
+static void *outer_task(void *arg)
+{
+    rt_task *inner = rt_go_ex(inner_task, NULL, &(rt_task_config){.name = "inner"});
+    void *result = NULL;
+    rt_status status = rt_join(inner, &result);
+    sink = status.code;
+    return arg;
+}
+
+static void first_of_wait(void *arg)
+{
+    (void)arg;
+    actor_config config = {.priority = RT_PRIO_NORMAL, .name = "mail_waiter"};
+    (void)rt_spawn_ex(mail_waiter, NULL, &config);
+    config.name = "sleeper";
+    (void)rt_spawn_ex(sleeper, NULL, &config);
+    (void)rt_detach(rt_go_ex(outer_task, NULL, &(rt_task_config){.name = "outer"}));
+    rt_yield();
+    rt_yield();
+    say_ready();
+    wait_for_mail();
+    sink = 2;
+    rt_exit();
+}
+
+static void computer(void *arg)
+{
+    (void)arg;
+    say_ready();
+    for (;;) {
+        sink++;
+    }
+}
+
+static void echo(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        rt_message msg;
+        if (!RT_FAILED(rt_ipc_recv(&msg, -1))) {
+            (void)rt_ipc_send(msg.sender, msg.data, msg.len, IPC_ASYNC);
+        }
+    }
+}
+
+static void talker(void *arg)
+{
+    (void)arg;
+    actor_id other =
+        rt_spawn_ex(echo, NULL, &(actor_config){.priority = RT_PRIO_NORMAL, .name = "echo"});
+    say_ready();
+    for (uint64_t i = 0;; i++) {
+        rt_message msg;
+        (void)rt_ipc_send(other, &i, sizeof(i), IPC_ASYNC);
+        sink = rt_ipc_recv(&msg, -1).code;
+        if (i % 64 == 0) {
+            (void)rt_ipc_recv(&msg, 1);
+        }
+    }
+}
+
+static void first_of_many(void *arg)
+{
+    (void)arg;
+    actor_config config = {.priority = RT_PRIO_NORMAL, .stack_size = 16384, .malloc_stack = true};
+    while (rt_spawn_ex(mail_waiter, NULL, &config) != ACTOR_ID_INVALID) {
+    }
+    rt_yield();
+    say_ready();
+    sleeper(NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        actor_fn fn;
+    } programs[] = {
+        {"wait", first_of_wait}, {"compute", computer}, {"talk", talker}, {"many", first_of_many}};
+    rt_channel_config config = {.elem_size = sizeof(uint64_t), .capacity = 4};
+    if (argc != 2 || RT_FAILED(rt_init()) || RT_FAILED(rt_channel_create(&config, &tx, &rx))) {
+        return 1;
+    }
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        if (strcmp(argv[1], programs[i].name) == 0) {
+            (void)rt_spawn_ex(programs[i].fn, NULL,
+                              &(actor_config){.priority = RT_PRIO_NORMAL, .name = argv[1]});
+        }
+    }
+    rt_run();
+    rt_cleanup();
+    return 0;
+}

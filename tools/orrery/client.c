@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "client.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The places where a program of this user may have put its socket. */
+static int connect_to(uint64_t pid, uid_t user)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    for (int place = 0; place < 3; place++) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        char *path = address.sun_path;
+        size_t room = sizeof(address.sun_path);
+        int length = 0;
+        if (place == 0 && runtime != NULL) {
+            length = snprintf(path, room, "%s/orrery/%" PRIu64 ".sock", runtime, pid);
+        } else if (place == 1) {
+            length = snprintf(path, room, "/run/user/%u/orrery/%" PRIu64 ".sock", user, pid);
+        } else if (place == 2) {
+            length = snprintf(path, room, "/tmp/orrery-%u/%" PRIu64 ".sock", user, pid);
+        }
+        if (length <= 0 || (size_t)length >= room) {
+            continue;
+        }
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+            return fd;
+        }
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    return -1;
+}
+
+/* The user that a process belongs to; false if there is no such process. */
+static bool owner_of(uint64_t pid, uid_t *user)
+{
+    char path[64];
+    struct stat info;
+    snprintf(path, sizeof(path), "/proc/%" PRIu64, pid);
+    if (stat(path, &info) != 0) {
+        return false;
+    }
+    *user = info.st_uid;
+    return true;
+}
+
+/* Is it really the process that answers, and not another that has taken its name? */
+static bool answers_for(int fd, uint64_t pid)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (uint64_t)peer.pid == pid;
+}
+
+char *client_ask(uint64_t pid, const char *request, size_t *size)
+{
+    uid_t user = 0;
+    if (!owner_of(pid, &user)) {
+        tool_complain("there is no process %" PRIu64, pid);
+        return NULL;
+    }
+    int fd = connect_to(pid, user);
+    if (fd < 0) {
+        tool_complain("process %" PRIu64 " does not let itself be looked at: start it with "
+                      "ORRERY_OBSERVE=1 in its environment, as the same user",
+                      pid);
+        return NULL;
+    }
+    char line[128];
+    snprintf(line, sizeof(line), "%s\n", request);
+    FILE *stream = answers_for(fd, pid) ? fdopen(fd, "rb") : NULL;
+    if (stream == NULL || send(fd, line, strlen(line), MSG_NOSIGNAL) < 0) {
+        tool_complain("process %" PRIu64 " does not answer", pid);
+        if (stream != NULL) {
+            fclose(stream);
+        } else {
+            close(fd);
+        }
+        return NULL;
+    }
+    char *bytes = tool_read_all(stream, size);
+    fclose(stream);
+    bytes = tool_realloc(bytes, *size + 1, 1);
+    bytes[*size] = '\0';
+    if (strncmp(bytes, "error\t", 6) == 0) {
+        tool_complain("process %" PRIu64 ": %.*s", pid, (int)strcspn(bytes + 6, "\n"), bytes + 6);
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}

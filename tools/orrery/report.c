@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+
+/* Tasks have this bit in the numbers that traces know them by. */
+#define TASK_BIT UINT64_C(0x80000000)
+
+static uint64_t number_of(const char *text)
+{
+    return text == NULL ? 0 : strtoull(text, NULL, 10);
+}
+
+/* Cuts a line at its tabs. Fields that are not there are NULL. */
+static size_t split(char *line, char *fields[static REPORT_FIELDS_MAX])
+{
+    size_t count = 0;
+    memset(fields, 0, REPORT_FIELDS_MAX * sizeof(fields[0]));
+    while (line != NULL && count < REPORT_FIELDS_MAX) {
+        fields[count++] = line;
+        line = strchr(line, '\t');
+        if (line != NULL) {
+            *line++ = '\0';
+        }
+    }
+    return count;
+}
+
+static const char *word_of(const char *field)
+{
+    return field == NULL ? "" : field;
+}
+
+static void read_task(struct report *report, char **fields, size_t count)
+{
+    report->tasks = tool_realloc(report->tasks, report->task_count + 1, sizeof(struct report_task));
+    struct report_task *task = &report->tasks[report->task_count++];
+    *task = (struct report_task){
+        .id = number_of(fields[1]),
+        .kind = word_of(fields[2]),
+        .name = word_of(fields[3]),
+        .state = word_of(fields[4]),
+        .priority = number_of(fields[5]),
+        .parked_ns = number_of(fields[6]),
+        .parent = number_of(fields[7]),
+        .mail = number_of(fields[8]),
+        .sent = number_of(fields[9]),
+        .received = number_of(fields[10]),
+    };
+    for (size_t i = 11; i < count && task->site_count < 8; i++) {
+        task->sites[task->site_count++] = fields[i];
+    }
+}
+
+/* Lines about a task follow its own. */
+static struct report_task *latest(struct report *report, const char *id)
+{
+    if (report->task_count == 0) {
+        return NULL;
+    }
+    struct report_task *task = &report->tasks[report->task_count - 1];
+    return task->id == number_of(id) ? task : NULL;
+}
+
+static void read_wait(struct report *report, char **fields, size_t count)
+{
+    struct report_task *task = latest(report, fields[1]);
+    if (task == NULL) {
+        return;
+    }
+    task->waits = tool_realloc(task->waits, task->wait_count + 1, sizeof(struct report_wait));
+    struct report_wait *wait = &task->waits[task->wait_count++];
+    *wait = (struct report_wait){.what = word_of(fields[2])};
+    for (size_t i = 3; i < count && i - 3 < 6; i++) {
+        wait->numbers[i - 3] = number_of(fields[i]);
+    }
+}
+
+static unsigned digit_of(char letter)
+{
+    return (unsigned)(letter <= '9' ? letter - '0' : letter - 'a' + 10) & 15;
+}
+
+static void read_stack(struct report *report, char **fields)
+{
+    struct report_task *task = latest(report, fields[1]);
+    if (task == NULL || fields[6] == NULL) {
+        return;
+    }
+    task->has_stack = true;
+    task->pc = number_of(fields[2]);
+    task->sp = number_of(fields[3]);
+    task->fp = number_of(fields[4]);
+    task->base = number_of(fields[5]);
+    task->stack_size = strlen(fields[6]) / 2;
+    task->stack = tool_alloc(task->stack_size, 1);
+    for (size_t i = 0; i < task->stack_size; i++) {
+        task->stack[i] =
+            (unsigned char)(digit_of(fields[6][2 * i]) << 4 | digit_of(fields[6][2 * i + 1]));
+    }
+}
+
+static void read_line(struct report *report, char *line)
+{
+    char *fields[REPORT_FIELDS_MAX];
+    size_t count = split(line, fields);
+    if (strcmp(fields[0], "process") == 0) {
+        report->port = word_of(fields[1]);
+        report->now_ns = number_of(fields[3]);
+        report->live = number_of(fields[4]);
+    } else if (strcmp(fields[0], "worker") == 0) {
+        report->workers =
+            tool_realloc(report->workers, report->worker_count + 1, sizeof(struct report_worker));
+        report->workers[report->worker_count++] = (struct report_worker){
+            number_of(fields[1]), number_of(fields[2]), number_of(fields[3])};
+    } else if (strcmp(fields[0], "task") == 0) {
+        read_task(report, fields, count);
+    } else if (strcmp(fields[0], "wait") == 0) {
+        read_wait(report, fields, count);
+    } else if (strcmp(fields[0], "stack") == 0) {
+        read_stack(report, fields);
+    } else if (strcmp(fields[0], "stat") == 0) {
+        report->stats =
+            tool_realloc(report->stats, report->stat_count + 1, sizeof(struct report_stat));
+        report->stats[report->stat_count++] =
+            (struct report_stat){word_of(fields[1]), number_of(fields[2])};
+    } else if (strcmp(fields[0], "pause") == 0) {
+        report->pause_ns = number_of(fields[1]);
+    } else if (strcmp(fields[0], "busy") == 0) {
+        report->is_busy = true;
+    } else if (strcmp(fields[0], "cut") == 0) {
+        report->is_cut = true;
+    } else if (strcmp(fields[0], "end") == 0) {
+        report->is_complete = true;
+    }
+}
+
+bool report_read(struct report *report, char *text)
+{
+    *report = (struct report){.text = text, .port = ""};
+    char *line = text;
+    while (*line != '\0') {
+        char *end = strchr(line, '\n');
+        if (end == NULL) {
+            break;
+        }
+        *end = '\0';
+        read_line(report, line);
+        line = end + 1;
+    }
+    if (!report->is_complete) {
+        tool_complain("the answer of the program is cut short");
+        report_free(report);
+    }
+    return report->is_complete;
+}
+
+void report_free(struct report *report)
+{
+    for (size_t i = 0; i < report->task_count; i++) {
+        free(report->tasks[i].waits);
+        free(report->tasks[i].stack);
+    }
+    free(report->tasks);
+    free(report->workers);
+    free(report->stats);
+    free(report->text);
+    report->task_count = 0;
+    report->tasks = NULL;
+}
+
+bool report_of(struct report *report, uint64_t pid, const char *request)
+{
+    size_t size = 0;
+    char *text = client_ask(pid, request, &size);
+    return text != NULL && report_read(report, text);
+}
+
+const struct report_task *report_find(const struct report *report, uint64_t id)
+{
+    for (size_t i = 0; i < report->task_count; i++) {
+        if (report->tasks[i].id == id) {
+            return &report->tasks[i];
+        }
+    }
+    return NULL;
+}
+
+const char *report_label(const struct report *report, uint64_t id, char text[static 64])
+{
+    const struct report_task *task = report == NULL ? NULL : report_find(report, id);
+    const char *name = task == NULL ? "" : task->name;
+    const char *letter = (id & TASK_BIT) != 0 ? "t" : "";
+    snprintf(text, 64, "%s%" PRIu64 "%s%.40s", letter, id & ~TASK_BIT, *name == '\0' ? "" : " ",
+             name);
+    return text;
+}
