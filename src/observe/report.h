@@ -2,7 +2,8 @@
 #ifndef RTI_REPORT_H
 #define RTI_REPORT_H
 
-/* What a runtime tells of itself to the command line tool, as lines of text (observe/report_text.h).
+/* What a runtime tells of itself to the command line tool, as lines of text
+ * (observe/report_text.h).
  *
  *     process  port  workers  now_ns  live
  *     worker   index  turns  id of what runs there, or 0

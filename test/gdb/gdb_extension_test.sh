@@ -46,6 +46,8 @@ echo == one\n
 task sleeper bt
 echo == all\n
 task apply all bt
+echo == task\n
+task t2 bt
 echo == verbose\n
 set orrery verbose on
 task cook bt
@@ -84,6 +86,8 @@ check() {
     has tasks ' actor +sleeper +waits +mail, or until in 3[0-9]+\.[0-9] s in rt_ipc_recv '
     has tasks ' actor +cook +waits +a value of channel 1 .* in rt_channel_recv '
     has tasks ' actor +chef +running +-$'
+    has tasks ' t1 +task +helper +waits +the end of task t2 washer in rt_join '
+    has tasks ' t2 +task +washer +waits +a value of channel 1 .* in rt_channel_recv '
     has actors 'bystander +waits +1 +main \(gdb_program.c:[0-9]+\) +a value of channel 1'
     has actors 'cook +waits +0 +chef \(gdb_program.c:[0-9]+\)'
     has workers '^0 +[0-9]+ +1 +actor [0-9]+ chef$'
@@ -101,6 +105,8 @@ check() {
     has all ' wait_for_mail ⟨async⟩ \(guests=(guests@entry=)?7\)'
     has all ' everybody_waits ⟨async⟩ '
     has all '^    spawned at chef \(gdb_program.c:[0-9]+\) by [0-9]+ chef$'
+    has task ' washer ⟨async⟩ '
+    has task '^    spawned at gdb_program.c:[0-9]+ by t1 helper$'
     has verbose 'rti_fiber_park'
     has verbose ' cook ⟨async⟩ '
     has mailbox '1 message\(s\), nobody waits = \{\[0\] = ASYNC of 4 bytes from [0-9]+ chef\}'

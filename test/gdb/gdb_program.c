@@ -56,6 +56,22 @@ static void bystander(void *arg)
     rt_exit();
 }
 
+static void *washer(void *arg)
+{
+    uint64_t plates = 0;
+    rt_status status = rt_channel_recv(orders_rx, NULL, &plates);
+    sink = (int)status.code;
+    return arg;
+}
+
+static void *helper(void *arg)
+{
+    rt_task *child = rt_go_ex(washer, NULL, &(rt_task_config){.name = "washer"});
+    rt_status status = rt_join(child, NULL);
+    sink = (int)status.code;
+    return arg;
+}
+
 __attribute__((noinline)) void everybody_waits(void)
 {
     sink = 1;
@@ -66,6 +82,8 @@ static void chef(void *arg)
     (void)arg;
     actor_config config = {.priority = RT_PRIO_NORMAL, .name = "cook"};
     (void)rt_spawn_ex(cook, NULL, &config);
+    (void)rt_detach(rt_go_ex(helper, NULL, &(rt_task_config){.name = "helper"}));
+    rt_yield();
     rt_yield();
     rt_yield();
     (void)rt_ipc_send(bystander_id, "mail", 4, IPC_ASYNC);

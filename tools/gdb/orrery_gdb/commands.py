@@ -6,7 +6,7 @@ import gdb
 from .frames import Selection, select, selection, task_caller, thread_of
 from .runtime import workers
 from .tasks import actors, all_tasks, label, task_named
-from .values import Trouble, duration, number, place_of
+from .values import Trouble, duration, number
 
 
 def table(rows):
@@ -29,7 +29,7 @@ def waiting(task):
 
 
 def spawn_site(task):
-    return place_of(task.origin[0]) if task.origin else "-"
+    return task.sites[0] if task.sites else "-"
 
 
 def mark_of(task):
@@ -45,7 +45,7 @@ class InfoTasks(gdb.Command):
     def invoke(self, _argument, _from_tty):
         rows = [("", "Id", "Kind", "Name", "State", "Waits for")]
         for task in all_tasks():
-            row = (str(task.id), task.kind, task.name or "-", task.state, waiting(task) or "-")
+            row = (task.number, task.kind, task.name or "-", task.state, waiting(task) or "-")
             rows.append((mark_of(task), *row))
         if len(rows) == 1:
             gdb.write("No tasks.\n")
@@ -94,9 +94,9 @@ class InfoWorkers(gdb.Command):
 
 def print_chain(task):
     """Under a backtrace: who spawned whom."""
-    for index, site in enumerate(task.origin):
+    for index, site in enumerate(task.sites):
         who = f" by {label(task.parent)}" if index == 0 and task.parent != 0 else ""
-        gdb.write(f"    spawned at {place_of(site)}{who}\n")
+        gdb.write(f"    spawned at {site}{who}\n")
 
 
 class TaskCommand(gdb.Command):

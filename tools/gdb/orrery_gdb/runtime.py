@@ -55,13 +55,10 @@ def now_ns():
 
 
 def workers():
+    """The one of the fixed engine, or those of the crew."""
     value = sched()
-    if has_field(value, "worker"):
-        worker = value["worker"]
-        if worker.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT:
-            return [worker]
-    if has_field(value, "workers"):
-        count = number(value["workers_count" if has_field(value, "workers_count") else
-                             "worker_count"])
-        return [value["workers"][i] for i in range(count)]
-    return []
+    crew = value["crew"] if has_field(value, "crew") else 0
+    if int(crew) == 0:
+        return [value["worker"]]
+    members = crew["members"]
+    return [members[i]["worker"].dereference() for i in range(number(crew["members_count"]))]

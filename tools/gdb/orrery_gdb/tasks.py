@@ -12,9 +12,13 @@ from .values import (
     function_at,
     has_field,
     number,
+    place_of,
     text_of,
 )
 
+
+# Tasks have this bit in the numbers that traces know them by.
+TASK_BIT = 0x80000000
 
 STATES = {
     "RTI_RUNNABLE_NEW": "new",
@@ -22,6 +26,7 @@ STATES = {
     "RTI_RUNNABLE_RUNNING": "running",
     "RTI_RUNNABLE_WOKEN": "ready",
     "RTI_RUNNABLE_PARKED": "waits",
+    "RTI_RUNNABLE_HELD": "waits",
     "RTI_RUNNABLE_DONE": "done",
 }
 
@@ -40,6 +45,10 @@ class Task:
     @property
     def id(self):
         return number(self.fiber["run"]["id"])
+
+    @property
+    def number(self):
+        return short(self.id)
 
     @property
     def name(self):
@@ -77,6 +86,11 @@ class Task:
         return max(0, now_ns() - number(self.fiber["parked_ns"]))
 
     @property
+    def sites(self):
+        """Where it was spawned, and its ancestors, youngest first, in words."""
+        return [place_of(site) for site in self.origin]
+
+    @property
     def origin(self):
         """The addresses behind the calls that spawned it, youngest first."""
         if not has_field(self.fiber, "origin"):
@@ -108,19 +122,46 @@ def actors():
             yield Actor(table[index], table[index]["fiber"])
 
 
+class Green(Task):
+    """A task: its sites are files and lines, and its name may be missing."""
+
+    @property
+    def name(self):
+        name = self.value["name"]
+        return name.string(errors="replace") if int(name) != 0 else ""
+
+    @property
+    def sites(self):
+        low, high = self.value["sites"].type.range()
+        found = []
+        for index in range(low, high + 1):
+            site = self.value["sites"][index]
+            if int(site) != 0:
+                file = site["file"].string().rsplit("/", 1)[-1]
+                found.append(f"{file}:{number(site['line'])}")
+        return found
+
+
+def green_tasks():
+    address = module("RTI_MODULE_TASK")
+    if address == 0:
+        return
+    tasks = gdb.Value(address).cast(gdb.lookup_type("struct rti_tasks").pointer()).dereference()
+    lives = {f.name: f.enumval for f in gdb.lookup_type("enum rti_task_life").fields()}
+    for index in range(number(tasks["fresh"])):
+        task = tasks["slots"][index]
+        if number(task["life"]) not in (lives["RTI_TASK_FREE"], lives["RTI_TASK_COMPLETE"]):
+            yield Green(task, task["fiber"])
+
+
 def all_tasks():
     yield from actors()
-    for source in TASK_SOURCES:
-        yield from source()
-
-
-# Functions that give more tasks; other modules of this file add theirs.
-TASK_SOURCES = []
+    yield from green_tasks()
 
 
 def task_named(word):
     """The task with this id or this name."""
-    found = [task for task in all_tasks() if str(task.id) == word or task.name == word]
+    found = [task for task in all_tasks() if word in (str(task.id), task.number, task.name)]
     if not found:
         raise Trouble(f"no task has the id or the name {word}; info tasks lists them")
     if len(found) > 1:
@@ -129,24 +170,30 @@ def task_named(word):
     return found[0]
 
 
+def short(identity):
+    """How people call it: tasks count from t1 on, actors have their ids."""
+    return f"t{identity & ~TASK_BIT}" if identity & TASK_BIT else str(identity)
+
+
 def label(identity):
     """An id with its name."""
     for task in all_tasks():
         if task.id == identity:
-            return f"{identity} {task.name}" if task.name else str(identity)
-    return f"{identity} (ended)"
+            return f"{task.number} {task.name}" if task.name else task.number
+    return f"{short(identity)} (ended)"
 
 
 def describe_waiter(task, waiter):
-    function = function_at(int(waiter["unlink"]))
-    describe = WAITERS.get(function)
-    if describe is not None:
-        return describe(task, waiter)
+    """What one waiter waits for: its event tells, or the function that would take it back."""
     event = number(waiter["event"])
+    if event == int(gdb.parse_and_eval("RTI_EVENT_TIMEOUT")):
+        return describe_deadline(task, waiter)
     if event == int(gdb.parse_and_eval("RTI_EVENT_CANCEL")):
         return "a cancel"
-    if function == "rti_waitlist_unlink":
-        return "its turn in a line"
+    function = function_at(int(waiter["unlink"]))
+    for part, describe in WAITERS.items():
+        if part in function:
+            return describe(task, waiter)
     return function.removesuffix("_unlink").replace("_", " ")
 
 
@@ -177,11 +224,18 @@ def describe_release(task, _waiter):
     return f"actor {label(number(task.value['waits_for']))} to release its message"
 
 
+def describe_end(_task, waiter):
+    joined = waiter["slot"].cast(gdb.lookup_type("struct rti_task").pointer())
+    return f"the end of task {label(number(joined['fiber']['run']['id']))}"
+
+
+# By a part of the name of the function that unlinks the waiter.
 WAITERS = {
-    "rti_mailbox_unwatch": lambda task, waiter: "mail",
-    "rti_sync_wait_unlink": describe_release,
+    "mailbox": lambda task, waiter: "mail",
+    "sync_wait": describe_release,
     "call_unlink": describe_answer,
-    "channel_fiber_unlink": describe_channel,
-    "deadline_unlink": describe_deadline,
-    "request_unlink": lambda task, waiter: "I/O",
+    "channel": describe_channel,
+    "request": lambda task, waiter: "I/O",
+    "task_unwatch": describe_end,
+    "waitlist": lambda task, waiter: "its turn in a line",
 }
