@@ -76,8 +76,11 @@ class Task:
         while int(waiter) != 0 and len(words) < LIST_MAX:
             words.append(describe_waiter(self, waiter))
             waiter = waiter["sibling"]
+        if len(words) > 1:
+            # Every task can be cancelled: that it can tells nothing.
+            words = [word for word in words if word != "a cancel"]
         # A deadline is the least telling of them.
-        return sorted(words, key=lambda word: word.startswith(("until", "a cancel")))
+        return sorted(words, key=lambda word: word.startswith("until"))
 
     @property
     def waited_ns(self):
