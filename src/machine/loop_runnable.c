@@ -33,9 +33,7 @@ static void host_rouse(struct rti_loop *loop)
 static void host_posted(struct rti_post *post)
 {
     struct rti_loop_runnable *self = RTI_CONTAINER_OF(post, struct rti_loop_runnable, post);
-    /* Before the wake: what comes from here on posts anew. Pairs with the exchange in
-     * host_rouse_remote. */
-    (void)rti_u32_exchange_acqrel(&self->is_posted, 0);
+    rti_posted_hear(&self->is_posted);
     host_wake(self);
 }
 
@@ -43,8 +41,7 @@ static void host_posted(struct rti_post *post)
 static void host_rouse_remote(struct rti_loop *loop)
 {
     struct rti_loop_runnable *self = host_of(loop);
-    /* Pairs with the exchange in host_posted: one of the two sees the other. */
-    if (rti_u32_exchange_acqrel(&self->is_posted, 1) == 0) {
+    if (rti_posted_ask(&self->is_posted)) {
         rti_sched_post(self->sched, &self->post);
     }
 }

@@ -11,12 +11,13 @@
  * that loop's thread. Several loops of one group may be runnables of one engine.
  *
  * I1  The runnable is parked only if the loop is idle.                     (RT_ASSERT in the step)
- * I2  The post is queued at most once at a time.                           (is_posted)
+ * I2  The post is queued at most once at a time.                           (posted.h)
  *
  * Who writes: is_posted any thread; everything else the worker. The memory stays until the
  * scheduler has returned from its run. */
 
 #include "machine/loop.h"
+#include "machine/posted.h"
 #include "sched/scheduler.h"
 
 struct rti_loop_runnable {

@@ -378,3 +378,110 @@ TEST(machine_error_default_destination_of_an_op_that_was_passed_through)
     CHECK_EQ(op.status, RT_ERR_UNSUPPORTED); /* the platform's word */
     world_finish();
 }
+
+TEST(machine_error_doorbell_that_rings_at_the_destination)
+{
+    /* ring_doorbell puts the op into its destination's notifications: the destination is who rings.
+     * Who wants to hear it is the source. */
+    struct spec_queue notifications[2] = {{NULL, NULL}, {NULL, NULL}}; /* source, destination */
+    struct spec_op spec_one = {NULL, NULL, 0};
+    spec_ring_doorbell(&notifications[1], &spec_one);
+    CHECK(notifications[0].head == NULL);
+    rt_op op;
+    world_start(2);
+    ask(&op, APP(0), APP(1));
+    world_settle();
+    rt_op_ring(&APP(1)->machine, &op);
+    world_settle();
+    CHECK_EQ(APP(0)->count[RT_QUEUE_NOTIFICATIONS], 1);
+    CHECK_EQ(APP(1)->count[RT_QUEUE_NOTIFICATIONS], 0);
+    rt_op_complete(&APP(1)->machine, &op, RT_OK, 0);
+    world_finish();
+}
+
+TEST(machine_error_cancellation_that_signals_nobody)
+{
+    /* submit_cancellation enqueues and says nothing: its machine has output that no loop knows of.
+     */
+    struct spec_machine source = {.ticks = 0};
+    struct spec_machine target = {.ticks = 0};
+    struct spec_loop spec = {.target = &target};
+    struct spec_op spec_one = {NULL, NULL, 0};
+    spec_enqueue(&source.cancellations_out, &spec_one);
+    spec_event_loop_tick(&spec);
+    CHECK_EQ(spec_one.answers, 0);
+    CHECK(source.cancellations_out.head == &spec_one); /* there it stays */
+    rt_op op;
+    world_start(1);
+    ask(&op, APP(0), APP(0));
+    world_settle();
+    CHECK(rti_loop_is_idle(world_loop(0)));
+    CHECK(rt_op_cancel(&APP(0)->machine, &op));
+    CHECK(!rti_loop_is_idle(world_loop(0)));
+    world_settle();
+    CHECK_EQ(APP(0)->count[RT_QUEUE_CANCELLATIONS], 1);
+    rt_op_complete(&APP(0)->machine, &op, RT_ERR_CANCELLED, 0);
+    world_finish();
+}
+
+/* find_local_machine of the specification, which says nothing of a name that nobody has. */
+static struct spec_machine *spec_find(struct spec_machine **machines, size_t count, size_t id)
+{
+    return id < count ? machines[id] : NULL;
+}
+
+TEST(machine_error_submission_to_a_machine_that_is_gone)
+{
+    struct spec_machine *machines[] = {NULL}; /* it was destroyed */
+    CHECK(spec_find(machines, 1, 0) == NULL); /* and route_submission enqueues into it */
+    static struct puppet child;
+    rt_op op;
+    world_start(1);
+    puppet_child(APP(0), &child);
+    rt_machine_ref gone = child.machine.id;
+    rt_machine_close(&child.machine);
+    world_settle();
+    rt_op_init(&op, ASK);
+    op.destination = gone;
+    CHECK_OK(rt_op_submit(&APP(0)->machine, &op));
+    world_settle();
+    CHECK_EQ(op.status, RT_ERR_NOT_FOUND);
+    CHECK_EQ(APP(0)->count[RT_QUEUE_COMPLETIONS], 1);
+    world_finish();
+}
+
+static struct puppet siblings[2];
+
+static void close_sibling(struct puppet *puppet, rt_time now)
+{
+    (void)now;
+    if (puppet == &siblings[0] && puppet->ticks == 2) {
+        rt_machine_close(&siblings[1].machine);
+    }
+}
+
+TEST(machine_error_tick_that_ends_the_next_machine_of_the_list)
+{
+    /* The loop keeps `next` over a tick, which may free it. */
+    struct spec_machine machines[2] = {{.ticks = 0}, {.ticks = 0}};
+    struct spec_loop spec = {.target = &machines[0]};
+    spec_mark_input(&spec, &machines[1]);
+    spec_mark_input(&spec, &machines[0]);
+    struct spec_machine *next = spec.machines_with_input->next_with_input;
+    memset(&machines[1], 0xA5, sizeof(machines[1])); /* as the tick of the first does */
+    CHECK(next == &machines[1]);                     /* freed, and ticked next */
+    /* Here a machine ends in a tick of its own, and in no other's. */
+    world_start(1);
+    for (unsigned i = 0; i < 2; i++) {
+        puppet_child(APP(0), &siblings[i]);
+        siblings[i].script = close_sibling;
+    }
+    world_settle();
+    CHECK_EQ(siblings[0].ticks, 1);
+    rt_machine_wake(&siblings[0].machine);
+    rt_machine_wake(&siblings[1].machine);
+    (void)rt_loop_turn(&world.loops[0], 0);
+    CHECK(siblings[1].is_closed);
+    CHECK_EQ(siblings[1].ticks, 2); /* it was ticked, alive, and then it was gone */
+    world_finish();
+}

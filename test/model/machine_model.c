@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What machines on two threads rely on, with the library's own words and queues: a cancel and an
- * answer that cross, a doorbell that rings while it is heard, and an inbox whose loop goes to sleep
- * while something is put in. */
+ * answer that cross, a doorbell that rings while it is heard, an inbox whose loop goes to sleep
+ * while something is put in, and the post of a loop that is hosted by an engine. */
 
 #include "machine/inbox.h"
+#include "machine/posted.h"
 
 #include "port/explore/explore.h"
 #include "port/linux/wake_word.h"
@@ -309,4 +310,105 @@ MODEL(machine_inbox_wakes_its_loop_for_three_of_two_senders){
     .setup = setup_inbox,
     .threads = {send_two, send_one, take_three},
     .check = check_inbox,
+};
+
+/* ---- the post of a hosted loop ---- */
+
+static rti_atomic_u32 is_posted;
+static rti_atomic_u32 is_close_asked;
+static struct rti_mpsc posts;
+static struct rti_mpsc_node post;
+static bool is_post_queued; /* plain: who asks and is told true, and the worker, in turns */
+static bool has_closed;
+
+static void setup_posted(void)
+{
+    setup_inbox();
+    rti_u32_init(&is_posted, 0);
+    rti_u32_init(&is_close_asked, 0);
+    rti_mpsc_init(&posts);
+    explore_name(&is_posted, "is_posted");
+    explore_name(&is_close_asked, "is_close_asked");
+    explore_name(&posts.tail, "posts");
+    is_post_queued = false;
+    has_closed = false;
+}
+
+/* As host_rouse_remote. */
+static void rouse(void)
+{
+    if (rti_posted_ask(&is_posted)) {
+        RTI_PLAIN_WRITE(&is_post_queued, sizeof is_post_queued);
+        EXPLORE_ASSERT(!is_post_queued);
+        is_post_queued = true;
+        (void)rti_mpsc_push(&posts, &post);
+        (void)rti_u32_add_acqrel(&called, 1);
+        explore_futex_wake(&called, 1, EXPLORE_SITE);
+    }
+}
+
+static void send_to_hosted(void)
+{
+    rt_op *one = &sent[0][0];
+    RTI_PLAIN_WRITE(&one->result, sizeof one->result);
+    one->result = 1;
+    if (rti_inbox_push(&to_target, rti_leg_of(one, RTI_LEG_OP))) {
+        rouse();
+    }
+}
+
+/* As rt_loop_close. */
+static void close_hosted(void)
+{
+    rti_u32_store_release(&is_close_asked, 1);
+    rouse();
+}
+
+/* Waits for a post and takes it, as a worker does; then as host_posted. */
+static void await_post(void)
+{
+    struct rti_mpsc_node *node;
+    while (rti_u32_load_acquire(&called) == 0) {
+        (void)explore_futex_wait(&called, 0, false, EXPLORE_SITE);
+    }
+    (void)rti_u32_sub_acqrel(&called, 1);
+    while (rti_mpsc_pop(&posts, &node) != RTI_MPSC_ITEM) {
+        rti_spin_hint();
+    }
+    RTI_PLAIN_WRITE(&is_post_queued, sizeof is_post_queued);
+    is_post_queued = false;
+    rti_posted_hear(&is_posted);
+}
+
+/* What a step does; true if anything changed. */
+static bool hosted_step(void)
+{
+    bool had_marker = to_target.has_marker;
+    unsigned before = taken;
+    while (rti_inbox_next(&to_target) != NULL) {
+        taken++;
+    }
+    has_closed = has_closed || rti_u32_load_acquire(&is_close_asked) != 0;
+    return taken != before || had_marker != to_target.has_marker;
+}
+
+/* As host_step: works until it is idle, and is then parked until a post comes. */
+static void hosted_loop(void)
+{
+    while (taken < 1 || !has_closed) {
+        await_post();
+        bool has_changed = hosted_step();
+        while (!rti_inbox_try_idle(&to_target)) {
+            if (!has_changed) {
+                rti_spin_hint();
+            }
+            has_changed = hosted_step();
+        }
+    }
+}
+
+MODEL(machine_hosted_loop_hears_what_is_posted){
+    .about = "one sends, one closes; the post is queued once at a time and nothing is missed",
+    .setup = setup_posted,
+    .threads = {send_to_hosted, close_hosted, hosted_loop},
 };
