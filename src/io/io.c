@@ -82,7 +82,7 @@ rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms)
         return (rt_status){RT_ERR_THREAD, "only an actor can wait"};
     }
     struct rti_cancel *cancel = worker->fiber == NULL ? NULL : worker->fiber->cancel;
-    if (RTI_UNLIKELY(cancel != NULL && cancel->is_requested && timeout_ms != 0 &&
+    if (RTI_UNLIKELY(cancel != NULL && rti_cancel_is_requested(cancel) && timeout_ms != 0 &&
                      timeout_ms != RTI_IO_GIVING_BACK)) {
         cancel->is_seen = true;
         return RTI_IO_CANCELLED;
@@ -112,7 +112,7 @@ rt_status rti_io_unanswered(const struct rti_io_call *call)
 {
     struct rti_worker *worker = rti_worker_current();
     struct rti_cancel *cancel = worker->fiber->cancel;
-    if (cancel != NULL && cancel->is_requested) {
+    if (cancel != NULL && rti_cancel_is_requested(cancel)) {
         cancel->is_seen = true;
         return RTI_IO_CANCELLED;
     }

@@ -122,7 +122,7 @@ bool rti_request_await(struct rti_request *request, struct rti_worker *worker, u
 {
     RT_ASSERT(request->state != RTI_REQUEST_ANSWERED);
     struct rti_cancel *cancel = request->is_kept ? NULL : worker->fiber->cancel;
-    bool is_cancelled = cancel != NULL && cancel->is_requested;
+    bool is_cancelled = cancel != NULL && rti_cancel_is_requested(cancel);
     if (!is_cancelled && request_park(request, worker, deadline_ns, cancel)) {
         return true;
     }

@@ -8,46 +8,101 @@
  * everything that waits can look at it.
  *
  * A wait that can be cancelled adds one more waiter, with the event RTI_EVENT_CANCEL, and links it
- * here. Raising the flag claims every wait in the line and wakes it; a wait that something else has
- * claimed already keeps what it got.
+ * here. Raising the flag claims every wait in the line; a wait that something else has claimed
+ * already keeps what it got. Those claimed are gathered and woken when the lock is given back. They
+ * are in a list until then, so that with one worker a waker may end another one of them, which is
+ * then not woken. With several, nobody but who claimed it touches a claimed waiter until it is
+ * woken.
  *
- * I1  `is_requested` goes from false to true and never back.           (rti_cancel_request)
- * I2  Once it is true the line holds nobody whose wait is unclaimed.   (rti_cancel_add) */
+ * The flag is looked at without the lock. A wait that is begun when it has just been raised ends at
+ * once: adding to the line looks again.
+ *
+ * I1  `is_requested` goes from 0 to 1 and never back.                  (rti_cancel_request)
+ * I2  Once it is 1 the line holds nobody whose wait is unclaimed.      (rti_cancel_add) */
 
+#include "sched/lock.h"
 #include "sched/wait.h"
 
 struct rti_cancel {
-    bool is_requested;
-    bool is_seen; /* a call of the one who was asked has failed for it */
+    rti_atomic_u32 is_requested; /* bool; written under the lock */
+    bool is_seen; /* a call of the one who was asked has failed for it; written by that one */
+    struct rti_lock lock;
     struct rti_waitlist line;
+    struct rti_sched *sched;
 };
 
-static inline void rti_cancel_init(struct rti_cancel *cancel)
+static inline void rti_cancel_init(struct rti_cancel *cancel, struct rti_sched *sched)
 {
-    cancel->is_requested = false;
+    rti_u32_init(&cancel->is_requested, 0);
     cancel->is_seen = false;
+    rti_lock_init(&cancel->lock, sched, RTI_LOCK_CANCEL);
     rti_waitlist_init(&cancel->line);
+    cancel->sched = sched;
 }
 
-/* Adds cancellation to the events of a wait. The flag is not raised: the caller has looked. */
+static inline bool rti_cancel_is_requested(const struct rti_cancel *cancel)
+{
+    return rti_u32_load_relaxed(&cancel->is_requested) != 0;
+}
+
+/* Wakes those claimed, in the order in which they came. A waker may end the object that the flag
+ * lies in. No lock is held. */
+static inline void rti_cancel_wake_all(struct rti_list *claimed)
+{
+    struct rti_link *link;
+    while ((link = rti_list_pop(claimed)) != NULL) {
+        rti_waiter_wake(RTI_CONTAINER_OF(link, struct rti_waiter, link));
+    }
+}
+
+/* Claims everybody in line, for the caller to wake. */
+static inline void rti_cancel_claim_all(struct rti_cancel *cancel, struct rti_list *claimed)
+{
+    struct rti_waiter *waiter;
+    rti_lock_acquire(&cancel->lock, cancel->sched);
+    while ((waiter = rti_waitlist_claim(&cancel->line)) != NULL) {
+        rti_list_push_tail(claimed, &waiter->link);
+    }
+    rti_lock_release(&cancel->lock);
+}
+
+static inline void rti_cancel_unlink(struct rti_waiter *waiter)
+{
+    struct rti_cancel *cancel = waiter->slot;
+    rti_lock_acquire(&cancel->lock, cancel->sched);
+    rti_waitlist_unlink(waiter);
+    rti_lock_release(&cancel->lock);
+}
+
+/* Adds cancellation to the events of a wait. */
 static inline void rti_cancel_add(struct rti_cancel *cancel, struct rti_wait *wait,
                                   struct rti_waiter *waiter)
 {
-    RT_ASSERT(!cancel->is_requested);
-    rti_wait_add(wait, waiter, RTI_EVENT_CANCEL, rti_waitlist_unlink);
+    rti_wait_add(wait, waiter, RTI_EVENT_CANCEL, rti_cancel_unlink);
+    waiter->slot = cancel;
+    rti_lock_acquire(&cancel->lock, cancel->sched);
     rti_waitlist_add(&cancel->line, waiter);
+    bool is_late = rti_cancel_is_requested(cancel);
+    rti_lock_release(&cancel->lock);
+    if (RTI_UNLIKELY(is_late)) {
+        struct rti_list claimed;
+        rti_list_init(&claimed);
+        rti_cancel_claim_all(cancel, &claimed);
+        rti_cancel_wake_all(&claimed);
+    }
 }
 
-/* Raises the flag and wakes who waits. False if it was raised before. A waker may end the object
- * that the flag lies in. */
-static inline bool rti_cancel_request(struct rti_cancel *cancel)
+/* Raises the flag and claims who waits, for the caller to wake. False if it was raised before. */
+static inline bool rti_cancel_request(struct rti_cancel *cancel, struct rti_list *claimed)
 {
-    if (cancel->is_requested) {
-        return false;
+    rti_lock_acquire(&cancel->lock, cancel->sched);
+    bool is_first = !rti_cancel_is_requested(cancel);
+    rti_u32_store_relaxed(&cancel->is_requested, 1);
+    rti_lock_release(&cancel->lock);
+    if (is_first) {
+        rti_cancel_claim_all(cancel, claimed);
     }
-    cancel->is_requested = true;
-    rti_waitlist_wake_all(&cancel->line);
-    return true;
+    return is_first;
 }
 
 #endif

@@ -31,8 +31,10 @@
 enum rti_lock_rank {
     RTI_LOCK_ACTOR,   /* the actor system: actors, mailboxes, links, names, bus */
     RTI_LOCK_TASK,    /* one task's end, its joiner and its region */
-    RTI_LOCK_REGION,  /* regions, contexts and their cancellation */
+    RTI_LOCK_REGION,  /* regions, and how contexts hang together */
+    RTI_LOCK_CANCEL,  /* one context's line of those who can be cancelled */
     RTI_LOCK_CHANNEL, /* one channel, mutex, semaphore or other source of waits */
+    RTI_LOCK_TABLE,   /* what channels and the like are made of: places, records, blocks */
     RTI_LOCK_IO,      /* requests and the port's tables */
     RTI_LOCK_TIME,    /* one station's wheel */
     RTI_LOCK_CREW,    /* the lists of idle workers and stations */

@@ -31,6 +31,7 @@ void rti_channel_init(struct rti_channel *channel, const rt_channel_config *conf
         .slots = memory,
         .order = (uint32_t *)(void *)((unsigned char *)memory + slots_size),
         .mask = length - 1,
+        .straight_size = elem_size,
         .elem_size = elem_size,
         .capacity = (uint32_t)config->capacity,
         .senders = 1,
@@ -168,8 +169,8 @@ static void channel_unpromise(struct rti_channel *channel, struct rti_channel_wa
 /* Gives the first free slot to a permit. */
 static void channel_arm(struct rti_channel *channel, struct rti_permit *permit)
 {
-    RT_ASSERT(permit->channel == NULL && channel_free_count(channel) > 0);
-    permit->channel = channel;
+    RT_ASSERT(rti_permit_channel(permit) == NULL && channel_free_count(channel) > 0);
+    rti_ptr_store_relaxed(&permit->channel, channel);
     permit->offset = channel->order[(channel->tail + channel->reserved) & channel->mask];
     channel->reserved++;
     rti_list_push_tail(&channel->permits, &permit->link);
@@ -179,9 +180,9 @@ static void channel_arm(struct rti_channel *channel, struct rti_permit *permit)
  * `tail`, for a value, or to tail + reserved, where the free ones begin. */
 static void channel_disarm(struct rti_channel *channel, struct rti_permit *permit)
 {
-    RT_ASSERT(permit->channel == channel && channel->reserved > 0);
+    RT_ASSERT(rti_permit_channel(permit) == channel && channel->reserved > 0);
     rti_list_remove(&permit->link);
-    permit->channel = NULL;
+    rti_ptr_store_relaxed(&permit->channel, NULL);
     channel->reserved--;
 }
 
@@ -231,10 +232,42 @@ static void channel_grant(struct rti_channel *channel, struct rti_channel_waiter
     }
 }
 
+/* The first in line of both sides of a rendezvous meet, if both have their value in their hands and
+ * no permit has a better right: both are served, or none. False if this is not the case; then both
+ * lines are as they were, but for those that another event had claimed. */
+static bool channel_meet_in_line(struct rti_channel *channel, struct rti_list *wakes)
+{
+    RT_DCHECK(channel->is_rendezvous);
+    if (channel->reserved != 0 || channel->tail != channel->head) {
+        return false;
+    }
+    for (;;) {
+        struct rti_channel_waiter *sender = channel_first(&channel->sender_line);
+        struct rti_channel_waiter *receiver = channel_first(&channel->receiver_line);
+        if (sender == NULL || receiver == NULL || sender->kind != RTI_CHANNEL_SEND ||
+            receiver->kind != RTI_CHANNEL_RECV || sender->waiter.wait == receiver->waiter.wait) {
+            return false;
+        }
+        if (rti_wait_claim_pair(sender->waiter.wait, sender->waiter.event, receiver->waiter.wait,
+                                receiver->waiter.event) == RTI_PAIR_CLAIMED) {
+            rti_list_remove(&sender->waiter.link);
+            rti_list_remove(&receiver->waiter.link);
+            rti_channel_copy(receiver->waiter.slot, sender->waiter.slot, channel->elem_size);
+            channel->handed++;
+            channel_serve(sender, RT_OK, wakes);
+            channel_serve(receiver, RT_OK, wakes);
+            return true;
+        }
+    }
+}
+
 void rti_channel_settle(struct rti_channel *channel, struct rti_list *wakes)
 {
     for (;;) {
         struct rti_channel_waiter *waiter = NULL;
+        if (channel->is_rendezvous && channel_meet_in_line(channel, wakes)) {
+            continue;
+        }
         if (rti_channel_queued(channel) > channel->promised) {
             waiter = channel_claim(&channel->receiver_line);
         }
@@ -274,6 +307,11 @@ enum rti_channel_try rti_channel_put(struct rti_channel *channel, const void *va
         return RTI_CHANNEL_MUST_WAIT;
     }
     struct rti_channel_waiter *waiter = channel_claim(&channel->receiver_line);
+    if (RTI_UNLIKELY(waiter == NULL && channel->is_rendezvous)) {
+        /* Those who were in line a moment ago have been claimed by other events. */
+        channel_refresh(channel);
+        return RTI_CHANNEL_MUST_WAIT;
+    }
     if (waiter != NULL && waiter->kind == RTI_CHANNEL_RECV && channel->tail == channel->head) {
         /* From hand to hand: the place is taken and free again at once. */
         rti_channel_copy(waiter->waiter.slot, value, channel->elem_size);
@@ -366,10 +404,21 @@ void rti_channel_join(struct rti_channel *channel, struct rti_channel_waiter *wa
                       enum rti_channel_waiter_kind kind, struct rti_list *wakes)
 {
     rti_channel_line_up(channel, waiter, kind);
-    if (channel->is_rendezvous) {
+    if (channel->is_rendezvous || channel->straight_size == RTI_CHANNEL_SHUT) {
         /* One more receiver in line is one more place. */
         rti_channel_settle(channel, wakes);
     }
+    if (channel->straight_size != RTI_CHANNEL_SHUT) {
+        return;
+    }
+    /* Whoever joins after the other side was told must be told too. */
+    if (channel->receivers == 0) {
+        channel_serve_all(&channel->sender_line, RT_ERR_DISCONNECTED, wakes);
+    }
+    if (rti_channel_is_sender_side_gone(channel)) {
+        channel_serve_all(&channel->receiver_line, RT_ERR_DISCONNECTED, wakes);
+    }
+    channel_refresh(channel);
 }
 
 /* Puts a value that its receiver will never look at back to the front. False if there is no room,
@@ -407,7 +456,7 @@ bool rti_channel_leave(struct rti_channel *channel, struct rti_channel_waiter *w
         rti_list_remove(&waiter->waiter.link);
         channel_refresh(channel);
     } else if (RTI_UNLIKELY(is_abandoned) && waiter->result == RT_OK) {
-        if (waiter->permit != NULL && waiter->permit->channel != NULL) {
+        if (waiter->permit != NULL && rti_permit_channel(waiter->permit) != NULL) {
             RT_SOMETIMES(!rti_waitlist_is_empty(&channel->sender_line),
                          "channel: a grant passed on");
             rti_channel_abort(channel, waiter->permit, wakes);
@@ -539,7 +588,7 @@ static void channel_audit_slots(const struct rti_channel *channel)
     for (struct rti_link *at = rti_list_peek(&channel->permits); at != NULL;
          at = rti_list_next(&channel->permits, at)) {
         const struct rti_permit *permit = RTI_CONTAINER_OF(at, struct rti_permit, link);
-        RT_ASSERT(permit->channel == channel);
+        RT_ASSERT(rti_permit_channel(permit) == channel);
         sum += permit->offset;
     }
     RT_ASSERT(sum == length * (length - 1) / 2 * channel->elem_size);

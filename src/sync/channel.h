@@ -38,9 +38,15 @@
  * The end of a side. A live permit keeps the sender side open as a handle does: a value that was
  * promised a place is not lost to a receiver that was told "disconnected" too early.
  *
- * Every function here is a section that one lock can surround. None calls out: those to be woken
- * are gathered in `wakes`, values to be destroyed are left in the queue, and both are dealt with by
- * the caller when it has left.
+ * Every function here is a section that the channel's lock surrounds, on an engine with several
+ * workers. None calls out: those to be woken are gathered in `wakes`, values to be destroyed are
+ * left in the queue, and both are dealt with by the caller when it has left. There the straight
+ * path is shut: `straight_size` never changes and is then no size of a value, so that it can be
+ * looked at without the lock.
+ *
+ * With several workers a waiter may be claimed by another event at any moment, also while the lock
+ * is held. So a value is given only after a claim that was won, and where two meet that both wait,
+ * both are claimed or none (rti_wait_claim_pair).
  *
  * I1  queued + reserved <= capacity; promised <= queued.                       (rti_channel_audit)
  * I2  order holds each slot's offset once, counting those that permits hold.   (audit, by sum)
@@ -68,6 +74,8 @@
 #include "sync/channel_waiter.h"
 #include "sync/member.h"
 
+struct rti_lock;
+
 struct rti_channel {
     /* What the straight path reads: one cache line. */
     unsigned char *slots; /* mask + 1 places of elem_size bytes */
@@ -77,10 +85,11 @@ struct rti_channel {
     uint64_t head; /* values ever taken out of the queue */
     uint64_t recv_limit;
     uint32_t mask;
+    uint32_t straight_size; /* elem_size, or RTI_CHANNEL_SHUT; never changes */
+    uint32_t room_step;     /* what one receive adds to send_limit: 1, or 0 while that is pinned */
     uint32_t elem_size;
-    uint32_t room_step; /* what one receive adds to send_limit: 1, or 0 while that is pinned */
-    uint32_t capacity;
 
+    uint32_t capacity;
     uint32_t promised; /* of those queued, kept for waiters in `promises` */
     uint32_t reserved; /* permits and grants */
     struct rti_waitlist receiver_line;
@@ -96,13 +105,17 @@ struct rti_channel {
     uint32_t number; /* in the journal: the how-manieth channel of the runtime */
     bool is_rendezvous;
     bool is_sender_side_told; /* waiting receivers have been told that it is gone */
+    struct rti_lock *lock;    /* outlives the channel; NULL: it has none */
     void *memory;             /* to give back to the arena; NULL: the caller's */
     void (*destroy)(void *value, void *arg);
     void *destroy_arg;
     struct rti_member member; /* of the region that owns it, if one does */
 };
 
-_Static_assert(offsetof(struct rti_channel, promised) <= RTI_CACHE_LINE,
+/* The straight_size of a channel that several workers share: no value is as large. */
+#define RTI_CHANNEL_SHUT UINT32_MAX
+
+_Static_assert(offsetof(struct rti_channel, capacity) <= RTI_CACHE_LINE,
                "the straight path reads one cache line");
 
 static inline uint32_t rti_channel_queued(const struct rti_channel *channel)
@@ -167,7 +180,8 @@ bool rti_channel_commit(struct rti_channel *channel, struct rti_permit *permit, 
 void rti_channel_abort(struct rti_channel *channel, struct rti_permit *permit,
                        struct rti_list *wakes);
 
-/* Puts a waiter, whose wait has begun and does not know it yet, at the end of its line. */
+/* Puts a waiter, whose wait has begun, at the end of its line. With several workers the channel may
+ * have changed since the caller looked: then the waiter may be served at once. */
 void rti_channel_join(struct rti_channel *channel, struct rti_channel_waiter *waiter,
                       enum rti_channel_waiter_kind kind, struct rti_list *wakes);
 
@@ -222,6 +236,7 @@ static inline void rti_channel_line_up(struct rti_channel *channel,
     waiter->result = RTI_CHANNEL_NOT_SERVED;
     waiter->kind = (uint8_t)kind;
     waiter->is_promised = false;
+    waiter->is_collected = false;
     channel->waits++;
     if (is_receiver) {
         channel->send_limit = channel->tail;
@@ -256,8 +271,11 @@ static inline unsigned char *rti_channel_slot(const struct rti_channel *channel,
 static inline bool rti_channel_put_fast(struct rti_channel *channel, const void *value,
                                         uint32_t size)
 {
+    if (RTI_UNLIKELY(channel->straight_size != size)) {
+        return false;
+    }
     uint64_t tail = channel->tail;
-    if (RTI_UNLIKELY(tail == channel->send_limit || channel->elem_size != size)) {
+    if (RTI_UNLIKELY(tail == channel->send_limit)) {
         return false;
     }
     RT_DCHECK(channel->reserved == 0 && rti_waitlist_is_empty(&channel->receiver_line));
@@ -271,8 +289,11 @@ static inline bool rti_channel_put_fast(struct rti_channel *channel, const void 
 static inline bool rti_channel_take_fast(struct rti_channel *channel, void *out_value,
                                          uint32_t size)
 {
+    if (RTI_UNLIKELY(channel->straight_size != size)) {
+        return false;
+    }
     uint64_t head = channel->head;
-    if (RTI_UNLIKELY(head == channel->recv_limit || channel->elem_size != size)) {
+    if (RTI_UNLIKELY(head == channel->recv_limit)) {
         return false;
     }
     RT_DCHECK(rti_waitlist_is_empty(&channel->sender_line));

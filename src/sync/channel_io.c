@@ -45,12 +45,60 @@ static rt_status io_refuse_wait(void)
     return (rt_status){RT_ERR_WOULDBLOCK, "the caller would have to wait and cannot"};
 }
 
+/* Sends if a newcomer may: one visit of the channel. *status says what came of it, unless the
+ * caller must wait. */
+static enum rti_channel_try io_put(const struct rti_channel_call *call, const void *value,
+                                   rt_status *status)
+{
+    struct rti_list wakes;
+    struct rti_channel *channel = rti_channels_enter(call->channels, call->end, call->id);
+    if (RTI_UNLIKELY(channel == NULL)) {
+        *status = rti_channels_refuse(call->channels, &call->channels->senders, call->id);
+        return RTI_CHANNEL_GONE;
+    }
+    rti_list_init(&wakes);
+    enum rti_channel_try attempt = rti_channel_put(channel, value, &wakes);
+    if (attempt == RTI_CHANNEL_DONE) {
+        *status = RT_SUCCESS;
+        rti_channels_record(call->channels, RTI_JOURNAL_SEND, channel, rti_channel_sent(channel));
+        rti_channel_left(call->channels, channel, &wakes);
+        return attempt;
+    }
+    rti_lock_release(channel->lock);
+    *status = rti_channel_result(RT_ERR_DISCONNECTED);
+    return attempt;
+}
+
+/* Receives likewise. */
+static enum rti_channel_try io_take(const struct rti_channel_call *call, void *out_value,
+                                    rt_status *status)
+{
+    struct rti_list wakes;
+    struct rti_channel *channel = rti_channels_enter(call->channels, call->end, call->id);
+    if (RTI_UNLIKELY(channel == NULL)) {
+        *status = rti_channels_refuse(call->channels, &call->channels->receivers, call->id);
+        return RTI_CHANNEL_GONE;
+    }
+    rti_list_init(&wakes);
+    enum rti_channel_try attempt = rti_channel_take(channel, out_value, &wakes);
+    if (attempt == RTI_CHANNEL_DONE) {
+        *status = RT_SUCCESS;
+        rti_channels_record(call->channels, RTI_JOURNAL_RECV, channel,
+                            rti_channel_received(channel));
+        rti_channel_left(call->channels, channel, &wakes);
+        return attempt;
+    }
+    rti_lock_release(channel->lock);
+    *status = rti_channel_result(RT_ERR_DISCONNECTED);
+    return attempt;
+}
+
 /* A poll context sends by getting a permit, now or when it is granted, and filling it. */
 static rt_status io_send_poll(const struct rti_channel_call *call, const void *value,
                               rt_time deadline)
 {
     struct rti_permit *record = NULL;
-    struct rti_cx_op op = {.what = &io_send_tag, .on = call->end->id};
+    struct rti_cx_op op = {.what = &io_send_tag, .on = call->id};
     rt_status status = rti_permit_acquire(call, deadline, op, &record);
     if (RT_FAILED(status)) {
         return status;
@@ -67,7 +115,7 @@ static rt_status io_send_await(const struct rti_channel_call *call, const void *
     if (call->worker->fiber == NULL) {
         return io_refuse_wait();
     }
-    if (call->cx == NULL && deadline == RT_TIME_NEVER) {
+    if (call->cx == NULL && deadline == RT_TIME_NEVER && rti_sched_is_local(call->worker->sched)) {
         return rti_channel_park_plain(call->worker, call->end, RTI_CHANNEL_SEND,
                                       (void *)(uintptr_t)value);
     }
@@ -98,18 +146,11 @@ static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const vo
     if (rti_channel_call_is_poll(&call)) {
         return io_send_poll(&call, value, deadline);
     }
-    struct rti_list wakes;
-    rti_list_init(&wakes);
-    switch (rti_channel_put(call.channel, value, &wakes)) {
-    case RTI_CHANNEL_DONE:
-        rti_channels_record(call.channels, RTI_JOURNAL_SEND, call.channel,
-                            rti_channel_sent(call.channel));
-        rti_channel_left(call.channels, call.channel, &wakes);
-        return RT_SUCCESS;
-    case RTI_CHANNEL_GONE:
-        return rti_channel_result(RT_ERR_DISCONNECTED);
-    default:
+    switch (io_put(&call, value, &status)) {
+    case RTI_CHANNEL_MUST_WAIT:
         return io_send_await(&call, value, deadline);
+    default:
+        return status;
     }
 }
 
@@ -117,11 +158,11 @@ static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const vo
 static RTI_NOINLINE rt_status io_send_any(struct rti_worker *worker, struct rti_channel_end *end,
                                           const void *value)
 {
-    struct rti_channel *channel = end->channel;
+    struct rti_channel *channel = rti_channel_end_channel(end);
     if (rti_channel_put_fast(channel, value, channel->elem_size)) {
         return io_done(worker->sched, RTI_JOURNAL_SEND, channel);
     }
-    return io_send((rt_channel_sender *)end->id, NULL, value, RT_TIME_NEVER);
+    return io_send((rt_channel_sender *)rti_channel_end_id(end), NULL, value, RT_TIME_NEVER);
 }
 
 /* The straight path is closed: the value goes from hand to hand, or its fiber parks. Like the
@@ -129,10 +170,10 @@ static RTI_NOINLINE rt_status io_send_any(struct rti_worker *worker, struct rti_
 static RTI_NOINLINE rt_status io_send_plain(struct rti_worker *worker, struct rti_channel_end *end,
                                             const void *value)
 {
-    struct rti_channel *channel = end->channel;
+    struct rti_channel *channel = rti_channel_end_channel(end);
     struct rti_sched *sched = worker->sched;
     rti_worker_check_stack(worker);
-    if (RTI_UNLIKELY(channel->elem_size != WORD || sched->journal != NULL)) {
+    if (RTI_UNLIKELY(channel->straight_size != WORD || sched->journal != NULL)) {
         return io_send_any(worker, end, value);
     }
     struct rti_channel_waiter *waiter = rti_channel_hand_over(channel, value, WORD);
@@ -143,7 +184,7 @@ static RTI_NOINLINE rt_status io_send_plain(struct rti_worker *worker, struct rt
     if (RTI_LIKELY(rti_channel_is_full(channel) && worker->fiber != NULL)) {
         return rti_channel_park_plain(worker, end, RTI_CHANNEL_SEND, (void *)(uintptr_t)value);
     }
-    return io_send((rt_channel_sender *)end->id, NULL, value, RT_TIME_NEVER);
+    return io_send((rt_channel_sender *)rti_channel_end_id(end), NULL, value, RT_TIME_NEVER);
 }
 
 rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
@@ -158,10 +199,10 @@ rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
     if (RTI_UNLIKELY(end == NULL)) {
         return io_send(tx, cx, value, RT_TIME_NEVER);
     }
-    if (RTI_UNLIKELY(!rti_channel_put_fast(end->channel, value, WORD))) {
+    if (RTI_UNLIKELY(!rti_channel_put_fast(rti_channel_end_channel(end), value, WORD))) {
         return io_send_plain(worker, end, value);
     }
-    return io_done(worker->sched, RTI_JOURNAL_SEND, end->channel);
+    return io_done(worker->sched, RTI_JOURNAL_SEND, rti_channel_end_channel(end));
 }
 
 rt_status rt_channel_send_until(rt_channel_sender *tx, rt_cx *cx, const void *value,
@@ -193,18 +234,11 @@ static RTI_NOINLINE rt_status io_try_send(rt_channel_sender *tx, const void *val
     if (value == NULL && call.channel->elem_size != 0) {
         return io_null;
     }
-    struct rti_list wakes;
-    rti_list_init(&wakes);
-    switch (rti_channel_put(call.channel, value, &wakes)) {
-    case RTI_CHANNEL_DONE:
-        rti_channels_record(call.channels, RTI_JOURNAL_SEND, call.channel,
-                            rti_channel_sent(call.channel));
-        rti_channel_left(call.channels, call.channel, &wakes);
-        return RT_SUCCESS;
-    case RTI_CHANNEL_GONE:
-        return rti_channel_result(RT_ERR_DISCONNECTED);
-    default:
+    switch (io_put(&call, value, &status)) {
+    case RTI_CHANNEL_MUST_WAIT:
         return (rt_status){RT_ERR_FULL, "no place is free"};
+    default:
+        return status;
     }
 }
 
@@ -214,44 +248,46 @@ rt_status rt_channel_try_send(rt_channel_sender *tx, const void *value)
     struct rti_channels *channels = rti_channels_of(worker);
     if (RTI_LIKELY(channels != NULL) && RTI_LIKELY(value != NULL)) {
         struct rti_channel_end *end = rti_channel_ends_find(&channels->senders, tx);
-        if (RTI_LIKELY(end != NULL && rti_channel_put_fast(end->channel, value, WORD))) {
-            return io_done(worker->sched, RTI_JOURNAL_SEND, end->channel);
+        if (RTI_LIKELY(end != NULL &&
+                       rti_channel_put_fast(rti_channel_end_channel(end), value, WORD))) {
+            return io_done(worker->sched, RTI_JOURNAL_SEND, rti_channel_end_channel(end));
         }
     }
     return io_try_send(tx, value);
+}
+
+/* A poll context that was served takes what was promised to it; its channel is entered. */
+static rt_status io_recv_promised(const struct rti_channel_call *call, void *out_value)
+{
+    struct rti_channel *channel = call->cx->waiter.channel;
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    rti_channel_take_promised(channel, &call->cx->waiter, out_value, &wakes);
+    rti_channels_record(call->channels, RTI_JOURNAL_RECV, channel, rti_channel_received(channel));
+    rti_channel_left(call->channels, channel, &wakes);
+    rti_cx_poll_end(call->cx);
+    return RT_SUCCESS;
 }
 
 /* A poll context receives what was promised to it, or joins the line. */
 static rt_status io_recv_poll(const struct rti_channel_call *call, void *out_value,
                               rt_time deadline)
 {
-    struct rti_channel *channel = call->channel;
-    struct rti_cx_op op = {.what = &io_recv_tag, .on = call->end->id};
+    struct rti_cx_op op = {.what = &io_recv_tag, .on = call->id};
     bool is_served = false;
     rt_status status = rti_channel_poll_continue(call->cx, op, &is_served);
     if (RT_FAILED(status)) {
         return status;
     }
-    struct rti_list wakes;
-    rti_list_init(&wakes);
     if (is_served) {
-        rti_channel_take_promised(channel, &call->cx->waiter, out_value, &wakes);
-        rti_cx_poll_end(call->cx);
-    } else {
-        enum rti_channel_try attempt = rti_channel_take(channel, out_value, &wakes);
-        if (attempt == RTI_CHANNEL_GONE) {
-            return rti_channel_result(RT_ERR_DISCONNECTED);
-        }
-        if (attempt == RTI_CHANNEL_MUST_WAIT) {
-            rti_channel_poll_join(
-                call, &(struct rti_channel_want){.kind = RTI_CHANNEL_POLL, .deadline = deadline},
-                op);
-            return (rt_status){RT_ERR_WOULDBLOCK, "nothing is there: in line for the next value"};
-        }
+        return io_recv_promised(call, out_value);
     }
-    rti_channels_record(call->channels, RTI_JOURNAL_RECV, channel, rti_channel_received(channel));
-    rti_channel_left(call->channels, channel, &wakes);
-    return RT_SUCCESS;
+    if (io_take(call, out_value, &status) == RTI_CHANNEL_MUST_WAIT) {
+        rti_channel_poll_join(
+            call, &(struct rti_channel_want){.kind = RTI_CHANNEL_POLL, .deadline = deadline}, op);
+        return (rt_status){RT_ERR_WOULDBLOCK, "nothing is there: in line for the next value"};
+    }
+    return status;
 }
 
 static rt_status io_recv_await(const struct rti_channel_call *call, void *out_value,
@@ -286,18 +322,11 @@ static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *
     if (rti_channel_call_is_poll(&call)) {
         return io_recv_poll(&call, out_value, deadline);
     }
-    struct rti_list wakes;
-    rti_list_init(&wakes);
-    switch (rti_channel_take(call.channel, out_value, &wakes)) {
-    case RTI_CHANNEL_DONE:
-        rti_channels_record(call.channels, RTI_JOURNAL_RECV, call.channel,
-                            rti_channel_received(call.channel));
-        rti_channel_left(call.channels, call.channel, &wakes);
-        return RT_SUCCESS;
-    case RTI_CHANNEL_GONE:
-        return rti_channel_result(RT_ERR_DISCONNECTED);
-    default:
+    switch (io_take(&call, out_value, &status)) {
+    case RTI_CHANNEL_MUST_WAIT:
         return io_recv_await(&call, out_value, deadline);
+    default:
+        return status;
     }
 }
 
@@ -305,21 +334,21 @@ static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *
 static RTI_NOINLINE rt_status io_recv_any(struct rti_worker *worker, struct rti_channel_end *end,
                                           void *out_value)
 {
-    struct rti_channel *channel = end->channel;
+    struct rti_channel *channel = rti_channel_end_channel(end);
     if (rti_channel_take_fast(channel, out_value, channel->elem_size)) {
         return io_done(worker->sched, RTI_JOURNAL_RECV, channel);
     }
-    return io_recv((rt_channel_receiver *)end->id, NULL, out_value, RT_TIME_NEVER);
+    return io_recv((rt_channel_receiver *)rti_channel_end_id(end), NULL, out_value, RT_TIME_NEVER);
 }
 
 /* The straight path is closed: the value comes from the hand of a sender, or the fiber parks. */
 static RTI_NOINLINE rt_status io_recv_plain(struct rti_worker *worker, struct rti_channel_end *end,
                                             void *out_value)
 {
-    struct rti_channel *channel = end->channel;
+    struct rti_channel *channel = rti_channel_end_channel(end);
     struct rti_sched *sched = worker->sched;
     rti_worker_check_stack(worker);
-    if (RTI_UNLIKELY(channel->elem_size != WORD || sched->journal != NULL)) {
+    if (RTI_UNLIKELY(channel->straight_size != WORD || sched->journal != NULL)) {
         return io_recv_any(worker, end, out_value);
     }
     struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value, WORD);
@@ -330,7 +359,7 @@ static RTI_NOINLINE rt_status io_recv_plain(struct rti_worker *worker, struct rt
     if (RTI_LIKELY(rti_channel_is_idle(channel) && worker->fiber != NULL)) {
         return rti_channel_park_plain(worker, end, RTI_CHANNEL_RECV, out_value);
     }
-    return io_recv((rt_channel_receiver *)end->id, NULL, out_value, RT_TIME_NEVER);
+    return io_recv((rt_channel_receiver *)rti_channel_end_id(end), NULL, out_value, RT_TIME_NEVER);
 }
 
 rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
@@ -345,10 +374,10 @@ rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
     if (RTI_UNLIKELY(end == NULL)) {
         return io_recv(rx, cx, out_value, RT_TIME_NEVER);
     }
-    if (RTI_UNLIKELY(!rti_channel_take_fast(end->channel, out_value, WORD))) {
+    if (RTI_UNLIKELY(!rti_channel_take_fast(rti_channel_end_channel(end), out_value, WORD))) {
         return io_recv_plain(worker, end, out_value);
     }
-    return io_done(worker->sched, RTI_JOURNAL_RECV, end->channel);
+    return io_done(worker->sched, RTI_JOURNAL_RECV, rti_channel_end_channel(end));
 }
 
 rt_status rt_channel_recv_until(rt_channel_receiver *rx, rt_cx *cx, void *out_value,
@@ -373,18 +402,11 @@ static RTI_NOINLINE rt_status io_try_recv(rt_channel_receiver *rx, void *out_val
     if (out_value == NULL && call.channel->elem_size != 0) {
         return io_null;
     }
-    struct rti_list wakes;
-    rti_list_init(&wakes);
-    switch (rti_channel_take(call.channel, out_value, &wakes)) {
-    case RTI_CHANNEL_DONE:
-        rti_channels_record(call.channels, RTI_JOURNAL_RECV, call.channel,
-                            rti_channel_received(call.channel));
-        rti_channel_left(call.channels, call.channel, &wakes);
-        return RT_SUCCESS;
-    case RTI_CHANNEL_GONE:
-        return rti_channel_result(RT_ERR_DISCONNECTED);
-    default:
+    switch (io_take(&call, out_value, &status)) {
+    case RTI_CHANNEL_MUST_WAIT:
         return (rt_status){RT_ERR_EMPTY, "nothing is there now"};
+    default:
+        return status;
     }
 }
 
@@ -394,8 +416,9 @@ rt_status rt_channel_try_recv(rt_channel_receiver *rx, void *out_value)
     struct rti_channels *channels = rti_channels_of(worker);
     if (RTI_LIKELY(channels != NULL) && RTI_LIKELY(out_value != NULL)) {
         struct rti_channel_end *end = rti_channel_ends_find(&channels->receivers, rx);
-        if (RTI_LIKELY(end != NULL && rti_channel_take_fast(end->channel, out_value, WORD))) {
-            return io_done(worker->sched, RTI_JOURNAL_RECV, end->channel);
+        if (RTI_LIKELY(end != NULL &&
+                       rti_channel_take_fast(rti_channel_end_channel(end), out_value, WORD))) {
+            return io_done(worker->sched, RTI_JOURNAL_RECV, rti_channel_end_channel(end));
         }
     }
     return io_try_recv(rx, out_value);

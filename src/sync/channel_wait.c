@@ -20,53 +20,64 @@ void rti_channel_left(struct rti_channels *channels, struct rti_channel *channel
                       struct rti_list *wakes)
 {
     RT_AUDIT(rti_channel_audit(channel));
-    if (!rti_list_is_empty(wakes)) {
-        /* A waker may end the channel before the last one is woken. */
-        channel->pins++;
-        rti_channel_wake_all(wakes);
-        channel->pins--;
+    /* Those who are woken still count as waits: while there are any it is not gone, and a waker may
+     * end it. */
+    bool is_gone = rti_channel_is_gone(channel);
+    rti_lock_release(channel->lock);
+    rti_channel_wake_all(wakes);
+    if (RTI_UNLIKELY(is_gone)) {
+        rti_channels_free(channels, channel);
     }
-    rti_channels_reclaim(channels, channel);
 }
 
 void rti_channel_wait_leave(struct rti_channels *channels, struct rti_channel_waiter *waiter,
                             bool is_abandoned)
 {
     struct rti_channel *channel = waiter->channel;
+    if (RTI_UNLIKELY(channel == NULL)) {
+        return;
+    }
     struct rti_list wakes;
     rti_list_init(&wakes);
+    rti_lock_acquire(channel->lock, channels->sched);
     bool is_lost = rti_channel_leave(channel, waiter, is_abandoned, &wakes);
     if (is_lost && channel->destroy != NULL) {
         channel->pins++;
+        rti_lock_release(channel->lock);
         channel->destroy(waiter->waiter.slot, channel->destroy_arg);
+        rti_lock_acquire(channel->lock, channels->sched);
         channel->pins--;
     }
     rti_channel_left(channels, channel, &wakes);
 }
 
-void rti_channel_wait_served(struct rti_channel *channel)
+void rti_channel_wait_served(struct rti_channels *channels, struct rti_channel_waiter *waiter)
 {
-    if (RTI_UNLIKELY(--channel->waits == 0 && rti_channel_is_gone(channel))) {
-        rti_channels_reclaim(rti_channels_of(rti_worker_current()), channel);
+    struct rti_channel *channel = waiter->channel;
+    if (RTI_UNLIKELY(channel == NULL)) {
+        return;
     }
+    rti_lock_acquire(channel->lock, channels->sched);
+    channel->waits--;
+    if (waiter->permit != NULL) {
+        waiter->permit->waiter = NULL;
+    }
+    rti_channels_reclaim(channels, channel);
 }
 
-/* The unlink of a fiber's waiter. A fiber that is killed will not look at what it was given. */
+/* The unlink of a fiber's waiter. A fiber that ends will not look at what it was given. */
 static void channel_fiber_unlink(struct rti_waiter *base)
 {
     struct rti_channel_waiter *waiter = rti_channel_waiter_of(base);
-    const struct rti_fiber *fiber = base->wait->target;
-    struct rti_channel *channel = waiter->channel;
-    bool is_abandoned = rti_fiber_is_killed(fiber);
-    if (!is_abandoned && waiter->result != RTI_CHANNEL_NOT_SERVED) {
-        rti_channel_wait_served(channel);
+    struct rti_channels *channels = rti_channels_of(rti_worker_current());
+    if (waiter->is_collected && waiter->result != RTI_CHANNEL_NOT_SERVED) {
+        rti_channel_wait_served(channels, waiter);
         return;
     }
-    struct rti_channels *channels = rti_channels_of(rti_worker_current());
     struct rti_permit *permit = waiter->permit;
-    rti_channel_wait_leave(channels, waiter, is_abandoned);
-    if (is_abandoned && permit != NULL) {
-        rti_permit_free(&channels->permits, permit);
+    rti_channel_wait_leave(channels, waiter, !waiter->is_collected);
+    if (!waiter->is_collected && permit != NULL) {
+        rti_permit_free(channels, permit);
     }
 }
 
@@ -82,13 +93,33 @@ static void channel_waiter_init(struct rti_channel_waiter *waiter,
     }
 }
 
-void rti_channel_wait_join(struct rti_channel *channel, struct rti_channel_waiter *waiter,
-                           enum rti_channel_waiter_kind kind)
+/* The handle was closed before the waiter could join: its wait ends all the same. */
+static RTI_COLD void channel_wait_refuse(struct rti_channel_waiter *waiter)
+{
+    waiter->channel = NULL;
+    rti_link_init(&waiter->wake_link);
+    waiter->result = RT_ERR_CLOSED;
+    waiter->is_promised = false;
+    waiter->is_collected = false;
+    if (rti_wait_claim(waiter->waiter.wait, waiter->waiter.event)) {
+        rti_waiter_wake(&waiter->waiter);
+    }
+}
+
+void rti_channel_wait_join(struct rti_channels *channels, struct rti_channel_waiter *waiter,
+                           enum rti_channel_waiter_kind kind, uintptr_t id)
 {
     struct rti_list wakes;
+    struct rti_channel *channel =
+        waiter->end == NULL ? NULL : rti_channels_enter(channels, waiter->end, id);
+    if (RTI_UNLIKELY(channel == NULL)) {
+        channel_wait_refuse(waiter);
+        return;
+    }
     rti_list_init(&wakes);
     rti_channel_join(channel, waiter, kind, &wakes);
     RT_AUDIT(rti_channel_audit(channel));
+    rti_lock_release(channel->lock);
     rti_channel_wake_all(&wakes);
 }
 
@@ -97,9 +128,10 @@ rt_status rti_channel_park_plain(struct rti_worker *worker, const struct rti_cha
 {
     struct rti_wait wait;
     struct rti_channel_waiter waiter;
-    struct rti_channel *channel = end->channel;
+    struct rti_channel *channel = rti_channel_end_channel(end);
     struct rti_sched *sched = worker->sched;
     uint32_t number = channel->number;
+    RT_DCHECK(rti_sched_is_local(sched));
     rti_fiber_wait_begin(worker, &wait);
     rti_wait_add(&wait, &waiter.waiter, RTI_EVENT_SOURCE, channel_fiber_unlink);
     waiter.waiter.slot = slot;
@@ -109,7 +141,9 @@ rt_status rti_channel_park_plain(struct rti_worker *worker, const struct rti_cha
     RT_AUDIT(rti_channel_audit(channel));
     uint32_t event = rti_fiber_park_open(worker, &wait);
     RT_ASSERT(event == RTI_EVENT_SOURCE);
-    rti_channel_wait_served(channel);
+    if (RTI_UNLIKELY(--channel->waits == 0 && rti_channel_is_gone(channel))) {
+        rti_channels_free(rti_channels_of(rti_worker_current()), channel);
+    }
     if (RTI_UNLIKELY(waiter.result != RT_OK)) {
         return rti_channel_result(waiter.result);
     }
@@ -131,8 +165,11 @@ rt_status rti_channel_park(const struct rti_channel_call *call, const struct rti
     rti_wait_add(&wait, &waiter.waiter, RTI_EVENT_SOURCE, channel_fiber_unlink);
     channel_waiter_init(&waiter, call, want);
     rti_cx_events_add(&events, call->cx, call->worker->sched, &wait, want->deadline);
-    rti_channel_wait_join(call->channel, &waiter, want->kind);
-    uint32_t event = rti_fiber_park(call->worker, &wait);
+    rti_channel_wait_join(call->channels, &waiter, want->kind, call->id);
+    uint32_t event = rti_fiber_park_open(call->worker, &wait);
+    waiter.is_collected = true;
+    rti_wait_finish(&wait);
+    /* The result is final only now: a close may take back what was granted. */
     return event == RTI_EVENT_SOURCE ? rti_channel_result(waiter.result)
                                      : rti_cx_events_status(&events, call->cx, event);
 }
@@ -145,7 +182,7 @@ static void channel_poll_unlink(struct rti_waiter *base)
     struct rti_permit *permit = waiter->permit;
     rti_channel_wait_leave(channels, waiter, true);
     if (permit != NULL) {
-        rti_permit_free(&channels->permits, permit);
+        rti_permit_free(channels, permit);
     }
 }
 
@@ -157,7 +194,7 @@ void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti
     rti_wait_add(&cx->wait, &cx->waiter.waiter, RTI_EVENT_SOURCE, channel_poll_unlink);
     channel_waiter_init(&cx->waiter, call, want);
     rti_cx_events_add(&cx->events, cx, cx->sched, &cx->wait, want->deadline);
-    rti_channel_wait_join(call->channel, &cx->waiter, want->kind);
+    rti_channel_wait_join(call->channels, &cx->waiter, want->kind, call->id);
 }
 
 rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool *is_served)
@@ -166,13 +203,18 @@ rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool
     if (!rti_cx_poll_is_for(cx, op)) {
         return RT_SUCCESS;
     }
-    uint32_t event = rti_wait_event(&cx->wait);
+    uint32_t event = rti_cx_poll_event(cx);
     if (event == RTI_EVENT_NONE) {
         return (rt_status){RT_ERR_WOULDBLOCK, "the context is in line"};
     }
-    if (event == RTI_EVENT_SOURCE && cx->waiter.result == RT_OK) {
-        *is_served = true;
-        return RT_SUCCESS;
+    struct rti_channel *channel = cx->waiter.channel;
+    if (event == RTI_EVENT_SOURCE && channel != NULL) {
+        rti_lock_acquire(channel->lock, cx->sched);
+        if (cx->waiter.result == RT_OK) {
+            *is_served = true;
+            return RT_SUCCESS;
+        }
+        rti_lock_release(channel->lock);
     }
     rt_status_code result = cx->waiter.result;
     rti_cx_poll_end(cx);
@@ -194,7 +236,8 @@ rt_status rti_channel_call_resolve(struct rti_channel_call *call, const void *ha
     if (call->end == NULL) {
         return rti_channels_refuse(call->channels, ends, (uintptr_t)handle);
     }
-    call->channel = call->end->channel;
+    call->channel = rti_channel_end_channel(call->end);
+    call->id = (uintptr_t)handle;
     return rti_cx_resolve(call->worker, cx, &call->cx);
 }
 

@@ -8,8 +8,13 @@
  * what lies in its storage and returns; it is served when it polls again. Outside of both there is
  * nothing to wait with.
  *
- * The attempt that found nothing and the joining of the line are one step: nothing runs between
- * them. */
+ * With one worker the attempt that found nothing and the joining of the line are one step: nothing
+ * runs between them. With several, the channel is left in between, because the locks of contexts
+ * come before those of channels; whoever joins is served at once if it has become possible
+ * meanwhile (rti_channel_join), through the very claim and wake that any other waiter gets.
+ *
+ * Nothing here is called with the channel entered, and what is served is collected: a waiter of a
+ * fiber that never got so far is abandoned, and what it was given passes on. */
 
 #include "sync/channels.h"
 #include "sync/cx.h"
@@ -19,8 +24,9 @@ struct rti_channel_call {
     struct rti_worker *worker;
     struct rti_channels *channels;
     struct rti_channel_end *end;
-    struct rti_channel *channel;
-    struct rti_cx *cx; /* NULL: none */
+    struct rti_channel *channel; /* with several workers: what the handle named a moment ago */
+    uintptr_t id;                /* the handle */
+    struct rti_cx *cx;           /* NULL: none */
 };
 
 static inline bool rti_channel_call_is_poll(const struct rti_channel_call *call)
@@ -36,13 +42,12 @@ struct rti_channel_want {
     rt_time deadline;          /* of the caller; RT_TIME_NEVER: none */
 };
 
-/* Parks the calling fiber in line. RT_OK: served; for RESERVE the permit is armed and still has
- * its waiter's name, which the caller takes off. */
+/* Parks the calling fiber in line. RT_OK: served; for RESERVE the permit is armed. */
 rt_status rti_channel_park(const struct rti_channel_call *call,
                            const struct rti_channel_want *want);
 
-/* The same without context and deadline, for a caller whose joining serves nobody else: SEND, or
- * RECV of a channel that is idle. Writes the journal. */
+/* The same without context and deadline, with one worker, for a caller whose joining serves nobody
+ * else: SEND, or RECV of a channel that is idle. Writes the journal. */
 rt_status rti_channel_park_plain(struct rti_worker *worker, const struct rti_channel_end *end,
                                  enum rti_channel_waiter_kind kind, void *slot);
 
@@ -51,7 +56,8 @@ void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti
                            struct rti_cx_op op);
 
 /* Looks at what a poll context waits for. RT_OK, not served: it does not wait for `op`, which may
- * be tried. RT_OK, served: the caller fetches what it was given and ends the wait.
+ * be tried. RT_OK, served: its channel is entered; the caller fetches what it was given, leaves and
+ * ends the wait.
  * RT_ERR_WOULDBLOCK: it is in line. Else the status that the wait ended with. */
 rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool *is_served);
 
@@ -75,15 +81,17 @@ bool rti_permit_commit(struct rti_channels *channels, struct rti_permit *record,
 /* The sentence for a result that the channel gave. */
 rt_status rti_channel_result(rt_status_code code);
 
-/* Wakes those gathered, and gives the channel's memory back if it has become free. */
+/* Leaves the channel, wakes those gathered, and gives its memory back if it has become free. */
 void rti_channel_left(struct rti_channels *channels, struct rti_channel *channel,
                       struct rti_list *wakes);
 
 /* The three steps of a wait that is not one of the above: a select's. */
 
-/* Joins the line and wakes whom that serves: at a rendezvous it may be oneself. */
-void rti_channel_wait_join(struct rti_channel *channel, struct rti_channel_waiter *waiter,
-                           enum rti_channel_waiter_kind kind);
+/* Joins the line of the channel of waiter->end and wakes whom that serves: it may be oneself. `id`
+ * is the handle; if it was closed meanwhile, or waiter->end is NULL, the wait is ended with
+ * RT_ERR_CLOSED. */
+void rti_channel_wait_join(struct rti_channels *channels, struct rti_channel_waiter *waiter,
+                           enum rti_channel_waiter_kind kind, uintptr_t id);
 
 /* Takes a waiter out for good, when its wait ends. `is_abandoned`: nobody will look at what it was
  * given, which passes on. */
@@ -91,7 +99,7 @@ void rti_channel_wait_leave(struct rti_channels *channels, struct rti_channel_wa
                             bool is_abandoned);
 
 /* The end of the wait of one who was served and woken: the channel has it in no list any more. */
-void rti_channel_wait_served(struct rti_channel *channel);
+void rti_channel_wait_served(struct rti_channels *channels, struct rti_channel_waiter *waiter);
 
 /* Does this waiter, of a fiber that waits for nothing else, stand in a line of a channel? Then it
  * lies in a struct rti_channel_waiter. For tools. */

@@ -20,6 +20,13 @@
  * needs one comparison to know that a handle leads to memory that may be looked at, even if
  * somebody made it up; the long way looks closer.
  *
+ * Several workers. A channel's lock does not lie in the channel but beside it, one per block of the
+ * pool, so that who comes with a handle that is being closed may take the lock of a channel that is
+ * gone. Under the lock it looks at the handle once more: an end is closed under the lock of its
+ * channel, so an end that still has the id and names this channel stays so until the lock is given
+ * back (rti_channels_enter). What is not a channel's own, the free places, records and blocks, is
+ * guarded by `lock`, which may be taken while a channel is entered.
+ *
  * I1  A place is open iff its channel is not `nothing`, iff its id has a kind.
  * I2  A channel's counts of senders and receivers are the open ends that point to it.
  * I3  Every armed permit is in the list of its channel.                 (all: rti_channels_audit)
@@ -31,15 +38,39 @@
 
 #include "base/arena.h"
 #include "base/pool.h"
-#include "sched/scheduler.h"
+#include "sched/lock.h"
 #include "sync/channel.h"
 #include "sync/ghost.h"
 #include "sync/permit.h"
 
 /* What a handle names. */
 struct rti_channel_end {
-    uintptr_t id; /* the handle, if open */
-    struct rti_channel *channel;
+    rti_atomic_size id;     /* the handle, if open */
+    rti_atomic_ptr channel; /* changes under the lock of the channel that it names */
+};
+
+_Static_assert(sizeof(uintptr_t) == sizeof(size_t), "handles are numbers of this width");
+
+static inline uintptr_t rti_channel_end_id(const struct rti_channel_end *end)
+{
+    return rti_size_load_relaxed(&end->id);
+}
+
+/* What the end names: with several workers, at this moment. */
+static inline struct rti_channel *rti_channel_end_channel(const struct rti_channel_end *end)
+{
+    return rti_ptr_load_relaxed(&end->channel);
+}
+
+#if UINTPTR_MAX > UINT32_MAX
+#define RTI_CHANNEL_LOCK_ALIGN RTI_CACHE_LINE
+#else
+#define RTI_CHANNEL_LOCK_ALIGN 4
+#endif
+
+/* The lock of a block of the pool, alone in its cache line where memory is not scarce. */
+struct rti_channel_lock {
+    _Alignas(RTI_CHANNEL_LOCK_ALIGN) struct rti_lock lock;
 };
 
 /* The low bits of a handle. Four, so that index and kind are the offset into the table. */
@@ -67,11 +98,14 @@ struct rti_channels {
     struct rti_channel_ends receivers;
     struct rti_channel nothing; /* what closed ends point to; never changes */
     struct rti_sched *sched;
+    struct rti_lock lock;    /* everything below but what lies in a channel */
+    struct rti_lock regions; /* contexts and regions of this runtime: sync/cx.h */
     uint32_t last_number;
     struct rti_ghost ghost;
     struct rti_permits permits;
     struct rti_pool blocks;
     struct rti_arena arena;
+    struct rti_channel_lock locks[RT_MAX_CHANNELS];
     RTI_POOL_STORAGE(block_memory, struct rti_channel, RT_MAX_CHANNELS);
     _Alignas(RTI_ARENA_GRANULE) unsigned char memory[RTI_ARENA_BYTES(RT_CHANNEL_MEMORY_SIZE)];
 };
@@ -85,9 +119,21 @@ void rti_channels_deinit(struct rti_channels *channels);
 /* Checks the invariants of the module and of every channel; returns how many channels there are. */
 size_t rti_channels_audit(const struct rti_channels *channels);
 
-/* Gives the channel's memory back if nothing refers to it any more. Called when a channel was left
- * after something ended there: a handle, a wait, a permit. */
+/* Enters the channel that `end` names, if the end still has the handle `id`: its lock is the
+ * caller's then. NULL, and nothing is held, if it has not. */
+static inline struct rti_channel *
+rti_channels_enter(struct rti_channels *channels, const struct rti_channel_end *end, uintptr_t id);
+
+/* The same with several workers. */
+struct rti_channel *rti_channels_enter_shared(struct rti_channels *channels,
+                                              const struct rti_channel_end *end, uintptr_t id);
+
+/* Leaves a channel that was entered after something ended there, a handle, a wait or a permit, and
+ * gives its memory back if nothing refers to it any more. */
 void rti_channels_reclaim(struct rti_channels *channels, struct rti_channel *channel);
+
+/* Gives back the memory of a channel that nothing refers to. No lock is held. */
+RTI_COLD void rti_channels_free(struct rti_channels *channels, struct rti_channel *channel);
 
 /* Ends a channel from outside: permits are revoked, handles closed, values destroyed. For the
  * region that owns it. */
@@ -99,6 +145,14 @@ RTI_COLD rt_status rti_channels_refuse(struct rti_channels *channels,
                                        const struct rti_channel_ends *ends, uintptr_t id);
 
 RTI_COLD rt_status rti_channels_refuse_thread(const struct rti_worker *worker);
+
+static inline struct rti_channel *
+rti_channels_enter(struct rti_channels *channels, const struct rti_channel_end *end, uintptr_t id)
+{
+    return RTI_LIKELY(rti_sched_is_local(channels->sched))
+               ? rti_channel_end_channel(end)
+               : rti_channels_enter_shared(channels, end, id);
+}
 
 /* The module of the calling thread's runtime; NULL if there is none. */
 static inline struct rti_channels *rti_channels_of(const struct rti_worker *worker)
@@ -114,7 +168,7 @@ static inline struct rti_channel_end *rti_channel_ends_find(struct rti_channel_e
     uintptr_t id = (uintptr_t)handle;
     struct rti_channel_end *end =
         &ends->table[(id >> RTI_CHANNEL_KIND_BITS) & (RTI_CHANNEL_TABLE_SIZE - 1)];
-    return RTI_LIKELY(end->id == id) ? end : NULL;
+    return RTI_LIKELY(rti_channel_end_id(end) == id) ? end : NULL;
 }
 
 /* The open end with this handle; NULL for every other number. */
@@ -123,7 +177,7 @@ static inline struct rti_channel_end *rti_channels_lookup(struct rti_channels *c
                                                           const void *handle)
 {
     struct rti_channel_end *end = rti_channel_ends_find(ends, handle);
-    return end == NULL || end->channel == &channels->nothing ? NULL : end;
+    return end == NULL || rti_channel_end_channel(end) == &channels->nothing ? NULL : end;
 }
 
 static inline struct rti_channel_end *rti_channels_sender(struct rti_channels *channels,

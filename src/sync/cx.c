@@ -9,6 +9,9 @@ _Static_assert(sizeof(struct rti_cx) <= sizeof(rt_cx), "RT_CX_WORDS is too small
 _Static_assert(_Alignof(struct rti_cx) <= _Alignof(rt_cx), "rt_cx is aligned too weakly");
 _Static_assert(sizeof(struct rti_budget_scope) <= sizeof(rt_budget_scope), "scope is too small");
 
+/* How long who gives up a poll context naps until its waker has been called. */
+#define CX_NAP_NS 50000
+
 static const rt_status cx_unknown = {RT_ERR_INVALID, "this is no context of the caller's"};
 static const rt_status cx_none = {RT_ERR_STATE, "the caller has no context"};
 
@@ -72,13 +75,68 @@ static void cx_set_current(struct rti_fiber *fiber, struct rti_cx *cx)
     fiber->cancel = cx == NULL ? NULL : &cx->cancel;
 }
 
-static void cx_member_cancel(struct rti_member *member)
+/* Raises the flags of a context and of those inside it; the lock is held. */
+static void cx_request(struct rti_cx *cx, struct rti_list *claimed)
 {
-    rti_cx_cancel(RTI_CONTAINER_OF(member, struct rti_cx, member));
+    if (!rti_cancel_is_requested(&cx->cancel) && RTI_UNLIKELY(cx->sched->journal != NULL)) {
+        uint32_t task = cx->kind == RTI_CX_FIBER ? cx->fiber->run.id : 0;
+        rti_sched_record(cx->sched,
+                         &(struct rti_journal_event){.kind = RTI_JOURNAL_CANCEL, .task = task});
+    }
+    for (struct rti_cx *at = cx; at != NULL && (at == cx || !at->is_shield); at = at->inner) {
+        (void)rti_cancel_request(&at->cancel, claimed);
+    }
+}
+
+static void cx_member_cancel(struct rti_member *member, struct rti_list *claimed)
+{
+    cx_request(RTI_CONTAINER_OF(member, struct rti_cx, member), claimed);
 }
 
 static const struct rti_member_ops cx_member_ops = {.is_runnable = true,
                                                     .cancel = cx_member_cancel};
+
+/* Takes hold of the waker of a poll context, with several workers; gives what the word was. */
+static uint32_t cx_seize_waker(struct rti_cx *cx)
+{
+    if (RTI_LIKELY(rti_sched_is_local(cx->sched))) {
+        return RTI_CX_POLL_QUIET;
+    }
+    uint32_t word = rti_u32_load_relaxed(&cx->poll_word);
+    /* Acquire pairs with the release of whoever had it before. */
+    while (word == RTI_CX_POLL_BUSY ||
+           !rti_u32_cas_acqrel(&cx->poll_word, &word, RTI_CX_POLL_BUSY)) {
+        rti_spin_hint();
+        word = rti_u32_load_relaxed(&cx->poll_word);
+    }
+    return word;
+}
+
+static void cx_let_go_of_waker(struct rti_cx *cx, uint32_t word)
+{
+    if (RTI_UNLIKELY(!rti_sched_is_local(cx->sched))) {
+        /* Release pairs with the acquire in rti_cx_poll_event, cx_await_wake and cx_seize_waker. */
+        rti_u32_store_release(&cx->poll_word, word);
+    }
+}
+
+/* Another worker has claimed the wait of a poll context and is about to wake it. */
+static void cx_await_wake(struct rti_cx *cx)
+{
+    struct rti_port *port = cx->sched->port;
+    uint32_t word;
+    /* Acquire pairs with the release in cx_let_go_of_waker. */
+    for (uint32_t spins = 0; (word = rti_u32_load_acquire(&cx->poll_word)) != RTI_CX_POLL_WOKEN;
+         spins++) {
+        if (spins < RTI_LOCK_SPINS_MAX) {
+            rti_spin_hint();
+        } else {
+            /* It has lost its processor. */
+            (void)port->ops->futex_wait(port, &cx->poll_word, word,
+                                        port->ops->clock_ns(port) + CX_NAP_NS);
+        }
+    }
+}
 
 static void cx_init(struct rti_cx *cx, enum rti_cx_kind kind, struct rti_sched *sched)
 {
@@ -87,7 +145,7 @@ static void cx_init(struct rti_cx *cx, enum rti_cx_kind kind, struct rti_sched *
                           .outcome = RT_OUTCOME_OK,
                           .budget = RT_BUDGET_UNLIMITED,
                           .sched = sched};
-    rti_cancel_init(&cx->cancel);
+    rti_cancel_init(&cx->cancel, sched);
     rti_list_init(&cx->cleanups);
     rti_member_init(&cx->member, &cx_member_ops);
 }
@@ -108,9 +166,13 @@ static rt_budget cx_charge(rt_budget budget, uint64_t polls, uint64_t cost)
 static void cx_leave_chain(struct rti_cx *cx)
 {
     struct rti_cx *outer = cx->outer;
+    rti_contexts_lock(cx->sched);
     cx_set_current(cx->fiber, outer);
     if (outer != NULL) {
         outer->inner = NULL;
+    }
+    rti_contexts_unlock(cx->sched);
+    if (outer != NULL) {
         outer->budget = cx_charge(outer->budget, cx->polls_taken, cx->cost_taken);
         outer->polls_taken += cx->polls_taken;
         outer->cost_taken += cx->cost_taken;
@@ -122,12 +184,13 @@ static void cx_leave_chain(struct rti_cx *cx)
 
 static void cx_end(struct rti_cx *cx)
 {
+    struct rti_list claimed;
+    rti_list_init(&claimed);
     cx->magic = 0;
     /* What is still in line are its timers: they end with it. */
-    rti_waitlist_wake_all(&cx->cancel.line);
-    if (cx->member.region != NULL) {
-        rti_region_leave(&cx->member, rti_cx_outcome(cx));
-    }
+    rti_cancel_claim_all(&cx->cancel, &claimed);
+    rti_cancel_wake_all(&claimed);
+    rti_region_leave(&cx->member, cx->sched, rti_cx_outcome(cx));
 }
 
 /* The fiber ended with the context in place; what was inside it has gone before. */
@@ -147,7 +210,7 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx->is_waiting = false;
     cx->is_shield = false;
     cx->outcome = RT_OUTCOME_OK;
-    rti_cancel_init(&cx->cancel);
+    rti_cancel_init(&cx->cancel, sched);
     cx->budget = (rt_budget)RT_BUDGET_UNLIMITED;
     cx->polls_taken = 0;
     cx->cost_taken = 0;
@@ -177,7 +240,9 @@ void rti_cx_begin_shield(struct rti_cx *cx, struct rti_fiber *fiber, rt_time dea
     cx->budget.deadline = deadline;
     cx->outer = outer;
     if (outer != NULL) {
+        rti_contexts_lock(cx->sched);
         outer->inner = cx;
+        rti_contexts_unlock(cx->sched);
     }
     cx_publish_deadline(cx);
     rti_cleanup_init(&cx->cleanup, cx_cleanup_run);
@@ -199,9 +264,11 @@ rt_status rt_cx_init(rt_cx *storage)
     cx->fiber = fiber;
     cx->outer = outer;
     if (outer != NULL) {
-        outer->inner = cx;
         cx->budget = outer->budget;
-        cx->cancel.is_requested = outer->cancel.is_requested;
+        rti_contexts_lock(cx->sched);
+        outer->inner = cx;
+        rti_u32_init(&cx->cancel.is_requested, rti_cancel_is_requested(&outer->cancel));
+        rti_contexts_unlock(cx->sched);
     }
     cx_set_current(fiber, cx);
     cx_publish_deadline(cx);
@@ -234,7 +301,9 @@ rt_status rt_cx_set_waker(rt_cx *storage, rt_waker waker)
     if (!cx_is_known(cx) || cx->kind != RTI_CX_POLL) {
         return (rt_status){RT_ERR_INVALID, "this is no poll context"};
     }
+    uint32_t word = cx_seize_waker(cx);
     cx->waker = waker;
+    cx_let_go_of_waker(cx, word);
     return RT_SUCCESS;
 }
 
@@ -273,16 +342,13 @@ rt_status rt_cx_deinit(rt_cx *storage)
 
 void rti_cx_cancel(struct rti_cx *cx)
 {
-    uint32_t task = cx->kind == RTI_CX_FIBER ? cx->fiber->run.id : 0;
-    if (!cx->cancel.is_requested) {
-        rti_sched_record(cx->sched,
-                         &(struct rti_journal_event){.kind = RTI_JOURNAL_CANCEL, .task = task});
-    }
-    struct rti_cx *inner;
-    for (struct rti_cx *at = cx; at != NULL && (at == cx || !at->is_shield); at = inner) {
-        inner = at->inner;
-        (void)rti_cancel_request(&at->cancel);
-    }
+    struct rti_sched *sched = cx->sched;
+    struct rti_list claimed;
+    rti_list_init(&claimed);
+    rti_contexts_lock(sched);
+    cx_request(cx, &claimed);
+    rti_contexts_unlock(sched);
+    rti_cancel_wake_all(&claimed);
 }
 
 rt_status rt_cx_cancel(rt_cx *given)
@@ -298,12 +364,13 @@ rt_status rt_cx_cancel(rt_cx *given)
 bool rt_cx_is_cancelled(const rt_cx *given)
 {
     const struct rti_cx *cx = cx_find(given);
-    return cx != NULL && cx->cancel.is_requested;
+    return cx != NULL && rti_cancel_is_requested(&cx->cancel);
 }
 
 rt_status rti_cx_see_cancel(struct rti_cx *cx)
 {
-    for (struct rti_cx *at = cx; at != NULL && at->cancel.is_requested; at = at->outer) {
+    for (struct rti_cx *at = cx; at != NULL && rti_cancel_is_requested(&at->cancel);
+         at = at->outer) {
         at->cancel.is_seen = true;
     }
     return (rt_status){RT_ERR_CANCELLED, "the context is cancelled"};
@@ -319,7 +386,7 @@ static rt_status cx_exhaust(struct rti_cx *cx)
 
 rt_status rti_cx_checkpoint(struct rti_cx *cx)
 {
-    if (cx->cancel.is_requested) {
+    if (rti_cancel_is_requested(&cx->cancel)) {
         return rti_cx_see_cancel(cx);
     }
     /* The clock is read only for a deadline. */
@@ -349,7 +416,7 @@ rt_status rt_cx_spend(rt_cx *given, uint64_t cost)
     if (cx == NULL) {
         return given == NULL ? RT_SUCCESS : cx_unknown;
     }
-    if (cx->cancel.is_requested) {
+    if (rti_cancel_is_requested(&cx->cancel)) {
         return rti_cx_see_cancel(cx);
     }
     if (RT_FAILED(rt_budget_take_cost(&cx->budget, cost))) {
@@ -449,10 +516,14 @@ rt_status rti_cx_events_status(const struct rti_cx_events *events, struct rti_cx
 
 static void cx_poll_wake(struct rti_wait *wait)
 {
-    /* The waker may end the context: nothing of it is touched afterwards. */
+    /* The waker may end the context, and so may its owner once it is told: nothing of it is touched
+     * afterwards. */
     struct rti_cx *cx = wait->target;
-    if (cx->waker.fn != NULL) {
-        cx->waker.fn(cx->waker.arg);
+    (void)cx_seize_waker(cx);
+    rt_waker waker = cx->waker;
+    cx_let_go_of_waker(cx, RTI_CX_POLL_WOKEN);
+    if (waker.fn != NULL) {
+        waker.fn(waker.arg);
     }
 }
 
@@ -461,7 +532,8 @@ void rti_cx_poll_begin(struct rti_cx *cx, struct rti_cx_op op)
     RT_ASSERT(cx->kind == RTI_CX_POLL && !cx->is_waiting);
     cx->is_waiting = true;
     cx->op = op;
-    rti_wait_begin(&cx->wait, cx_poll_wake, cx, cx->sched->is_local);
+    rti_u32_init(&cx->poll_word, RTI_CX_POLL_QUIET);
+    rti_wait_begin(&cx->wait, cx_poll_wake, cx, rti_sched_is_local(cx->sched));
 }
 
 void rti_cx_poll_end(struct rti_cx *cx)
@@ -470,7 +542,10 @@ void rti_cx_poll_end(struct rti_cx *cx)
     if (cx->is_waiting) {
         cx->is_waiting = false;
         /* Nobody may claim it while it is taken apart. */
-        (void)rti_wait_claim(&cx->wait, RTI_EVENT_KILL);
+        if (!rti_wait_claim(&cx->wait, RTI_EVENT_KILL) &&
+            RTI_UNLIKELY(!rti_sched_is_local(cx->sched))) {
+            cx_await_wake(cx);
+        }
         rti_wait_finish(&cx->wait);
     }
 }
@@ -481,7 +556,8 @@ void rti_cx_audit(const struct rti_cx *cx)
     RT_ASSERT(cx->kind == RTI_CX_POLL || !cx->is_waiting);
     for (const struct rti_cx *at = cx; at->outer != NULL; at = at->outer) {
         RT_ASSERT(at->outer->inner == at && at->outer->fiber == at->fiber);
-        RT_ASSERT(!at->outer->cancel.is_requested || at->cancel.is_requested || at->is_shield);
+        RT_ASSERT(!rti_cancel_is_requested(&at->outer->cancel) ||
+                  rti_cancel_is_requested(&at->cancel) || at->is_shield);
     }
     for (const struct rti_budget_scope *at = cx->scope; at != NULL; at = at->outer) {
         RT_ASSERT(at->cx == cx);

@@ -22,19 +22,32 @@
  * I2  is_waiting iff `wait` may be linked somewhere.                        (cx_drop)
  * I3  The scopes of a context are a stack; `scope` is the innermost.        (rt_cx_pop_budget)
  *
- * Only the runtime's thread touches a context. */
+ * Several workers. One lock of the runtime, `regions` of sync/channels.h, guards how contexts hang
+ * together: the chains, and the members and closers of regions. Each cancellation has a lock of its
+ * own, below that one, so that a wait takes no lock that is everybody's. All the rest of a context
+ * is its owner's. Nothing is woken under a lock.
+ *
+ * A poll context may be polled, or given up, at any moment: also between the claim of its wait and
+ * the wake. `poll_word` tells the two apart. Until the wake is over a claimed wait counts as
+ * waiting, and who gives the context up waits for it; that is short, because with several workers a
+ * waker only makes something ready (<orrery/rt/waker.h>). */
 
 #include <orrery/rt/cx.h>
 
 #include "sched/cancel.h"
-#include "sync/channel_waiter.h"
+#include "sync/channels.h"
 #include "sync/line_waiter.h"
-#include "sync/member.h"
 #include "time/deadline.h"
 
 #define RTI_CX_MAGIC UINT32_C(0x7263784f)
 
 enum rti_cx_kind { RTI_CX_FIBER, RTI_CX_POLL };
+
+enum rti_cx_poll_word {
+    RTI_CX_POLL_QUIET, /* nothing has woken it */
+    RTI_CX_POLL_BUSY,  /* its waker is being read or written */
+    RTI_CX_POLL_WOKEN, /* its wait was ended, and who ended it has let go of the context */
+};
 
 /* The events that a context adds to a wait: its cancellation and a deadline. */
 struct rti_cx_events {
@@ -69,6 +82,7 @@ struct rti_cx {
     struct rti_list cleanups;   /* POLL: what it holds */
     rt_waker waker;             /* POLL */
     struct rti_cx_op op;        /* POLL: what it waits for */
+    rti_atomic_u32 poll_word;   /* POLL: enum rti_cx_poll_word; with several workers only */
     struct rti_wait wait;
     struct rti_cx_events events;
     union {                               /* of the operation */
@@ -126,6 +140,34 @@ void rti_cx_poll_begin(struct rti_cx *cx, struct rti_cx_op op);
 /* Ends the wait of a poll context and unlinks what is linked; nothing if it has none. */
 void rti_cx_poll_end(struct rti_cx *cx);
 
+/* What ended the wait of a poll context, once that is over; RTI_EVENT_NONE: it waits. */
+static inline uint32_t rti_cx_poll_event(const struct rti_cx *cx)
+{
+    /* Acquire pairs with the release in cx_poll_wake: who woke it touches it no more. */
+    if (RTI_UNLIKELY(!rti_sched_is_local(cx->sched)) &&
+        rti_u32_load_acquire(&cx->poll_word) != RTI_CX_POLL_WOKEN) {
+        return RTI_EVENT_NONE;
+    }
+    return rti_wait_event(&cx->wait);
+}
+
+/* Takes the lock of contexts and regions. */
+static inline void rti_contexts_lock(struct rti_sched *sched)
+{
+    if (RTI_UNLIKELY(!rti_sched_is_local(sched))) {
+        struct rti_channels *channels = sched->modules[RTI_MODULE_CHANNEL];
+        rti_lock_acquire(&channels->regions, sched);
+    }
+}
+
+static inline void rti_contexts_unlock(struct rti_sched *sched)
+{
+    if (RTI_UNLIKELY(!rti_sched_is_local(sched))) {
+        struct rti_channels *channels = sched->modules[RTI_MODULE_CHANNEL];
+        rti_lock_release(&channels->regions);
+    }
+}
+
 /* True if the context waits for this very operation; what else it waits for is given up. */
 static inline bool rti_cx_poll_is_for(struct rti_cx *cx, struct rti_cx_op op)
 {
@@ -152,7 +194,7 @@ static inline struct rti_cx *rti_cx_of(rt_cx *cx)
 /* Meets the budget with another, for good. */
 void rti_cx_tighten(struct rti_cx *cx, rt_budget budget);
 
-/* Cancels a context and those inside it. */
+/* Cancels a context and those inside it. The caller sees to it that the context stays. */
 void rti_cx_cancel(struct rti_cx *cx);
 
 void rti_cx_audit(const struct rti_cx *cx);

@@ -12,11 +12,18 @@
 
 struct rti_member;
 struct rti_region;
+struct rti_sched;
 
 struct rti_member_ops {
     bool is_runnable;
-    void (*cancel)(struct rti_member *member);   /* runnables: asks it to stop; idempotent */
-    void (*finalize)(struct rti_member *member); /* resources: ends it; it has left already */
+    /* Runnables: asks it to stop; idempotent. The lock of contexts is held; waits that this ends
+     * are claimed and gathered in `claimed`. */
+    void (*cancel)(struct rti_member *member, struct rti_list *claimed);
+    /* Resources: keeps it where it is until it is finalized. The lock of contexts is held. False if
+     * another worker is ending it, which will make it leave. */
+    bool (*hold)(struct rti_member *member, struct rti_sched *sched);
+    /* Resources: ends it; it is held and has left already. */
+    void (*finalize)(struct rti_member *member, struct rti_sched *sched);
 };
 
 struct rti_member {

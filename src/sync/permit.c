@@ -13,8 +13,52 @@ void rti_permits_init(struct rti_permits *permits)
     permits->free_head = 0;
     permits->used_count = 0;
     for (uint32_t i = 0; i < RT_MAX_SEND_PERMITS; i++) {
-        permits->records[i] = (struct rti_permit){.serial = 0, .next_free = i + 1};
+        struct rti_permit *permit = &permits->records[i];
+        *permit = (struct rti_permit){.next_free = i + 1};
+        rti_ptr_init(&permit->channel, NULL);
     }
+}
+
+/* permit_enter with several workers. */
+static RTI_NOINLINE struct rti_channel *
+permit_enter_shared(struct rti_channels *channels, struct rti_permit *permit, uint64_t serial)
+{
+    struct rti_channel *channel = rti_permit_channel(permit);
+    if (channel == NULL) {
+        return NULL;
+    }
+    /* The channel may be gone; its lock is not. */
+    struct rti_lock *lock = &channels->locks[rti_pool_index(&channels->blocks, channel)].lock;
+    rti_lock_acquire(lock, channels->sched);
+    if (rti_permit_channel(permit) == channel && permit->serial == serial &&
+        permit->waiter == NULL) {
+        return channel;
+    }
+    rti_lock_release(lock);
+    return NULL;
+}
+
+/* Enters the channel of a record that another worker may revoke at any moment; NULL if it is not
+ * armed with this serial number any more, or not yet its user's. */
+static inline struct rti_channel *permit_enter(struct rti_channels *channels,
+                                               struct rti_permit *permit, uint64_t serial)
+{
+    if (RTI_LIKELY(rti_sched_is_local(channels->sched))) {
+        return permit->waiter == NULL ? rti_permit_channel(permit) : NULL;
+    }
+    return permit_enter_shared(channels, permit, serial);
+}
+
+/* Aborts a permit that is entered, and leaves its channel. */
+static void permit_abort_entered(struct rti_channels *channels, struct rti_permit *permit)
+{
+    struct rti_channel *channel = rti_permit_channel(permit);
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    rti_channels_record(channels, RTI_JOURNAL_ABORT, channel, permit->serial);
+    rti_channel_abort(channel, permit, &wakes);
+    rti_channel_left(channels, channel, &wakes);
+    rti_permit_free(channels, permit);
 }
 
 /* The holder ended: the permit is aborted. */
@@ -22,20 +66,21 @@ static void permit_cleanup_run(struct rti_cleanup *cleanup)
 {
     struct rti_permit *permit = RTI_CONTAINER_OF(cleanup, struct rti_permit, cleanup);
     struct rti_channels *channels = rti_channels_of(rti_worker_current());
-    struct rti_channel *channel = permit->channel;
-    struct rti_list wakes;
-    RT_ASSERT(channel != NULL);
-    rti_list_init(&wakes);
-    rti_channels_record(channels, RTI_JOURNAL_ABORT, channel, permit->serial);
-    rti_channel_abort(channel, permit, &wakes);
-    rti_permit_free(&channels->permits, permit);
-    rti_channel_left(channels, channel, &wakes);
+    if (permit_enter(channels, permit, permit->serial) == NULL) {
+        RT_ASSERT(!rti_sched_is_local(channels->sched)); /* its region has revoked it */
+        rti_permit_free(channels, permit);
+        return;
+    }
+    permit_abort_entered(channels, permit);
 }
 
-struct rti_permit *rti_permit_alloc(struct rti_permits *permits)
+struct rti_permit *rti_permit_alloc(struct rti_channels *channels)
 {
+    struct rti_permits *permits = &channels->permits;
+    rti_lock_acquire(&channels->lock, channels->sched);
     uint32_t index = permits->free_head;
     if (index == PERMIT_NONE) {
+        rti_lock_release(&channels->lock);
         return NULL;
     }
     struct rti_permit *permit = &permits->records[index];
@@ -43,48 +88,68 @@ struct rti_permit *rti_permit_alloc(struct rti_permits *permits)
     permits->free_head = permit->next_free;
     permits->used_count++;
     permit->serial = ++permits->last_serial;
-    permit->channel = NULL;
+    rti_lock_release(&channels->lock);
+    rti_ptr_store_relaxed(&permit->channel, NULL);
     permit->waiter = NULL;
     rti_link_init(&permit->link);
     rti_cleanup_init(&permit->cleanup, permit_cleanup_run);
     return permit;
 }
 
-void rti_permit_free(struct rti_permits *permits, struct rti_permit *permit)
+void rti_permit_free(struct rti_channels *channels, struct rti_permit *permit)
 {
-    RT_ASSERT(permit->serial != 0 && permit->channel == NULL);
+    struct rti_permits *permits = &channels->permits;
+    RT_ASSERT(permit->serial != 0 && rti_permit_channel(permit) == NULL);
     RT_ASSERT(!rti_link_is_linked(&permit->cleanup.link));
+    rti_lock_acquire(&channels->lock, channels->sched);
     permit->serial = 0;
     permit->next_free = permits->free_head;
     permits->free_head = (uint32_t)(permit - permits->records);
     permits->used_count--;
+    rti_lock_release(&channels->lock);
 }
 
-void rti_permit_revoke(struct rti_channels *channels, struct rti_permit *permit,
+bool rti_permit_revoke(struct rti_channels *channels, struct rti_permit *permit,
                        struct rti_list *wakes)
 {
-    struct rti_channel *channel = permit->channel;
+    struct rti_channel *channel = rti_permit_channel(permit);
     rti_channels_record(channels, RTI_JOURNAL_ABORT, channel, permit->serial);
     rti_channel_abort(channel, permit, wakes);
     if (permit->waiter != NULL) {
         /* Granted and not yet fetched: the record is its waiter's to free. */
         permit->waiter->result = RT_ERR_DISCONNECTED;
-        return;
+        return false;
+    }
+    if (!rti_sched_is_local(channels->sched)) {
+        return false; /* its holder's, whose cleanup stack only the holder may touch */
     }
     rti_cleanup_remove(&permit->cleanup);
-    rti_permit_free(&channels->permits, permit);
+    return true;
+}
+
+/* The serial number of a record that may be anybody's. */
+static RTI_NOINLINE uint64_t permit_serial_shared(struct rti_channels *channels,
+                                                  const struct rti_permit *record)
+{
+    rti_lock_acquire(&channels->lock, channels->sched);
+    uint64_t serial = record->serial;
+    rti_lock_release(&channels->lock);
+    return serial;
 }
 
 /* The record of a permit that is not resolved; NULL for every other. */
-static struct rti_permit *permit_find(struct rti_channels *channels, const rt_send_permit *permit)
+static inline struct rti_permit *permit_find(struct rti_channels *channels,
+                                             const rt_send_permit *permit)
 {
     uint64_t index = permit->opaque[0];
     if (index >= RT_MAX_SEND_PERMITS) {
         return NULL;
     }
     struct rti_permit *record = &channels->permits.records[index];
-    bool is_live = record->serial != 0 && record->serial == permit->opaque[1];
-    return is_live && record->channel != NULL && record->waiter == NULL ? record : NULL;
+    uint64_t serial = RTI_LIKELY(rti_sched_is_local(channels->sched))
+                          ? record->serial
+                          : permit_serial_shared(channels, record);
+    return serial != 0 && serial == permit->opaque[1] ? record : NULL;
 }
 
 static RTI_COLD rt_status permit_refuse(struct rti_channels *channels)
@@ -97,15 +162,14 @@ static RTI_COLD rt_status permit_refuse(struct rti_channels *channels)
 static void permit_hold(const struct rti_channel_call *call, struct rti_permit *record,
                         rt_send_permit *out_permit)
 {
-    struct rti_list *cleanups = rti_cx_cleanups(call->cx, call->worker);
-    RT_ASSERT(record->channel == call->channel);
-    record->waiter = NULL;
+    struct rti_list *cleanups = rti_cx_cleanups(call->cx, rti_worker_current());
+    uint64_t serial = record->serial;
     if (cleanups != NULL) {
         rti_cleanup_push(cleanups, &record->cleanup);
     }
-    rti_channels_record(call->channels, RTI_JOURNAL_RESERVE, call->channel, record->serial);
+    rti_channels_record(call->channels, RTI_JOURNAL_RESERVE, call->channel, serial);
     out_permit->opaque[0] = (uint64_t)(record - call->channels->permits.records);
-    out_permit->opaque[1] = record->serial;
+    out_permit->opaque[1] = serial;
 }
 
 static const rt_status permit_none_left = {RT_ERR_RESOURCE_EXHAUSTED, "no send permit is left"};
@@ -123,19 +187,32 @@ static rt_status permit_await(const struct rti_channel_call *call, struct rti_pe
                                                              .deadline = deadline});
 }
 
+/* Reserves a place for the record: RT_OK, or RT_ERR_WOULDBLOCK if it must wait, or why it cannot.
+ */
+static rt_status permit_reserve(const struct rti_channel_call *call, struct rti_permit *record)
+{
+    struct rti_channel *channel = rti_channels_enter(call->channels, call->end, call->id);
+    if (RTI_UNLIKELY(channel == NULL)) {
+        return rti_channels_refuse(call->channels, &call->channels->senders, call->id);
+    }
+    enum rti_channel_try attempt = rti_channel_reserve(channel, record);
+    rti_lock_release(channel->lock);
+    if (attempt == RTI_CHANNEL_DONE) {
+        return RT_SUCCESS;
+    }
+    return attempt == RTI_CHANNEL_GONE ? rti_channel_result(RT_ERR_DISCONNECTED) : permit_in_line;
+}
+
 /* Gives a new record an armed life, or ends it. */
 static rt_status permit_obtain(const struct rti_channel_call *call, rt_time deadline,
                                struct rti_cx_op op, struct rti_permit **out_record)
 {
-    struct rti_permit *record = rti_permit_alloc(&call->channels->permits);
+    struct rti_permit *record = rti_permit_alloc(call->channels);
     if (record == NULL) {
         return permit_none_left;
     }
-    rt_status status = RT_SUCCESS;
-    enum rti_channel_try attempt = rti_channel_reserve(call->channel, record);
-    if (attempt == RTI_CHANNEL_GONE) {
-        status = rti_channel_result(RT_ERR_DISCONNECTED);
-    } else if (attempt == RTI_CHANNEL_MUST_WAIT && rti_channel_call_is_poll(call)) {
+    rt_status status = permit_reserve(call, record);
+    if (status.code == RT_ERR_WOULDBLOCK && rti_channel_call_is_poll(call)) {
         /* The record stays with the waiter. */
         rti_channel_poll_join(call,
                               &(struct rti_channel_want){.kind = RTI_CHANNEL_RESERVE,
@@ -143,30 +220,32 @@ static rt_status permit_obtain(const struct rti_channel_call *call, rt_time dead
                                                          .deadline = deadline},
                               op);
         return permit_in_line;
-    } else if (attempt == RTI_CHANNEL_MUST_WAIT) {
+    }
+    if (status.code == RT_ERR_WOULDBLOCK) {
         status = permit_await(call, record, deadline);
     }
     if (RT_FAILED(status)) {
-        rti_permit_free(&call->channels->permits, record);
+        rti_permit_free(call->channels, record);
         return status;
     }
     *out_record = record;
     return RT_SUCCESS;
 }
 
-/* Takes the granted record out of a poll context that was served. */
+/* Takes the granted record out of a poll context that was served; its channel is entered. */
 static rt_status permit_fetch(const struct rti_channel_call *call, struct rti_permit **out_record)
 {
     struct rti_cx *cx = call->cx;
-    if (call->channel->receivers == 0) {
-        rti_cx_poll_end(cx);
-        return rti_channel_result(RT_ERR_DISCONNECTED);
+    struct rti_channel *channel = cx->waiter.channel;
+    bool is_gone = channel->receivers == 0;
+    if (!is_gone) {
+        *out_record = cx->waiter.permit;
+        (*out_record)->waiter = NULL;
+        cx->waiter.permit = NULL;
     }
-    *out_record = cx->waiter.permit;
-    (*out_record)->waiter = NULL;
-    cx->waiter.permit = NULL;
+    rti_lock_release(channel->lock);
     rti_cx_poll_end(cx);
-    return RT_SUCCESS;
+    return is_gone ? rti_channel_result(RT_ERR_DISCONNECTED) : RT_SUCCESS;
 }
 
 rt_status rti_permit_acquire(const struct rti_channel_call *call, rt_time deadline,
@@ -203,7 +282,6 @@ rt_status rt_channel_reserve_until(rt_channel_sender *tx, rt_cx *cx, rt_send_per
     status = rti_permit_acquire(&call, deadline, op, &record);
     if (!RT_FAILED(status)) {
         permit_hold(&call, record, out_permit);
-        RT_AUDIT(rti_channel_audit(call.channel));
     }
     return status;
 }
@@ -223,18 +301,17 @@ rt_status rt_channel_try_reserve(rt_channel_sender *tx, rt_cx *cx, rt_send_permi
     if (RT_FAILED(status)) {
         return status;
     }
-    struct rti_permit *record = rti_permit_alloc(&call.channels->permits);
+    struct rti_permit *record = rti_permit_alloc(call.channels);
     if (record == NULL) {
         return permit_none_left;
     }
-    enum rti_channel_try attempt = rti_channel_reserve(call.channel, record);
-    if (attempt == RTI_CHANNEL_DONE) {
+    status = permit_reserve(&call, record);
+    if (!RT_FAILED(status)) {
         permit_hold(&call, record, out_permit);
         return RT_SUCCESS;
     }
-    rti_permit_free(&call.channels->permits, record);
-    return attempt == RTI_CHANNEL_GONE ? rti_channel_result(RT_ERR_DISCONNECTED)
-                                       : (rt_status){RT_ERR_FULL, "no place is free"};
+    rti_permit_free(call.channels, record);
+    return status.code == RT_ERR_WOULDBLOCK ? (rt_status){RT_ERR_FULL, "no place is free"} : status;
 }
 
 void *rt_send_permit_slot(const rt_send_permit *permit)
@@ -243,22 +320,65 @@ void *rt_send_permit_slot(const rt_send_permit *permit)
     if (channels == NULL || permit == NULL) {
         return NULL;
     }
-    const struct rti_permit *record = permit_find(channels, permit);
-    return record == NULL ? NULL : record->channel->slots + record->offset;
+    struct rti_permit *record = permit_find(channels, permit);
+    struct rti_channel *channel =
+        record == NULL ? NULL : permit_enter(channels, record, permit->opaque[1]);
+    if (channel == NULL) {
+        return NULL;
+    }
+    void *slot = channel->slots + record->offset;
+    rti_lock_release(channel->lock);
+    return slot;
 }
 
-bool rti_permit_commit(struct rti_channels *channels, struct rti_permit *record, const void *value)
+/* Ends a record that its region has revoked, on the holder's side. */
+static void permit_bury(struct rti_channels *channels, struct rti_permit *record, uint64_t serial)
 {
-    struct rti_channel *channel = record->channel;
+    if (!rti_sched_is_local(channels->sched) && record->serial == serial &&
+        record->waiter == NULL) {
+        rti_cleanup_remove(&record->cleanup);
+        rti_permit_free(channels, record);
+    }
+}
+
+/* Sends through a record that is entered, and leaves its channel. */
+static bool permit_commit_entered(struct rti_channels *channels, struct rti_permit *record,
+                                  const void *value)
+{
+    struct rti_channel *channel = rti_permit_channel(record);
     struct rti_list wakes;
     rti_list_init(&wakes);
     rti_cleanup_remove(&record->cleanup);
     bool is_sent = rti_channel_commit(channel, record, value, &wakes);
     rti_channels_record(channels, is_sent ? RTI_JOURNAL_SEND : RTI_JOURNAL_ABORT, channel,
                         is_sent ? rti_channel_sent(channel) : record->serial);
-    rti_permit_free(&channels->permits, record);
     rti_channel_left(channels, channel, &wakes);
+    rti_permit_free(channels, record);
     return is_sent;
+}
+
+bool rti_permit_commit(struct rti_channels *channels, struct rti_permit *record, const void *value)
+{
+    uint64_t serial = record->serial;
+    if (RTI_UNLIKELY(permit_enter(channels, record, serial) == NULL)) {
+        permit_bury(channels, record, serial);
+        return false;
+    }
+    return permit_commit_entered(channels, record, value);
+}
+
+/* The record of a permit to resolve, its channel entered; NULL if it is resolved or revoked. */
+static struct rti_permit *permit_claim(struct rti_channels *channels, const rt_send_permit *permit)
+{
+    struct rti_permit *record = permit_find(channels, permit);
+    if (record == NULL) {
+        return NULL;
+    }
+    if (permit_enter(channels, record, permit->opaque[1]) == NULL) {
+        permit_bury(channels, record, permit->opaque[1]);
+        return NULL;
+    }
+    return record;
 }
 
 rt_status rt_send_permit_send(rt_send_permit *permit, const void *value)
@@ -271,12 +391,12 @@ rt_status rt_send_permit_send(rt_send_permit *permit, const void *value)
     if (permit == NULL) {
         return (rt_status){RT_ERR_INVALID, "a pointer is NULL"};
     }
-    struct rti_permit *record = permit_find(channels, permit);
+    struct rti_permit *record = permit_claim(channels, permit);
     if (record == NULL) {
         return permit_refuse(channels);
     }
-    return rti_permit_commit(channels, record, value) ? RT_SUCCESS
-                                                      : rti_channel_result(RT_ERR_DISCONNECTED);
+    return permit_commit_entered(channels, record, value) ? RT_SUCCESS
+                                                          : rti_channel_result(RT_ERR_DISCONNECTED);
 }
 
 rt_status rt_send_permit_abort(rt_send_permit *permit)
@@ -289,12 +409,12 @@ rt_status rt_send_permit_abort(rt_send_permit *permit)
     if (permit == NULL) {
         return (rt_status){RT_ERR_INVALID, "a pointer is NULL"};
     }
-    struct rti_permit *record = permit_find(channels, permit);
+    struct rti_permit *record = permit_claim(channels, permit);
     if (record == NULL) {
         return permit_refuse(channels);
     }
     rti_cleanup_remove(&record->cleanup);
-    permit_cleanup_run(&record->cleanup);
+    permit_abort_entered(channels, record);
     return RT_SUCCESS;
 }
 
@@ -304,9 +424,10 @@ size_t rti_permits_audit(const struct rti_permits *permits)
     size_t armed = 0;
     for (uint32_t i = 0; i < RT_MAX_SEND_PERMITS; i++) {
         const struct rti_permit *record = &permits->records[i];
-        used += record->serial != 0;
-        armed += record->serial != 0 && record->channel != NULL;
-        RT_ASSERT(record->serial <= permits->last_serial);
+        uint64_t serial = record->serial;
+        used += serial != 0;
+        armed += serial != 0 && rti_permit_channel(record) != NULL;
+        RT_ASSERT(serial <= permits->last_serial);
     }
     RT_ASSERT(used == permits->used_count);
     return armed;

@@ -43,43 +43,65 @@ static void region_to_closed(struct rti_region *region)
     region->state = RT_REGION_CLOSED;
 }
 
+/* Takes a member in; the lock is held. */
 static void region_take(struct rti_region *region, struct rti_member *member)
 {
     RT_ASSERT(member->region == NULL);
     member->region = region;
-    if (member->ops->is_runnable) {
-        rti_list_push_tail(&region->runnables, &member->link);
-        region->live++;
-    } else {
-        rti_list_push_tail(&region->resources, &member->link);
-    }
+    rti_list_push_tail(member->ops->is_runnable ? &region->runnables : &region->resources,
+                       &member->link);
+    region->live += member->ops->is_runnable;
     RT_AUDIT(rti_region_audit(region));
 }
 
 rt_status rti_region_join(struct rti_region *region, struct rti_member *member)
 {
-    if (region->state != RT_REGION_OPEN) {
-        return region_not_open;
+    rti_contexts_lock(region->sched);
+    bool is_open = region->state == RT_REGION_OPEN;
+    if (is_open) {
+        region_take(region, member);
     }
-    region_take(region, member);
-    return RT_SUCCESS;
+    rti_contexts_unlock(region->sched);
+    return is_open ? RT_SUCCESS : region_not_open;
 }
 
 rt_status rti_region_join_by(struct rti_region *region, struct rti_member *member)
 {
+    rti_contexts_lock(region->sched);
     RT_ASSERT(member->ops->is_runnable && region->live > 0);
     RT_ASSERT(region->state <= RT_REGION_DRAINING);
-    if (region->is_cancelled) {
-        return region_not_open;
+    bool is_open = !region->is_cancelled;
+    if (is_open) {
+        region_take(region, member);
     }
-    region_take(region, member);
-    return RT_SUCCESS;
+    rti_contexts_unlock(region->sched);
+    return is_open ? RT_SUCCESS : region_not_open;
 }
 
-void rti_region_leave(struct rti_member *member, rt_outcome outcome)
+bool rti_region_is_open(struct rti_region *region)
+{
+    rti_contexts_lock(region->sched);
+    bool is_open = region->state == RT_REGION_OPEN;
+    rti_contexts_unlock(region->sched);
+    return is_open;
+}
+
+/* Claims those who wait for the close, for the caller to wake when the lock is given back. */
+static void region_claim_closers(struct rti_region *region, struct rti_list *claimed)
+{
+    struct rti_waiter *waiter;
+    while ((waiter = rti_waitlist_claim(&region->closers)) != NULL) {
+        rti_list_push_tail(claimed, &waiter->link);
+    }
+}
+
+/* Lets a member go; the lock is held. */
+static void region_let_go(struct rti_member *member, rt_outcome outcome, struct rti_list *claimed)
 {
     struct rti_region *region = member->region;
-    RT_ASSERT(region != NULL);
+    if (region == NULL) {
+        return;
+    }
     member->region = NULL;
     rti_list_remove(&member->link);
     if (!member->ops->is_runnable) {
@@ -89,33 +111,39 @@ void rti_region_leave(struct rti_member *member, rt_outcome outcome)
     region->live--;
     region->outcome = (uint8_t)rt_outcome_join((rt_outcome)region->outcome, outcome);
     if (region->live == 0) {
-        rti_waitlist_wake_all(&region->closers);
+        region_claim_closers(region, claimed);
     }
 }
 
-static void region_cancel(struct rti_region *region)
+void rti_region_leave(struct rti_member *member, struct rti_sched *sched, rt_outcome outcome)
+{
+    struct rti_list claimed;
+    rti_list_init(&claimed);
+    rti_contexts_lock(sched);
+    region_let_go(member, outcome, &claimed);
+    rti_contexts_unlock(sched);
+    rti_cancel_wake_all(&claimed);
+}
+
+/* Asks every runnable to stop; the lock is held. Nothing ends here: those whose waits were claimed
+ * are woken later. */
+static void region_cancel(struct rti_region *region, struct rti_list *claimed)
 {
     if (region->is_cancelled) {
         return;
     }
     region->is_cancelled = true;
     region_to_closing(region);
-    /* A cancellation may end members, this one or another: each goes back to its list before it is
-     * asked, and whoever leaves is taken out of the list that it is in. */
-    struct rti_list asked;
-    struct rti_link *link;
-    rti_list_init(&asked);
-    rti_list_splice_tail(&asked, &region->runnables);
-    while ((link = rti_list_pop(&asked)) != NULL) {
-        struct rti_member *member = RTI_CONTAINER_OF(link, struct rti_member, link);
-        rti_list_push_tail(&region->runnables, link);
-        member->ops->cancel(member);
+    for (struct rti_link *at = rti_list_peek(&region->runnables); at != NULL;
+         at = rti_list_next(&region->runnables, at)) {
+        struct rti_member *member = RTI_CONTAINER_OF(at, struct rti_member, link);
+        member->ops->cancel(member, claimed);
     }
 }
 
-static void region_member_cancel(struct rti_member *member)
+static void region_member_cancel(struct rti_member *member, struct rti_list *claimed)
 {
-    region_cancel(RTI_CONTAINER_OF(member, struct rti_region, member));
+    region_cancel(RTI_CONTAINER_OF(member, struct rti_region, member), claimed);
 }
 
 static const struct rti_member_ops region_member_ops = {.is_runnable = true,
@@ -132,7 +160,7 @@ rt_status rt_region_open(rt_region *storage, rt_region *parent_storage, const rt
     if (storage == NULL || (parent == NULL && parent_storage != NULL)) {
         return region_unknown;
     }
-    if (parent != NULL && parent->state != RT_REGION_OPEN) {
+    if (parent != NULL && !rti_region_is_open(parent)) {
         return region_not_open;
     }
     struct rti_region *region = (struct rti_region *)(void *)storage;
@@ -180,7 +208,13 @@ rt_status rt_region_cancel(rt_region *storage)
     if (region == NULL) {
         return region_unknown;
     }
-    region_cancel(region);
+    struct rti_sched *sched = region->sched;
+    struct rti_list claimed;
+    rti_list_init(&claimed);
+    rti_contexts_lock(sched);
+    region_cancel(region, &claimed);
+    rti_contexts_unlock(sched);
+    rti_cancel_wake_all(&claimed);
     return RT_SUCCESS;
 }
 
@@ -193,25 +227,83 @@ rt_status rt_region_begin_close(rt_region *storage)
                    ? (rt_status){RT_ERR_STATE, "the region is closed"}
                    : region_unknown;
     }
+    rti_contexts_lock(region->sched);
     region_to_closing(region);
+    rti_contexts_unlock(region->sched);
     return RT_SUCCESS;
 }
 
+/* Takes the next resource out, held; NULL if none is left. */
+static struct rti_member *region_next_resource(struct rti_region *region)
+{
+    for (;;) {
+        rti_contexts_lock(region->sched);
+        struct rti_link *link = rti_list_peek(&region->resources);
+        struct rti_member *member =
+            link == NULL ? NULL : RTI_CONTAINER_OF(link, struct rti_member, link);
+        bool is_held = member != NULL && member->ops->hold(member, region->sched);
+        if (is_held) {
+            rti_list_remove(link);
+            member->region = NULL;
+        }
+        rti_contexts_unlock(region->sched);
+        if (is_held || member == NULL) {
+            return member;
+        }
+        /* Another worker is ending it and needs the lock to make it leave. */
+        RT_ASSERT(!rti_sched_is_local(region->sched));
+        rti_spin_hint();
+    }
+}
+
+/* Ends what is left; the caller has made the step to FINALIZING. */
 static void region_finalize(struct rti_region *region)
 {
-    region_to_finalizing(region);
-    struct rti_link *link;
-    while ((link = rti_list_pop(&region->resources)) != NULL) {
-        struct rti_member *member = RTI_CONTAINER_OF(link, struct rti_member, link);
-        member->region = NULL;
-        member->ops->finalize(member);
+    struct rti_sched *sched = region->sched;
+    struct rti_member *member;
+    struct rti_list claimed;
+    rti_list_init(&claimed);
+    while ((member = region_next_resource(region)) != NULL) {
+        member->ops->finalize(member, sched);
     }
+    rti_contexts_lock(sched);
     region_to_closed(region);
-    if (region->member.region != NULL) {
-        rti_region_leave(&region->member, (rt_outcome)region->outcome);
-    }
+    region_let_go(&region->member, (rt_outcome)region->outcome, &claimed);
     /* Others may wait for the same close. */
-    rti_waitlist_wake_all(&region->closers);
+    region_claim_closers(region, &claimed);
+    rti_contexts_unlock(sched);
+    rti_cancel_wake_all(&claimed);
+}
+
+/* The unlink of one who waits for the close. */
+static void region_unlink(struct rti_waiter *waiter)
+{
+    struct rti_sched *sched = rti_sched_current();
+    rti_contexts_lock(sched);
+    rti_waitlist_unlink(waiter);
+    rti_contexts_unlock(sched);
+}
+
+/* Must a close wait? The lock is held. */
+static bool region_is_busy(const struct rti_region *region)
+{
+    return region->live > 0 ||
+           (region->state == RT_REGION_FINALIZING && !rti_sched_is_local(region->sched));
+}
+
+/* Puts a waiter in line for the close, or ends its wait if there is nothing to wait for any more.
+ */
+static void region_line_up(struct rti_region *region, struct rti_waiter *waiter)
+{
+    rti_contexts_lock(region->sched);
+    bool is_busy = region_is_busy(region);
+    if (is_busy) {
+        rti_waitlist_add(&region->closers, waiter);
+    }
+    rti_contexts_unlock(region->sched);
+    if (!is_busy && rti_wait_claim(waiter->wait, waiter->event)) {
+        rti_waiter_wake(waiter);
+    }
 }
 
 /* One wait for the last runnable. RT_OK: look again. */
@@ -222,9 +314,9 @@ static rt_status region_park(struct rti_worker *worker, struct rti_region *regio
     struct rti_waiter waiter;
     struct rti_cx_events events;
     rti_fiber_wait_begin(worker, &wait);
-    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_waitlist_unlink);
-    rti_waitlist_add(&region->closers, &waiter);
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, region_unlink);
     rti_cx_events_add(&events, cx, worker->sched, &wait, RT_TIME_NEVER);
+    region_line_up(region, &waiter);
     uint32_t event = rti_fiber_park(worker, &wait);
     return event == RTI_EVENT_SOURCE ? RT_SUCCESS : rti_cx_events_status(&events, cx, event);
 }
@@ -238,19 +330,19 @@ static struct rti_cx_op region_close_op(const struct rti_region *region)
 static rt_status region_poll(struct rti_region *region, struct rti_cx *cx)
 {
     struct rti_cx_op op = region_close_op(region);
-    if (!rti_cx_poll_is_for(cx, op) || rti_wait_event(&cx->wait) != RTI_EVENT_NONE) {
+    if (!rti_cx_poll_is_for(cx, op) || rti_cx_poll_event(cx) != RTI_EVENT_NONE) {
         rti_cx_poll_end(cx);
         rti_cx_poll_begin(cx, op);
-        rti_wait_add(&cx->wait, &cx->waiter.waiter, RTI_EVENT_SOURCE, rti_waitlist_unlink);
-        rti_waitlist_add(&region->closers, &cx->waiter.waiter);
+        rti_wait_add(&cx->wait, &cx->waiter.waiter, RTI_EVENT_SOURCE, region_unlink);
         rti_cx_events_add(&cx->events, cx, cx->sched, &cx->wait, RT_TIME_NEVER);
+        region_line_up(region, &cx->waiter.waiter);
     }
     return (rt_status){RT_ERR_WOULDBLOCK, "members are left"};
 }
 
-static rt_status region_await(struct rti_worker *worker, struct rti_region *region,
-                              struct rti_cx *cx)
+static rt_status region_await(struct rti_region *region, struct rti_cx *cx)
 {
+    struct rti_worker *worker = rti_worker_current();
     if (cx != NULL && cx->kind == RTI_CX_POLL) {
         return region_poll(region, cx);
     }
@@ -258,6 +350,20 @@ static rt_status region_await(struct rti_worker *worker, struct rti_region *regi
         return (rt_status){RT_ERR_WOULDBLOCK, "members are left and the caller cannot wait"};
     }
     return region_park(worker, region, cx);
+}
+
+/* True if nobody is left to wait for; `is_last` if it is the caller's to finalize. */
+static bool region_drain(struct rti_region *region, bool *is_last)
+{
+    rti_contexts_lock(region->sched);
+    region_to_draining(region);
+    bool is_busy = region_is_busy(region);
+    *is_last = !is_busy && region->state == RT_REGION_DRAINING;
+    if (*is_last) {
+        region_to_finalizing(region);
+    }
+    rti_contexts_unlock(region->sched);
+    return !is_busy;
 }
 
 rt_status rt_region_close(rt_region *storage, rt_cx *given)
@@ -271,12 +377,12 @@ rt_status rt_region_close(rt_region *storage, rt_cx *given)
     if (cx != NULL && cx->member.region == region) {
         return (rt_status){RT_ERR_STATE, "a member would wait for itself"};
     }
-    region_to_draining(region);
     rt_status status = RT_SUCCESS;
-    while (region->live > 0 && !RT_FAILED(status)) {
+    bool is_last = false;
+    while (!region_drain(region, &is_last) && !RT_FAILED(status)) {
         status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
         if (!RT_FAILED(status)) {
-            status = region_await(worker, region, cx);
+            status = region_await(region, cx);
         }
     }
     bool is_poll = cx != NULL && cx->kind == RTI_CX_POLL;
@@ -284,13 +390,10 @@ rt_status rt_region_close(rt_region *storage, rt_cx *given)
         rti_cx_poll_is_for(cx, region_close_op(region))) {
         rti_cx_poll_end(cx);
     }
-    if (RT_FAILED(status)) {
-        return status;
-    }
-    if (region->state == RT_REGION_DRAINING) {
+    if (is_last) {
         region_finalize(region);
     }
-    return RT_SUCCESS;
+    return status;
 }
 
 rt_region_state rt_region_get_state(const rt_region *storage)

@@ -8,6 +8,9 @@
  * FINALIZING, when no runnable of it is left. So quiescence is not looked for but made: at the step
  * to CLOSED no channel of the region exists, hence no live permit, and no timer of it is armed.
  *
+ * With several workers the lock of contexts guards all of it but the budget, which never changes.
+ * Finalizing is one worker's: who closes the same region meanwhile waits until it is over.
+ *
  * I1  `live` is the length of `runnables`, but for the time of a walk.     (rti_region_audit)
  * I2  Members join only while OPEN; a runnable that a member brings, until the region is cancelled
  *     or FINALIZING, which it cannot be while that member lives.   (rti_region_join, _join_by)
@@ -37,6 +40,9 @@ struct rti_region {
 /* The region behind the storage; NULL if it is none or closed. */
 struct rti_region *rti_region_of(rt_region *region);
 
+/* Does it take members? With several workers, at this moment. */
+bool rti_region_is_open(struct rti_region *region);
+
 /* Takes a member in: RT_OK, or RT_ERR_STATE if the region is not open. */
 rt_status rti_region_join(struct rti_region *region, struct rti_member *member);
 
@@ -44,8 +50,8 @@ rt_status rti_region_join(struct rti_region *region, struct rti_member *member);
  * it is cancelled. */
 rt_status rti_region_join_by(struct rti_region *region, struct rti_member *member);
 
-/* Lets a member go, with the outcome of a runnable. It belongs to a region. */
-void rti_region_leave(struct rti_member *member, rt_outcome outcome);
+/* Lets a member go, with the outcome of a runnable; nothing if it belongs to no region. */
+void rti_region_leave(struct rti_member *member, struct rti_sched *sched, rt_outcome outcome);
 
 void rti_region_audit(const struct rti_region *region);
 

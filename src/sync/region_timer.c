@@ -15,6 +15,7 @@ struct region_timer {
     uint32_t magic;
     uint8_t state; /* enum timer_state */
     struct rti_member member;
+    struct rti_sched *sched;
     struct rti_wait wait;
     struct rti_cx_events events;
     rt_waker waker;
@@ -27,9 +28,7 @@ static void timer_end(struct region_timer *timer, enum timer_state state)
     RT_ASSERT(timer->state == TIMER_ACTIVE && state != TIMER_ACTIVE);
     timer->state = (uint8_t)state;
     rti_wait_finish(&timer->wait);
-    if (timer->member.region != NULL) {
-        rti_region_leave(&timer->member, RT_OUTCOME_OK);
-    }
+    rti_region_leave(&timer->member, timer->sched, RT_OUTCOME_OK);
 }
 
 /* The deadline has come, or the context was cancelled. */
@@ -48,16 +47,21 @@ static void timer_wake(struct rti_wait *wait)
     }
 }
 
-static void timer_finalize(struct rti_member *member)
+static bool timer_hold(struct rti_member *member, struct rti_sched *sched)
 {
-    struct region_timer *timer = RTI_CONTAINER_OF(member, struct region_timer, member);
-    bool is_claimed = rti_wait_claim(&timer->wait, RTI_EVENT_KILL);
-    RT_ASSERT(is_claimed);
-    timer_end(timer, TIMER_CANCELLED);
+    (void)sched;
+    return rti_wait_claim(&RTI_CONTAINER_OF(member, struct region_timer, member)->wait,
+                          RTI_EVENT_KILL);
 }
 
-static const struct rti_member_ops timer_member_ops = {.is_runnable = false,
-                                                       .finalize = timer_finalize};
+static void timer_finalize(struct rti_member *member, struct rti_sched *sched)
+{
+    (void)sched;
+    timer_end(RTI_CONTAINER_OF(member, struct region_timer, member), TIMER_CANCELLED);
+}
+
+static const struct rti_member_ops timer_member_ops = {
+    .is_runnable = false, .hold = timer_hold, .finalize = timer_finalize};
 
 rt_status rt_region_timer_start(rt_region *region_storage, rt_cx *given, rt_region_timer *storage,
                                 rt_time deadline, rt_waker waker)
@@ -69,7 +73,10 @@ rt_status rt_region_timer_start(rt_region *region_storage, rt_cx *given, rt_regi
         (given != NULL && RT_FAILED(rti_cx_resolve(worker, given, &cx)))) {
         return (rt_status){RT_ERR_INVALID, "there is no region, no timer or no such context"};
     }
-    if (cx != NULL && cx->cancel.is_requested) {
+    if (!rti_sched_is_local(worker->sched)) {
+        return (rt_status){RT_ERR_UNSUPPORTED, "timers of regions are for engines with one worker"};
+    }
+    if (cx != NULL && rti_cancel_is_requested(&cx->cancel)) {
         return (rt_status){RT_ERR_CANCELLED, "the context is cancelled"};
     }
     struct region_timer *timer = (struct region_timer *)(void *)storage;
@@ -78,10 +85,11 @@ rt_status rt_region_timer_start(rt_region *region_storage, rt_cx *given, rt_regi
     if (RT_FAILED(status)) {
         return status;
     }
+    timer->sched = worker->sched;
     timer->magic = TIMER_MAGIC;
     timer->state = TIMER_ACTIVE;
     timer->waker = waker;
-    rti_wait_begin(&timer->wait, timer_wake, timer, worker->sched->is_local);
+    rti_wait_begin(&timer->wait, timer_wake, timer, rti_sched_is_local(worker->sched));
     rti_cx_events_add(&timer->events, cx, worker->sched, &timer->wait,
                       rt_budget_deadline(&region->budget, deadline));
     return RT_SUCCESS;

@@ -214,7 +214,7 @@ static rt_status select_park(struct rti_select *select, struct rti_cx *cx, rt_ti
 static rt_status select_poll_look(const struct rti_select *select, struct rti_cx *cx,
                                   rt_selected *out, bool *is_stale)
 {
-    uint32_t event = rti_wait_event(&cx->wait);
+    uint32_t event = rti_cx_poll_event(cx);
     *is_stale = false;
     if (event == RTI_EVENT_NONE) {
         return (rt_status){RT_ERR_WOULDBLOCK, "no arm is ready"};

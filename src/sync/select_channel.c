@@ -35,8 +35,11 @@ static inline bool channel_arm_is_idle(const struct rti_arm *arm, struct rti_sch
     bool is_sender = arm->kind == RTI_CHANNEL_SEND;
     const struct rti_channel_end *end =
         rti_channel_ends_find(is_sender ? &channels->senders : &channels->receivers, arm->on);
-    return end != NULL &&
-           (is_sender ? rti_channel_is_full(end->channel) : rti_channel_is_idle(end->channel));
+    if (end == NULL) {
+        return false;
+    }
+    const struct rti_channel *channel = rti_channel_end_channel(end);
+    return is_sender ? rti_channel_is_full(channel) : rti_channel_is_idle(channel);
 }
 
 static const rt_status would_wait = {RT_ERR_WOULDBLOCK, NULL};
@@ -63,18 +66,18 @@ static rt_status send_attempt(struct rti_arm *arm, struct rti_sched *sched)
 static void channel_arm_unlink(struct rti_waiter *base)
 {
     struct rti_arm *arm = channel_arm_of(base);
+    struct rti_channels *channels = rti_channels_of(rti_worker_current());
     if (arm->is_collected && arm->channel.result != RTI_CHANNEL_NOT_SERVED) {
-        rti_channel_wait_served(arm->channel.channel);
+        rti_channel_wait_served(channels, &arm->channel);
     } else {
-        rti_channel_wait_leave(rti_channels_of(rti_worker_current()), &arm->channel, true);
+        rti_channel_wait_leave(channels, &arm->channel, true);
     }
 }
 
 static enum rti_arm_join channel_arm_join(struct rti_arm *arm, struct rti_select *select)
 {
     struct rti_channel_end *end = channel_arm_end(arm, select->sched);
-    RT_ASSERT(end != NULL);
-    arm->number = end->channel->number;
+    arm->number = end == NULL ? 0 : rti_channel_end_channel(end)->number;
     rti_wait_add(select->wait, &arm->channel.waiter, rti_arm_event(arm, select),
                  channel_arm_unlink);
     arm->channel.waiter.slot = arm->value;
@@ -82,9 +85,11 @@ static enum rti_arm_join channel_arm_join(struct rti_arm *arm, struct rti_select
     arm->channel.permit = NULL;
     if (channel_arm_is_idle(arm, select->sched)) {
         /* Joining serves nobody else. */
-        rti_channel_line_up(end->channel, &arm->channel, (enum rti_channel_waiter_kind)arm->kind);
+        rti_channel_line_up(rti_channel_end_channel(end), &arm->channel,
+                            (enum rti_channel_waiter_kind)arm->kind);
     } else {
-        rti_channel_wait_join(end->channel, &arm->channel, (enum rti_channel_waiter_kind)arm->kind);
+        rti_channel_wait_join(select->sched->modules[RTI_MODULE_CHANNEL], &arm->channel,
+                              (enum rti_channel_waiter_kind)arm->kind, (uintptr_t)arm->on);
     }
     return RTI_ARM_LINKED;
 }
@@ -104,7 +109,8 @@ static bool channel_arm_collect(struct rti_arm *arm, struct rti_sched *sched, rt
 static const void *channel_arm_own(const struct rti_arm *arm, struct rti_sched *sched)
 {
     const struct rti_channel_end *end = channel_arm_end(arm, sched);
-    return end != NULL && end->channel->is_rendezvous ? end->channel : NULL;
+    const struct rti_channel *channel = end == NULL ? NULL : rti_channel_end_channel(end);
+    return channel != NULL && channel->is_rendezvous ? channel : NULL;
 }
 
 static const struct rti_arm_ops recv_ops = {.attempt = recv_attempt,

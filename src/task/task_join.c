@@ -267,7 +267,7 @@ bool rt_cancelled(void)
 {
     struct rti_fiber *fiber = rti_fiber_enter();
     struct rti_cx *cx = fiber == NULL ? NULL : fiber->cx;
-    if (cx == NULL || !cx->cancel.is_requested) {
+    if (cx == NULL || !rti_cancel_is_requested(&cx->cancel)) {
         return false;
     }
     (void)rti_cx_see_cancel(cx);

@@ -48,7 +48,7 @@ bool rti_fiber_sleep_until(struct rti_worker *worker, uint64_t deadline_ns)
     struct rti_deadline deadline;
     struct rti_waiter cancel_waiter;
     struct rti_cancel *cancel = worker->fiber->cancel;
-    if (cancel != NULL && cancel->is_requested) {
+    if (cancel != NULL && rti_cancel_is_requested(cancel)) {
         return false;
     }
     rti_fiber_wait_begin(worker, &wait);

@@ -260,12 +260,12 @@ TEST(channel_gives_freed_places_to_senders_in_line_before_anybody_else)
     CHECK_EQ(reserver->woken, 0);
     CHECK_EQ(take(), 2);
     CHECK_EQ(reserver->woken, 1);
-    CHECK(permits[1].channel == &channel);
+    CHECK(rti_permit_channel(&permits[1]) == &channel);
     CHECK_EQ(channel.reserved, 1);
     CHECK_EQ(put(9), RTI_CHANNEL_MUST_WAIT);
     /* It never comes back for its place. */
     leave(reserver, true);
-    CHECK(permits[1].channel == NULL);
+    CHECK(rti_permit_channel(&permits[1]) == NULL);
     CHECK_EQ(room(), 1);
     leave(fiber, false);
 }
@@ -375,7 +375,7 @@ TEST(rendezvous_of_two_who_poll_goes_through_a_place)
     struct someone *receiver = join(1, RTI_CHANNEL_POLL, -1);
     settle_wakes();
     CHECK_EQ(sender->woken, 1);
-    CHECK(permits[0].channel == &channel);
+    CHECK(rti_permit_channel(&permits[0]) == &channel);
     int value = 3;
     permits[0].waiter = NULL;
     sender->waiter.permit = NULL;

@@ -145,14 +145,15 @@ TEST(channels_place_without_a_further_generation_is_retired)
 {
     kernel_start();
     struct rti_channel_end *first = &kernel.channels.senders.table[0];
-    first->id |= ~(uintptr_t)0 << (RTI_CHANNEL_INDEX_BITS + RTI_CHANNEL_KIND_BITS + 1);
+    uintptr_t late = ~(uintptr_t)0 << (RTI_CHANNEL_INDEX_BITS + RTI_CHANNEL_KIND_BITS + 1);
+    rti_size_store_relaxed(&first->id, rti_channel_end_id(first) | late);
     kernel_channel(1);
-    CHECK(first->id == (uintptr_t)kernel.tx);
+    CHECK(rti_channel_end_id(first) == (uintptr_t)kernel.tx);
     CHECK_OK(rt_channel_close_sender(kernel.tx));
     CHECK_OK(rt_channel_close_receiver(kernel.rx));
     for (int i = 0; i < 2 * RT_MAX_CHANNEL_HANDLES; i++) {
         kernel_channel(1);
-        CHECK(first->channel == &kernel.channels.nothing);
+        CHECK(rti_channel_end_channel(first) == &kernel.channels.nothing);
         CHECK_OK(rt_channel_close_sender(kernel.tx));
         CHECK_OK(rt_channel_close_receiver(kernel.rx));
     }
@@ -165,7 +166,7 @@ TEST(channels_number_made_up_to_match_a_closed_place_is_refused)
     kernel_start();
     kernel_channel(1);
     CHECK_OK(rt_channel_close_sender(kernel.tx));
-    rt_channel_sender *made_up = (void *)kernel.channels.senders.table[0].id;
+    rt_channel_sender *made_up = (void *)rti_channel_end_id(&kernel.channels.senders.table[0]);
     CHECK(rti_channel_ends_find(&kernel.channels.senders, made_up) != NULL);
     CHECK_STATUS(rt_channel_send(made_up, NULL, &value), RT_ERR_INVALID);
     CHECK_STATUS(rt_channel_try_send(made_up, &value), RT_ERR_INVALID);

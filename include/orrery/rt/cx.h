@@ -34,7 +34,7 @@
 
 RT_EXTERN_C_BEGIN
 
-#define RT_CX_WORDS 72
+#define RT_CX_WORDS 80
 
 /* Storage of a context. Not to be moved nor copied between init and deinit. */
 typedef struct rt_cx {
