@@ -98,7 +98,7 @@ rt_status rti_line_begin(struct rti_line_call *call, rt_cx *given)
     if (cx->kind != RTI_CX_POLL || !rti_cx_poll_is_for(cx, call->op)) {
         return rti_cx_checkpoint(cx);
     }
-    uint32_t event = rti_wait_event(&cx->wait);
+    uint32_t event = rti_cx_poll_event(cx);
     if (event == RTI_EVENT_NONE) {
         return (rt_status){RT_ERR_WOULDBLOCK, "the context is in line"};
     }
