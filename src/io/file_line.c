@@ -67,12 +67,22 @@ static void line_set_unsafe(struct rti_io *io, int fd, bool is_unsafe)
     }
 }
 
-bool rti_file_line_is_unsafe(const struct rti_io *io, int fd)
+static bool line_is_unsafe(const struct rti_io *io, int fd)
 {
     RT_ASSERT(fd >= 0);
     return fd >= RTI_IO_UNSAFE_FDS ? io->is_unsafe_beyond
                                    : rti_bitmap_test(io->unsafe, RTI_IO_UNSAFE_FDS, (size_t)fd);
 }
+
+bool rti_file_line_is_unsafe(struct rti_io *io, int fd)
+{
+    rti_request_guard_acquire(&io->guard);
+    bool answer = line_is_unsafe(io, fd);
+    rti_request_guard_release(&io->guard);
+    return answer;
+}
+
+static void line_reuse(struct rti_io *io, int fd);
 
 static void file_release(struct rti_request *request)
 {
@@ -83,7 +93,7 @@ static void file_release(struct rti_request *request)
         !request->is_taken) {
         RT_SOMETIMES(true, "file: an open nobody took is closed");
         int fd = (int)request->op.result;
-        rti_file_line_reuse(io, fd);
+        line_reuse(io, fd);
         rti_file_request_to_close(record, fd);
         request->is_detached = true;
         rti_request_begin(request);
@@ -101,11 +111,14 @@ static void file_release(struct rti_request *request)
 
 struct rti_file_request *rti_file_request_new(struct rti_io *io, enum rti_file_verb verb, int fd)
 {
+    rti_request_guard_acquire(&io->guard);
     struct rti_file_request *record = rti_pool_alloc(&io->files);
+    rti_request_guard_release(&io->guard);
     if (record == NULL) {
         return NULL;
     }
     rti_request_init(&record->request, io->sched->port, RTI_OP_WORK, file_release);
+    record->request.guard = &io->guard;
     record->request.op.fd = fd;
     record->request.op.buffer = record->chunk;
     record->request.op.length = sizeof(record->chunk);
@@ -121,6 +134,7 @@ void rti_file_request_to_close(struct rti_file_request *record, int fd)
     struct rti_request *request = &record->request;
     RT_ASSERT(fd >= 0 && request->state != RTI_REQUEST_IN_FLIGHT);
     rti_request_init(request, record->io->sched->port, RTI_OP_WORK, file_release);
+    request->guard = &record->io->guard;
     request->is_kept = true;
     request->op.fd = fd;
     request->op.work = record->io->sched->port->file->close;
@@ -131,15 +145,17 @@ void rti_file_request_to_close(struct rti_file_request *record, int fd)
 void rti_file_line_join(struct rti_file_request *record)
 {
     struct rti_io *io = record->io;
+    rti_request_guard_acquire(&io->guard);
     rti_list_push_tail(&io->line, &record->link);
     bool is_held = line_holds(io, record);
     RT_SOMETIMES(is_held, "file: a request is held back in the line");
     if (!is_held) {
         rti_request_begin(&record->request);
     }
+    rti_request_guard_release(&io->guard);
 }
 
-bool rti_file_line_is_closing(const struct rti_io *io, int fd)
+static bool line_is_closing(const struct rti_io *io, int fd)
 {
     for (struct rti_link *link = rti_list_peek(&io->line); link != NULL;
          link = rti_list_next(&io->line, link)) {
@@ -151,7 +167,15 @@ bool rti_file_line_is_closing(const struct rti_io *io, int fd)
     return false;
 }
 
-bool rti_file_line_is_busy(const struct rti_io *io, int fd)
+bool rti_file_line_is_closing(struct rti_io *io, int fd)
+{
+    rti_request_guard_acquire(&io->guard);
+    bool answer = line_is_closing(io, fd);
+    rti_request_guard_release(&io->guard);
+    return answer;
+}
+
+static bool line_is_busy(const struct rti_io *io, int fd)
 {
     for (struct rti_link *link = rti_list_peek(&io->line); link != NULL;
          link = rti_list_next(&io->line, link)) {
@@ -163,7 +187,15 @@ bool rti_file_line_is_busy(const struct rti_io *io, int fd)
     return false;
 }
 
-void rti_file_line_reuse(struct rti_io *io, int fd)
+bool rti_file_line_is_busy(struct rti_io *io, int fd)
+{
+    rti_request_guard_acquire(&io->guard);
+    bool answer = line_is_busy(io, fd);
+    rti_request_guard_release(&io->guard);
+    return answer;
+}
+
+static void line_reuse(struct rti_io *io, int fd)
 {
     for (struct rti_link *link = rti_list_peek(&io->line); link != NULL;
          link = rti_list_next(&io->line, link)) {
@@ -174,6 +206,13 @@ void rti_file_line_reuse(struct rti_io *io, int fd)
         }
     }
     line_set_unsafe(io, fd, false);
+}
+
+void rti_file_line_reuse(struct rti_io *io, int fd)
+{
+    rti_request_guard_acquire(&io->guard);
+    line_reuse(io, fd);
+    rti_request_guard_release(&io->guard);
 }
 
 size_t rti_file_line_audit(const struct rti_io *io)

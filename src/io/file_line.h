@@ -43,16 +43,16 @@ void rti_file_request_to_close(struct rti_file_request *record, int fd);
 void rti_file_line_join(struct rti_file_request *record);
 
 /* A close of this descriptor stands in the line. */
-bool rti_file_line_is_closing(const struct rti_io *io, int fd);
+bool rti_file_line_is_closing(struct rti_io *io, int fd);
 
 /* A request that works on this descriptor stands in the line; a close is none. */
-bool rti_file_line_is_busy(const struct rti_io *io, int fd);
+bool rti_file_line_is_busy(struct rti_io *io, int fd);
 
 /* An open gave this number: whatever close of it stands in the line has been done. */
 void rti_file_line_reuse(struct rti_io *io, int fd);
 
 /* A sync of this descriptor has failed since it was opened. */
-bool rti_file_line_is_unsafe(const struct rti_io *io, int fd);
+bool rti_file_line_is_unsafe(struct rti_io *io, int fd);
 
 /* Checks I1; returns the number of records. */
 size_t rti_file_line_audit(const struct rti_io *io);

@@ -15,6 +15,8 @@ rt_status rti_io_init(struct rti_io *io, struct rti_sched *sched)
         return (rt_status){RT_ERR_STATE, "this runtime has its network and files already"};
     }
     io->sched = sched;
+    rti_lock_init(&io->guard.lock, sched, RTI_LOCK_IO);
+    io->guard.sched = sched;
     rti_pool_init(&io->net, io->net_memory, sizeof(struct rti_net_request),
                   RT_COMPLETION_QUEUE_SIZE);
     rti_pool_init(&io->names, io->names_memory, sizeof(struct rti_name_request),
@@ -36,7 +38,7 @@ size_t rti_io_in_use(const struct rti_io *io)
 void rti_io_deinit(struct rti_io *io)
 {
     struct rti_port *port = io->sched->port;
-    RT_ASSERT(io->sched->modules[RTI_MODULE_IO] == io && io->sched->worker.fiber == NULL);
+    RT_ASSERT(io->sched->modules[RTI_MODULE_IO] == io && rti_fiber_current() == NULL);
     rti_io_audit(io);
     while (rti_io_in_use(io) > 0) {
         port->ops->wait(port, RTI_TIME_NEVER);
@@ -172,11 +174,14 @@ static void net_release(struct rti_request *request)
 
 struct rti_request *rti_net_request_new(struct rti_io *io, enum rti_op_code code, int fd)
 {
+    rti_request_guard_acquire(&io->guard);
     struct rti_net_request *record = rti_pool_alloc(&io->net);
+    rti_request_guard_release(&io->guard);
     if (record == NULL) {
         return NULL;
     }
     rti_request_init(&record->request, io->sched->port, code, net_release);
+    record->request.guard = &io->guard;
     record->request.op.fd = fd;
     record->io = io;
     return &record->request;

@@ -60,6 +60,7 @@ struct rti_file_request {
 
 struct rti_io {
     struct rti_sched *sched;
+    struct rti_request_guard guard; /* over everything below, if there are several workers */
     struct rti_pool net;
     struct rti_pool names;
     struct rti_pool files;

@@ -15,13 +15,16 @@ static void name_release(struct rti_request *request)
 
 static struct rti_name_request *name_new(struct rti_io *io, const char *name)
 {
+    rti_request_guard_acquire(&io->guard);
     struct rti_name_request *record = rti_pool_alloc(&io->names);
+    rti_request_guard_release(&io->guard);
     if (record == NULL) {
         return NULL;
     }
     size_t length = strlen(name);
     RT_ASSERT(length <= RT_NET_HOST_MAX);
     rti_request_init(&record->request, io->sched->port, RTI_OP_WORK_DNS, name_release);
+    record->request.guard = &io->guard;
     record->io = io;
     memcpy(record->resolution.name, name, length + 1);
     record->resolution.count = 0;

@@ -17,18 +17,22 @@ static void request_release(struct rti_request *request)
 static void request_done(struct rti_op *op)
 {
     struct rti_request *request = RTI_CONTAINER_OF(op, struct rti_request, op);
+    struct rti_request_guard *guard = request->guard; /* the record may be gone at the end */
+    rti_request_guard_acquire(guard);
     struct rti_waiter *waiter = request->waiter;
     RT_ASSERT(request->state == RTI_REQUEST_IN_FLIGHT);
     request->state = RTI_REQUEST_ANSWERED;
     if (request->is_detached) {
         request_release(request);
-        return;
+        waiter = NULL;
+    } else if (waiter != NULL && !rti_wait_claim(waiter->wait, waiter->event)) {
+        /* The limit or a kill came first: the fiber finds the state when it runs. With several
+         * workers it may also not have come to wait yet. */
+        RT_SOMETIMES(true, "request: answer after the limit and before the fiber ran");
+        waiter = NULL;
     }
-    RT_ASSERT(waiter != NULL);
-    /* If the limit or a kill came first, the fiber finds the state when it runs. */
-    bool is_won = rti_wait_claim(waiter->wait, waiter->event);
-    RT_SOMETIMES(!is_won, "request: answer after the limit and before the fiber ran");
-    if (is_won) {
+    rti_request_guard_release(guard);
+    if (waiter != NULL) {
         rti_waiter_wake(waiter);
     }
 }
@@ -58,12 +62,23 @@ static bool wait_is_of_dying(const struct rti_wait *wait)
 static void request_unlink(struct rti_waiter *waiter)
 {
     struct rti_request *request = waiter->slot;
+    struct rti_request_guard *guard = request->guard;
+    rti_request_guard_acquire(guard);
     RT_ASSERT(request->waiter == waiter);
     request->waiter = NULL;
     if (wait_is_of_dying(waiter->wait)) {
         RT_SOMETIMES(request->state == RTI_REQUEST_ANSWERED, "request: killed with its answer");
         rti_request_detach(request);
     }
+    rti_request_guard_release(guard);
+}
+
+static bool request_is_answered(struct rti_request *request)
+{
+    rti_request_guard_acquire(request->guard);
+    bool is_answered = request->state == RTI_REQUEST_ANSWERED;
+    rti_request_guard_release(request->guard);
+    return is_answered;
 }
 
 /* One park; true if the answer is there at its end. */
@@ -74,17 +89,23 @@ static bool request_park(struct rti_request *request, struct rti_worker *worker,
     struct rti_waiter waiter;
     struct rti_waiter cancel_waiter;
     struct rti_deadline deadline;
-    RT_ASSERT(request->waiter == NULL && !request->is_detached);
     rti_fiber_wait_begin(worker, &wait);
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, request_unlink);
     waiter.slot = request;
-    request->waiter = &waiter;
+    rti_request_guard_acquire(request->guard);
+    RT_ASSERT(request->waiter == NULL && !request->is_detached);
+    bool is_answered = request->state == RTI_REQUEST_ANSWERED;
+    request->waiter = is_answered ? NULL : &waiter;
+    rti_request_guard_release(request->guard);
+    if (is_answered) {
+        return true;
+    }
     if (cancel != NULL) {
         rti_cancel_add(cancel, &wait, &cancel_waiter);
     }
     rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);
     rti_fiber_park(worker, &wait);
-    return request->state == RTI_REQUEST_ANSWERED;
+    return request_is_answered(request);
 }
 
 void rti_request_init(struct rti_request *request, struct rti_port *port, enum rti_op_code code,
@@ -93,6 +114,7 @@ void rti_request_init(struct rti_request *request, struct rti_port *port, enum r
     RT_ASSERT(release != NULL);
     rti_op_init(&request->op, code, request_done);
     request->port = port;
+    request->guard = NULL;
     request->waiter = NULL;
     request->state = RTI_REQUEST_NEW;
     request->is_detached = false;
@@ -120,14 +142,16 @@ void rti_request_begin(struct rti_request *request)
 
 bool rti_request_await(struct rti_request *request, struct rti_worker *worker, uint64_t deadline_ns)
 {
-    RT_ASSERT(request->state != RTI_REQUEST_ANSWERED);
+    struct rti_request_guard *guard = request->guard;
     struct rti_cancel *cancel = request->is_kept ? NULL : worker->fiber->cancel;
     bool is_cancelled = cancel != NULL && rti_cancel_is_requested(cancel);
     if (!is_cancelled && request_park(request, worker, deadline_ns, cancel)) {
         return true;
     }
     if (rti_op_is_work(&request->op)) {
+        rti_request_guard_acquire(guard);
         rti_request_detach(request);
+        rti_request_guard_release(guard);
         return false;
     }
     /* The port decides now and says so at its next wait; a kill may still come in between. */
@@ -138,7 +162,9 @@ bool rti_request_await(struct rti_request *request, struct rti_worker *worker, u
         RT_SOMETIMES(true, "request: completion won against the limit");
         return true;
     }
+    rti_request_guard_acquire(guard);
     request_release(request);
+    rti_request_guard_release(guard);
     return false;
 }
 
@@ -147,7 +173,10 @@ void rti_request_end(struct rti_request *request, bool is_taken)
     RT_ASSERT(!request->is_detached);
     RT_ASSERT(request->state == RTI_REQUEST_ANSWERED || !is_taken);
     request->is_taken = is_taken;
+    struct rti_request_guard *guard = request->guard;
+    rti_request_guard_acquire(guard);
     request_release(request);
+    rti_request_guard_release(guard);
 }
 
 bool rti_waiter_is_of_request(const struct rti_waiter *waiter)

@@ -28,7 +28,11 @@
  *     owner.                                                                (rti_io_audit)
  * I3  What `release` finds not taken never reached the program.             (is_taken)
  *
- * Everything belongs to the scheduler's thread. Costs: one pool alloc and free per request.
+ * With one worker everything belongs to the scheduler's thread. With several, one lock of the
+ * module guards states, waiters, pools and the line of files: an answer comes on the thread that is
+ * in the poller, also before the fiber has come to wait for it. `release` runs with the lock held.
+ *
+ * Costs: one pool alloc and free per request.
  *
  * Rejected: ops on the fiber's stack with a kill that waits for the port (a kill that takes as long
  * as a disk); a generation counter to tell late answers apart (the record's own life says it). */
@@ -36,6 +40,7 @@
 #include "base/pool.h"
 #include "port/op.h"
 #include "sched/fiber.h"
+#include "sched/lock.h"
 
 enum rti_request_state {
     RTI_REQUEST_NEW,       /* ours, not begun */
@@ -43,14 +48,35 @@ enum rti_request_state {
     RTI_REQUEST_ANSWERED,  /* ours, `op` holds the answer */
 };
 
+/* What guards the requests of a module. */
+struct rti_request_guard {
+    struct rti_lock lock;
+    struct rti_sched *sched;
+};
+
+static inline void rti_request_guard_acquire(struct rti_request_guard *guard)
+{
+    if (guard != NULL) {
+        rti_lock_acquire(&guard->lock, guard->sched);
+    }
+}
+
+static inline void rti_request_guard_release(struct rti_request_guard *guard)
+{
+    if (guard != NULL) {
+        rti_lock_release(&guard->lock);
+    }
+}
+
 struct rti_request {
     struct rti_op op;
     struct rti_port *port;
-    struct rti_waiter *waiter; /* who waits; NULL: nobody now */
-    uint8_t state;             /* enum rti_request_state */
-    bool is_detached;          /* the fiber has let go: `done` releases */
-    bool is_kept;              /* goes on though nobody waits: a close */
-    bool is_taken;             /* the answer's result has an owner */
+    struct rti_request_guard *guard; /* NULL: one thread */
+    struct rti_waiter *waiter;       /* who waits; NULL: nobody now */
+    uint8_t state;                   /* enum rti_request_state */
+    bool is_detached;                /* the fiber has let go: `done` releases */
+    bool is_kept;                    /* goes on though nobody waits: a close */
+    bool is_taken;                   /* the answer's result has an owner */
     /* Gives back what nobody took, then the record to its pool. */
     void (*release)(struct rti_request *request);
 };
@@ -62,7 +88,7 @@ void rti_request_init(struct rti_request *request, struct rti_port *port, enum r
 /* Does it now if that needs no waiting: true, and it is ANSWERED. False: still NEW. */
 bool rti_request_attempt(struct rti_request *request);
 
-/* Gives it to the port. */
+/* Gives it to the port. With the guard held or before anybody else knows the request. */
 void rti_request_begin(struct rti_request *request);
 
 /* Parks the current fiber until the answer, the deadline or the fiber's cancellation, which does

@@ -186,7 +186,7 @@ rt_status rti_runtime_init(const struct rti_runtime_engine *engine, const rt_con
                            RTI_SENTENCE("the runtime is there already: rt_cleanup ends it")};
     }
     struct rti_port *port = NULL;
-    rt_status status = rti_host_open(&port);
+    rt_status status = rti_host_open(&port, engine != NULL);
     if (RT_FAILED(status)) {
         rti_runtime_release();
         return status;

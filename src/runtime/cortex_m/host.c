@@ -22,8 +22,9 @@ const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
     &rti_part_task,
 };
 
-rt_status rti_host_open(struct rti_port **port)
+rt_status rti_host_open(struct rti_port **port, bool is_shared)
 {
+    RT_ASSERT(!is_shared);
     rti_port_cortex_m_init(&cortex_m_port, rti_board_seed());
     *port = &cortex_m_port.port;
     rti_guard_start();

@@ -17,9 +17,10 @@ const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
     &rti_part_io, &rti_part_channel, &rti_part_bus, &rti_part_task, &rti_part_observe,
 };
 
-rt_status rti_host_open(struct rti_port **port)
+rt_status rti_host_open(struct rti_port **port, bool is_shared)
 {
-    struct rti_port_linux_config config = {.pool_threads = FILE_THREADS, .is_pool_eager = true};
+    struct rti_port_linux_config config = {
+        .pool_threads = FILE_THREADS, .is_pool_eager = true, .is_shared = is_shared};
     *port = &linux_port.port;
     return rti_port_linux_init(&linux_port, &config);
 }
