@@ -37,7 +37,8 @@ static void request_done(struct rti_op *op)
     }
 }
 
-void rti_request_detach(struct rti_request *request)
+/* The fiber lets go. With the guard held. */
+static void request_detach(struct rti_request *request)
 {
     RT_ASSERT(!request->is_detached && request->waiter == NULL);
     request->is_detached = true;
@@ -68,8 +69,16 @@ static void request_unlink(struct rti_waiter *waiter)
     request->waiter = NULL;
     if (wait_is_of_dying(waiter->wait)) {
         RT_SOMETIMES(request->state == RTI_REQUEST_ANSWERED, "request: killed with its answer");
-        rti_request_detach(request);
+        request_detach(request);
     }
+    rti_request_guard_release(guard);
+}
+
+void rti_request_detach(struct rti_request *request)
+{
+    struct rti_request_guard *guard = request->guard;
+    rti_request_guard_acquire(guard);
+    request_detach(request);
     rti_request_guard_release(guard);
 }
 
@@ -149,9 +158,7 @@ bool rti_request_await(struct rti_request *request, struct rti_worker *worker, u
         return true;
     }
     if (rti_op_is_work(&request->op)) {
-        rti_request_guard_acquire(guard);
         rti_request_detach(request);
-        rti_request_guard_release(guard);
         return false;
     }
     /* The port decides now and says so at its next wait; a kill may still come in between. */
