@@ -152,8 +152,8 @@
 #endif
 
 #ifndef RT_WHEEL_DIGIT_BITS
-#define RT_WHEEL_DIGIT_BITS                                                                        \
-    8 /* 2^n slots in each of the timer wheel's 5 levels; 4 to 8, or 0: none, a heap */
+/* 2^n slots in each of the timer wheel's 5 levels; 4 to 8, or 0: no slots, a heap. */
+#define RT_WHEEL_DIGIT_BITS 8
 #endif
 
 #ifndef RT_STACK_PAINT
@@ -182,6 +182,10 @@
 
 #ifndef RT_KEEP_ERRNO
 #define RT_KEEP_ERRNO 1 /* each actor has an errno of its own */
+#endif
+
+#ifndef RT_QUICK_IPC
+#define RT_QUICK_IPC 1 /* small plain messages have a shorter way, which takes half a kilobyte */
 #endif
 
 /* Guard words at both ends of a stack, looked at in every switch. Where the processor guards the

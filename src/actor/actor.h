@@ -53,8 +53,8 @@ struct rti_actor {
     struct rti_mailbox mailbox;
     struct rti_entry *held;  /* received last, still readable; NULL if none */
     struct rti_entry *reply; /* the answer to its last call, still readable; NULL if none */
-    uint64_t messages_sent;
-    uint64_t messages_received;
+    rti_count messages_sent;
+    rti_count messages_received;
     actor_id waits_for;          /* the receiver of its SYNC message, or whom it calls */
     uint32_t call_serial;        /* of its last call */
     struct rti_call_wait *call;  /* on its stack while it waits for an answer */

@@ -31,6 +31,7 @@
 #define RTI_ACTOR_INDEX_MASK ((UINT32_C(1) << RTI_ACTOR_INDEX_BITS) - 1)
 
 struct rti_actors {
+    struct rti_actor table[RT_MAX_ACTORS]; /* first: a send finds its receiver here */
     struct rti_sched *sched;
     struct rti_stacks *stacks; /* of the scheduler */
     struct rti_ipc_pools ipc;
@@ -41,7 +42,6 @@ struct rti_actors {
     bool has_hooks_for_all; /* some are called for actors that own nothing too */
     struct rti_handle_table ids;
     struct rti_handle_slot id_slots[RT_MAX_ACTORS];
-    struct rti_actor table[RT_MAX_ACTORS];
 };
 
 /* Makes an empty module and hangs it at the scheduler. RT_OK; RT_ERR_STATE if there is one. */

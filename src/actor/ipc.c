@@ -120,20 +120,13 @@ static RTI_NOINLINE rt_status ipc_send(actor_id to, const void *data, size_t len
     return ipc_send_sync(worker, receiver, data, len);
 }
 
-/* A small machine has better use for the memory that a second way of doing things takes. */
-#if defined(__arm__)
-#define IPC_HAS_QUICK_WAYS false
-#else
-#define IPC_HAS_QUICK_WAYS true
-#endif
-
 /* The actor that calls, if what it does may be done in the quick way: it has stack left, and nobody
  * keeps a journal. NULL otherwise. */
 static RTI_ALWAYSINLINE struct rti_actor *ipc_quick_self(struct rti_worker *worker)
 {
     struct rti_fiber *fiber = RTI_LIKELY(worker != NULL) ? worker->fiber : NULL;
     if (RTI_UNLIKELY(
-            !IPC_HAS_QUICK_WAYS || fiber == NULL || rti_arch_stack_pointer() < fiber->stack.limit ||
+            !RT_QUICK_IPC || fiber == NULL || rti_arch_stack_pointer() < fiber->stack.limit ||
             fiber->on_done != rti_actor_on_done || rti_sched_journal(worker->sched) != NULL)) {
         return NULL;
     }
@@ -147,7 +140,7 @@ static RTI_NOINLINE rt_status ipc_wake_reader(struct rti_mailbox *mailbox)
     return RT_SUCCESS;
 }
 
-rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mode)
+RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mode)
 {
     struct rti_worker *worker = rti_worker_here();
     struct rti_actor *self = ipc_quick_self(worker);
@@ -315,7 +308,7 @@ static RTI_ALWAYSINLINE bool ipc_receive_is_quick(const struct rti_entry *held,
            (entry == NULL || entry->data != NULL);
 }
 
-rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
+RTI_FLAT rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
 {
     struct rti_worker *worker = rti_worker_here();
     struct rti_actor *self = ipc_quick_self(worker);

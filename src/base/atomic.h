@@ -93,11 +93,57 @@
     RTI_ATOMIC_DEFINE_RMW(T, type, and, __atomic_fetch_and, acqrel, __ATOMIC_ACQ_REL)
 
 RTI_ATOMIC_DEFINE(u32, uint32_t)
+#if RTI_ONE_WORKER
+/* The processor has no such access and nobody to share it with but handlers, which use none. */
+#define RTI_PLAIN_DEFINE_READ(name)                                                                \
+    static inline uint64_t rti_u64_##name(const rti_atomic_u64 *a)                                 \
+    {                                                                                              \
+        return a->word;                                                                            \
+    }
+#define RTI_PLAIN_DEFINE_WRITE(name)                                                               \
+    static inline void rti_u64_##name(rti_atomic_u64 *a, uint64_t v)                               \
+    {                                                                                              \
+        a->word = v;                                                                               \
+    }
+#define RTI_PLAIN_DEFINE_CHANGE(name, value)                                                       \
+    static inline uint64_t rti_u64_##name(rti_atomic_u64 *a, uint64_t v)                           \
+    {                                                                                              \
+        uint64_t old = a->word;                                                                    \
+        a->word = (value);                                                                         \
+        return old;                                                                                \
+    }
+#define RTI_PLAIN_DEFINE_CAS(name)                                                                 \
+    static inline bool rti_u64_##name(rti_atomic_u64 *a, uint64_t *expected, uint64_t v)           \
+    {                                                                                              \
+        uint64_t old = a->word;                                                                    \
+        a->word = old == *expected ? v : old;                                                      \
+        bool is_changed = old == *expected;                                                        \
+        *expected = old;                                                                           \
+        return is_changed;                                                                         \
+    }
+typedef struct {
+    uint64_t word;
+} rti_atomic_u64;
+RTI_PLAIN_DEFINE_READ(load_relaxed)
+RTI_PLAIN_DEFINE_READ(load_acquire)
+RTI_PLAIN_DEFINE_WRITE(init)
+RTI_PLAIN_DEFINE_WRITE(store_relaxed)
+RTI_PLAIN_DEFINE_WRITE(store_release)
+RTI_PLAIN_DEFINE_CHANGE(exchange_acqrel, v)
+RTI_PLAIN_DEFINE_CHANGE(add_relaxed, old + v)
+RTI_PLAIN_DEFINE_CHANGE(add_acqrel, old + v)
+RTI_PLAIN_DEFINE_CHANGE(sub_acqrel, old - v)
+RTI_PLAIN_DEFINE_CHANGE(or_acqrel, old | v)
+RTI_PLAIN_DEFINE_CHANGE(and_acqrel, old &v)
+RTI_PLAIN_DEFINE_CAS(cas_acqrel)
+RTI_PLAIN_DEFINE_CAS(cas_relaxed)
+#else
 RTI_ATOMIC_DEFINE(u64, uint64_t)
+RTI_ATOMIC_DEFINE_ARITHMETIC(u64, uint64_t)
+#endif
 RTI_ATOMIC_DEFINE(size, size_t)
 RTI_ATOMIC_DEFINE(ptr, void *)
 RTI_ATOMIC_DEFINE_ARITHMETIC(u32, uint32_t)
-RTI_ATOMIC_DEFINE_ARITHMETIC(u64, uint64_t)
 RTI_ATOMIC_DEFINE_ARITHMETIC(size, size_t)
 
 /* Orders every earlier store of this thread before every later load. A locked read-modify-write of

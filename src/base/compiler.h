@@ -17,6 +17,14 @@
 #define RTI_LIKELY(c)    __builtin_expect(!!(c), 1)
 #define RTI_UNLIKELY(c)  __builtin_expect(!!(c), 0)
 
+/* A hot function of a library that is otherwise compiled for size: what it calls becomes part of
+ * it, but for what must not. Where the library is compiled for speed the compiler knows better. */
+#if defined(__arm__)
+#define RTI_FLAT __attribute__((flatten))
+#else
+#define RTI_FLAT
+#endif
+
 /* The optimizer may not look into the function nor assume anything of it, link-time optimization
  * included: for accessors whose result changes when a fiber moves to another thread. */
 #if defined(__clang__)
@@ -34,6 +42,9 @@
 
 #define RTI_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #define RTI_COUNT_OF(array)                 (sizeof(array) / sizeof((array)[0]))
+
+/* What is counted for people: a machine of 32 bits counts modulo 2^32, at half the price. */
+typedef uintptr_t rti_count;
 
 /* The sentence of a status, where there is flash for it. */
 #if RT_SENTENCES

@@ -215,7 +215,7 @@ static RTI_NOINLINE void fiber_yield_at_a_look(struct rti_worker *worker, struct
     rti_fiber_suspend_to_scheduler(worker, self, NULL);
 }
 
-void rti_fiber_yield(struct rti_worker *worker)
+RTI_FLAT void rti_fiber_yield(struct rti_worker *worker)
 {
     struct rti_fiber *self = worker->fiber;
     RT_DCHECK(self != NULL);
@@ -239,7 +239,7 @@ void rti_fiber_wake(struct rti_wait *wait)
     rti_sched_wake(fiber->sched, &fiber->run);
 }
 
-uint32_t rti_fiber_park_open(struct rti_worker *worker, struct rti_wait *wait)
+RTI_FLAT uint32_t rti_fiber_park_open(struct rti_worker *worker, struct rti_wait *wait)
 {
     return rti_fiber_park_here(worker, wait);
 }

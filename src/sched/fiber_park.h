@@ -95,7 +95,9 @@ static RTI_ALWAYSINLINE uint32_t rti_fiber_park_here(struct rti_worker *worker,
         self->parked_ns = worker->now_ns;
         rti_fiber_leave_shared(worker, self, true);
     } else {
-        self->parked_ns = worker->sched->now_ns;
+        if (RT_TRACE) {
+            self->parked_ns = worker->sched->now_ns;
+        }
         if (!rti_runnable_to_parked(&self->run)) {
             rti_processor_queue(worker->processor, &self->run);
         }

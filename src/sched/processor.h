@@ -63,11 +63,12 @@ static inline void rti_processor_queue(struct rti_processor *processor,
                                        struct rti_runnable *runnable)
 {
     RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
-    struct rti_runqueue *level = &processor->levels[runnable->priority];
+    uint32_t priority = runnable->priority;
+    struct rti_runqueue *level = &processor->levels[priority];
     runnable->next = NULL;
     if (level->head == NULL) {
         level->head = runnable;
-        processor->levels_ready |= 1U << runnable->priority;
+        processor->levels_ready |= 1U << priority;
     } else {
         level->tail->next = runnable;
     }

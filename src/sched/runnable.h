@@ -87,7 +87,7 @@ static inline void rti_runnable_init(struct rti_runnable *runnable, uint32_t id,
 static inline void rti_runnable_to(struct rti_runnable *runnable, enum rti_runnable_state from,
                                    enum rti_runnable_state to)
 {
-    RT_ASSERT(rti_runnable_state(runnable) == from);
+    RT_ASSERT(rti_u32_load_relaxed(&runnable->state) == (uint32_t)from);
     rti_u32_store_relaxed(&runnable->state, to);
 }
 
@@ -161,7 +161,7 @@ static inline bool rti_runnable_to_woken(struct rti_runnable *runnable)
     if (RTI_UNLIKELY(rti_runnable_is_shared(runnable))) {
         return rti_runnable_to_woken_shared(runnable);
     }
-    enum rti_runnable_state state = rti_runnable_state(runnable);
+    uint32_t state = rti_u32_load_relaxed(&runnable->state);
     if (RTI_LIKELY(state == RTI_RUNNABLE_PARKED)) {
         rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
         return true;
@@ -178,7 +178,7 @@ static inline bool rti_runnable_to_parked(struct rti_runnable *runnable)
     if (RTI_UNLIKELY(rti_runnable_is_shared(runnable))) {
         return rti_runnable_to_parked_shared(runnable);
     }
-    enum rti_runnable_state state = rti_runnable_state(runnable);
+    uint32_t state = rti_u32_load_relaxed(&runnable->state);
     if (RTI_LIKELY(state == RTI_RUNNABLE_RUNNING)) {
         rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_PARKED);
         return true;

@@ -164,6 +164,9 @@ static inline enum rti_wait_pair rti_wait_claim_pair(struct rti_wait *first, uin
 /* The event that claimed the wait, or RTI_EVENT_NONE. Acquire pairs with the claimer's release. */
 static inline uint32_t rti_wait_event(const struct rti_wait *wait)
 {
+    if (RTI_ONE_WORKER) {
+        return rti_u32_load_relaxed(&wait->claimed);
+    }
     uint32_t event = rti_u32_load_acquire(&wait->claimed);
     return event == RTI_EVENT_TRYING ? RTI_EVENT_NONE : event;
 }

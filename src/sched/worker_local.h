@@ -26,6 +26,8 @@
 #include "port/arch/x86_64/local.h"
 #elif defined(__aarch64__)
 #include "port/arch/aarch64/local.h"
+#elif RTI_ONE_WORKER
+#include "port/arch/armv7m/local.h"
 #endif
 
 struct rti_worker;

@@ -32,8 +32,8 @@ list(APPEND ORRERY_CORTEX_M_SUPPORT ${ORRERY_CORTEX_M_SHARED})
 # The M3 runs them all. The switch, the guard and the floating-point unit make the others different,
 # so they run what depends on these, and one suite of each kind.
 set(ORRERY_CORTEX_M_CORE context fiber scheduler sim actor ipc call actor_timer actor_sched
-  actor_death channel_io channel_fixtures bus wheel wheel_conform spsc mpsc actor_core isr
-  loop_runnable machine_op)
+  actor_death channel_io channel_fixtures bus wheel wheel_conform wheel_heap spsc mpsc actor_core
+  isr loop_runnable machine_op)
 
 foreach(board ${ORRERY_CORTEX_M_BOARDS})
   # The M7 has the small wheel, the M33 none.

@@ -26,8 +26,11 @@ typedef struct {
 /* Bytes of an actor's name that are kept. */
 #define RT_ACTOR_NAME_MAX 31
 
-/* The smallest stack_size that is accepted, bytes. */
-#if defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ == 4
+/* The smallest stack_size that is accepted, bytes. A Cortex-M with a floating-point unit has larger
+ * guards and larger frames of interrupts. */
+#if defined(__ARM_ARCH_7EM__) && defined(__ARM_FP)
+#define RT_ACTOR_STACK_SIZE_MIN 960
+#elif defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ == 4
 #define RT_ACTOR_STACK_SIZE_MIN 768
 #else
 #define RT_ACTOR_STACK_SIZE_MIN 4096

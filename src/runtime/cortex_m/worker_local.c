@@ -5,16 +5,16 @@
 #include <errno.h>
 #include <stddef.h>
 
-static struct rti_worker *current;
+struct rti_worker *rti_arch_worker;
 
 struct rti_worker *rti_worker_current(void)
 {
-    return current;
+    return rti_arch_worker;
 }
 
 void rti_worker_set_current(struct rti_worker *worker)
 {
-    current = worker;
+    rti_arch_worker = worker;
 }
 
 int *rti_errno_address(void)
