@@ -71,6 +71,24 @@ def _search_manual(tree):
                 yield source, source.line_of(match.start()), f"{match[1]}: {fault}"
 
 
+_NEVER = re.compile(r"^[Nn]ever suspends|^Blocks\b")
+
+
+def _search_suspends(tree):
+    """RT_SUSPENDS is what tools go by, the sentence what people do: they say the same."""
+    for source in tree.c_sources("include"):
+        for match in _DECLARATION.finditer(source.code):
+            above = _COMMENT_ABOVE.search(source.text[: match.start()])
+            sentences = sentences_of(above[1]) if above else []
+            place = _find(sentences, _MARKED[1][1], 1)
+            if place is None:
+                continue  # the rule `manual` says so
+            may_suspend = _NEVER.search(sentences[place]) is None
+            if may_suspend != ("RT_SUSPENDS" in match[0]):
+                what = "the macro is missing" if may_suspend else "the text says that it never does"
+                yield source, source.line_of(match.start()), f"{match[1]}: RT_SUSPENDS: {what}"
+
+
 _GOOD = """/* Stops the clock.
  * Callable from any thread.
  * Never suspends.
@@ -79,6 +97,7 @@ _GOOD = """/* Stops the clock.
  * Nothing is lost on cancel. */
 """
 _FUNCTION = "RT_API rt_status rt_clock_stop(struct rt_clock *clock);\n"
+_SUSPENDING = _FUNCTION.replace("RT_API", "RT_API RT_SUSPENDS")
 
 
 def _header(*parts):
@@ -135,6 +154,32 @@ RULES = (
                 ),
                 ("include/orrery/a.h:3",),
             ),
+        ),
+    ),
+    Rule(
+        "suspends",
+        "a public function has RT_SUSPENDS iff its manual text says that it may suspend",
+        _search_suspends,
+        (
+            Fixture("never", _header(_GOOD, _FUNCTION)),
+            Fixture(
+                "may, and says so",
+                _header(_GOOD.replace("Never suspends", "May suspend"), _SUSPENDING),
+            ),
+            Fixture(
+                "may in one case, and says so",
+                _header(_GOOD.replace("Never suspends", "A never suspends, B does"), _SUSPENDING),
+            ),
+            Fixture(
+                "a thread that blocks",
+                _header(_GOOD.replace("Never suspends", "Blocks the thread"), _FUNCTION),
+            ),
+            Fixture(
+                "no macro",
+                _header(_GOOD.replace("Never suspends", "May suspend"), _FUNCTION),
+                ("include/orrery/a.h:7",),
+            ),
+            Fixture("no reason for it", _header(_GOOD, _SUSPENDING), ("include/orrery/a.h:7",)),
         ),
     ),
 )

@@ -68,7 +68,7 @@ typedef struct {
  * `arg` stays the caller's.
  * Returns the block.
  * Nothing is lost on cancel. */
-RT_API rt_ensure_block rt_ensure_enter(const rt_site *site, rt_ensure_fn fn, void *arg);
+RT_API RT_SUSPENDS rt_ensure_block rt_ensure_enter(const rt_site *site, rt_ensure_fn fn, void *arg);
 
 /* Ends a block: runs the hooks down to its own.
  * Callable from the task that began it.
