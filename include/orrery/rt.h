@@ -37,6 +37,7 @@
 #include <orrery/rt/semaphore.h>
 #include <orrery/rt/sim.h>
 #include <orrery/rt/spsc.h>
+#include <orrery/rt/stats.h>
 #include <orrery/rt/status.h>
 #include <orrery/rt/task.h>
 #include <orrery/rt/time.h>

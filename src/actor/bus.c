@@ -291,6 +291,7 @@ static uint32_t bus_await(struct rti_worker *worker, struct rti_subscription *su
     struct rti_waiter mail;
     struct rti_deadline deadline;
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_BUS;
     rti_wait_add(&wait, &data, BUS_EVENT_DATA, rti_waitlist_unlink);
     rti_waitlist_add(&subscription->bus->waiting, &data);
     rti_wait_add(&wait, &mail, BUS_EVENT_MAIL, rti_mailbox_unwatch);

@@ -50,6 +50,7 @@ static rt_status_code call_await(struct rti_worker *worker, struct rti_actor *se
     struct rti_call_wait call = {.caller = self, .result = RT_ERR_TIMEOUT};
     struct rti_deadline deadline;
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_CALL;
     rti_wait_add(&wait, &call.waiter, RTI_EVENT_SOURCE, call_unlink);
     rti_waitlist_add(&target->callers, &call.waiter);
     if (timeout_ms > 0) {

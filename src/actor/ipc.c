@@ -48,6 +48,7 @@ static rt_status ipc_await_release(void *on, void *to, uintptr_t message)
     struct rti_wait wait;
     struct rti_sync_wait sync = {.entry = entry, .result = RT_OK};
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_SEND;
     rti_wait_add(&wait, &sync.waiter, RTI_EVENT_SOURCE, rti_sync_wait_unlink);
     entry->waiting = &sync;
     rti_actor_wait_for(sender, to);
@@ -217,6 +218,7 @@ static uint32_t ipc_await_mail(struct rti_worker *worker, struct rti_actor *self
     struct rti_waiter waiter;
     struct rti_deadline deadline;
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_MAIL;
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
     rti_mailbox_watch(&self->mailbox, &waiter);
     rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);

@@ -11,6 +11,7 @@ void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait 
     mailbox->count_max = 0;
     mailbox->is_shown = false;
     rti_wait_begin(&mailbox->wait, wake, fiber, is_local);
+    mailbox->wait.reason = RTI_REASON_MAIL;
     rti_wait_add(&mailbox->wait, &mailbox->waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
     mailbox->waiter.slot = mailbox;
 }

@@ -99,6 +99,7 @@ static bool request_park(struct rti_request *request, struct rti_worker *worker,
     struct rti_waiter cancel_waiter;
     struct rti_deadline deadline;
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_IO;
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, request_unlink);
     waiter.slot = request;
     rti_request_guard_acquire(request->guard);

@@ -122,6 +122,19 @@ struct rti_port_ops {
     void (*faults_close)(struct rti_port *port);
 };
 
+/* What a port has done so far; written by who waits, read by anybody. */
+struct rti_port_counts {
+    rti_atomic_u64 polls;    /* waits */
+    rti_atomic_u64 events;   /* ops answered */
+    rti_atomic_u64 timeouts; /* waits that ended by their deadline, those included that only look */
+};
+
+/* Adds to a count: one writer at a time. */
+static inline void rti_port_count(rti_atomic_u64 *count)
+{
+    rti_u64_store_relaxed(count, rti_u64_load_relaxed(count) + 1);
+}
+
 struct rti_port {
     const struct rti_port_ops *ops;
     const struct rti_port_net *net;   /* NULL: no network here */
@@ -131,6 +144,7 @@ struct rti_port {
      * lowers it before it collects. It lies here and not in the scheduler because a thread of the
      * port may still raise it when the scheduler is gone. */
     rti_atomic_u32 attention;
+    struct rti_port_counts counts;
 };
 
 /* Process-wide services that a dying runtime needs before any port exists: one per target, chosen

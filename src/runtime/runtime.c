@@ -6,6 +6,7 @@
 
 #include <orrery/rt/runtime.h>
 #include <orrery/rt/sim.h>
+#include <orrery/rt/stats.h>
 
 struct rt_runtime rti_runtime;
 
@@ -125,6 +126,9 @@ rt_status rti_runtime_turn(void)
 {
     runtime_move(RTI_RUNTIME_READY, RTI_RUNTIME_RUNNING);
     rt_status status = rti_sched_run(&rti_runtime.sched);
+    if (status.code == RT_ERR_DEADLOCK) {
+        rti_dump_stuck(&rti_runtime.sched);
+    }
     runtime_move(RTI_RUNTIME_RUNNING, RTI_RUNTIME_READY);
     return status;
 }
@@ -225,6 +229,19 @@ void rt_shutdown(void)
         rti_sched_post(&rti_runtime.sched, &rti_runtime.stop);
     }
     runtime_leave();
+}
+
+rt_status rt_dump(int fd)
+{
+    if (fd < 0) {
+        return (rt_status){RT_ERR_IO, "this is no descriptor"};
+    }
+    if (!runtime_visit()) {
+        return (rt_status){RT_ERR_STATE, "there is no runtime"};
+    }
+    rt_status status = rti_dump_write(&rti_runtime.sched, fd);
+    runtime_leave();
+    return status;
 }
 
 void rt_cleanup(void)

@@ -32,6 +32,7 @@
 
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
+#include "observe/dump.h"
 #include "sched/fault.h"
 #include "time/deadline.h"
 

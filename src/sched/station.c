@@ -130,6 +130,7 @@ struct rti_runnable *rti_station_pick(struct rti_station *station)
 
 struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim)
 {
+    rti_station_count(&thief->steal_tries, 1);
     for (uint32_t level = 0; level < RTI_PRIORITY_LEVELS; level++) {
         struct rti_ring *own = &thief->levels[level];
         uint32_t before = rti_u32_load_relaxed(&own->tail);

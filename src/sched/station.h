@@ -61,12 +61,13 @@ struct rti_station {
     rti_atomic_u32 held_for;       /* ticks of its holder's dispatches, for the monitor */
     struct rti_station *idle_next; /* the crew's, while IDLE */
     struct rti_timer_source timers;
-    rti_atomic_u64 live;   /* started here minus ended here, modulo 2^64; written by the holder */
-    rti_atomic_u64 steals; /* statistics, written by the holder */
-    rti_atomic_u64 stolen; /* runnables that came by those steals */
-    rti_atomic_u64 spills; /* rings that were full, half of each to the injector */
-    rti_atomic_u64 capped; /* streaks cut short for the rings' sake */
-    rti_atomic_u64 turns;  /* dispatches */
+    rti_atomic_u64 live; /* started here minus ended here, modulo 2^64; written by the holder */
+    rti_atomic_u64 steal_tries; /* statistics, written by the holder: victims looked at */
+    rti_atomic_u64 steals;      /* those that gave something */
+    rti_atomic_u64 stolen;      /* runnables that came by those steals */
+    rti_atomic_u64 spills;      /* rings that were full, half of each to the injector */
+    rti_atomic_u64 capped;      /* streaks cut short for the rings' sake */
+    rti_atomic_u64 turns;       /* dispatches */
     struct rti_ring levels[RTI_PRIORITY_LEVELS];
 };
 

@@ -54,6 +54,23 @@ enum {
 /* No event: the wait is being claimed together with another one. */
 #define RTI_EVENT_TRYING UINT32_MAX
 
+/* What a wait is for, for reports. */
+enum rti_wait_reason {
+    RTI_REASON_UNKNOWN,
+    RTI_REASON_MAIL,    /* an actor's receive */
+    RTI_REASON_SEND,    /* a SYNC send */
+    RTI_REASON_CALL,    /* the answer to a call */
+    RTI_REASON_BUS,     /* a read of a bus */
+    RTI_REASON_CHANNEL, /* a value or room in a channel */
+    RTI_REASON_SELECT,  /* the first of several */
+    RTI_REASON_JOIN,    /* the end of a task or job */
+    RTI_REASON_TIME,    /* a sleep */
+    RTI_REASON_REGION,  /* the last member of a region */
+    RTI_REASON_IO,      /* a socket, a file or a name */
+    RTI_REASON_LOCK,    /* a mutex, semaphore, condition or the like */
+    RTI_REASON_COUNT,
+};
+
 struct rti_wait;
 
 struct rti_waiter {
@@ -68,7 +85,8 @@ struct rti_waiter {
 
 struct rti_wait {
     rti_atomic_u32 claimed;
-    bool is_local; /* every claim happens on the waiter's own thread */
+    bool is_local;  /* every claim happens on the waiter's own thread */
+    uint8_t reason; /* enum rti_wait_reason */
     struct rti_waiter *waiters;
     void (*wake)(
         struct rti_wait *wait); /* called by the claimer; the wait may be gone afterwards */
@@ -80,6 +98,7 @@ static inline void rti_wait_begin(struct rti_wait *wait, void (*wake)(struct rti
 {
     rti_u32_init(&wait->claimed, RTI_EVENT_NONE);
     wait->is_local = is_local;
+    wait->reason = RTI_REASON_UNKNOWN;
     wait->waiters = NULL;
     wait->wake = wake;
     wait->target = target;

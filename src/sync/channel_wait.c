@@ -133,6 +133,7 @@ rt_status rti_channel_park_plain(struct rti_worker *worker, const struct rti_cha
     uint32_t number = channel->number;
     RT_DCHECK(rti_sched_is_local(sched));
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_CHANNEL;
     rti_wait_add(&wait, &waiter.waiter, RTI_EVENT_SOURCE, channel_fiber_unlink);
     waiter.waiter.slot = slot;
     waiter.end = end;
@@ -162,6 +163,7 @@ rt_status rti_channel_park(const struct rti_channel_call *call, const struct rti
     struct rti_channel_waiter waiter;
     struct rti_cx_events events;
     rti_fiber_wait_begin(call->worker, &wait);
+    wait.reason = RTI_REASON_CHANNEL;
     rti_wait_add(&wait, &waiter.waiter, RTI_EVENT_SOURCE, channel_fiber_unlink);
     channel_waiter_init(&waiter, call, want);
     rti_cx_events_add(&events, call->cx, call->worker->sched, &wait, want->deadline);

@@ -40,6 +40,8 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
         rti_lock_init(&channels->locks[i].lock, sched, RTI_LOCK_CHANNEL);
     }
     channels->last_number = 0;
+    channels->sent_before = 0;
+    channels->received_before = 0;
     channels->ghost = (struct rti_ghost){.counts = {0}};
     channels->nothing = (struct rti_channel){.straight_size = RTI_CHANNEL_SHUT};
     channels_ends_init(&channels->senders, RTI_CHANNEL_SENDER, &channels->nothing);
@@ -60,6 +62,8 @@ void rti_channels_free(struct rti_channels *channels, struct rti_channel *channe
     if (channel->memory != NULL) {
         rti_arena_free(&channels->arena, channel->memory);
     }
+    channels->sent_before += rti_channel_sent(channel);
+    channels->received_before += rti_channel_received(channel);
     rti_pool_free(&channels->blocks, channel);
     rti_lock_release(&channels->lock);
 }
@@ -621,6 +625,21 @@ static uint32_t channels_audit_ends(const struct rti_channels *channels,
     }
     RT_ASSERT(open == ends->open_count);
     return own;
+}
+
+void rti_channels_traffic(struct rti_channels *channels, uint64_t *sent, uint64_t *received)
+{
+    rti_lock_acquire(&channels->lock, channels->sched);
+    *sent = channels->sent_before;
+    *received = channels->received_before;
+    for (size_t i = 0; i < channels->blocks.fresh; i++) {
+        const struct rti_channel *channel = rti_pool_block(&channels->blocks, i);
+        if (rti_pool_is_in_use(&channels->blocks, channel)) {
+            *sent += rti_channel_sent(channel);
+            *received += rti_channel_received(channel);
+        }
+    }
+    rti_lock_release(&channels->lock);
 }
 
 size_t rti_channels_audit(const struct rti_channels *channels)

@@ -101,6 +101,8 @@ struct rti_channels {
     struct rti_lock lock;    /* everything below but what lies in a channel */
     struct rti_lock regions; /* contexts and regions of this runtime: sync/cx.h */
     uint32_t last_number;
+    uint64_t sent_before;     /* on channels that are gone */
+    uint64_t received_before; /* the same */
     struct rti_ghost ghost;
     struct rti_permits permits;
     struct rti_pool blocks;
@@ -118,6 +120,9 @@ void rti_channels_deinit(struct rti_channels *channels);
 
 /* Checks the invariants of the module and of every channel; returns how many channels there are. */
 size_t rti_channels_audit(const struct rti_channels *channels);
+
+/* Values sent and received so far, on all channels that ever were. */
+void rti_channels_traffic(struct rti_channels *channels, uint64_t *sent, uint64_t *received);
 
 /* Enters the channel that `end` names, if the end still has the handle `id`: its lock is the
  * caller's then. NULL, and nothing is held, if it has not. */

@@ -314,6 +314,7 @@ static rt_status region_park(struct rti_worker *worker, struct rti_region *regio
     struct rti_waiter waiter;
     struct rti_cx_events events;
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_REGION;
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, region_unlink);
     rti_cx_events_add(&events, cx, worker->sched, &wait, RT_TIME_NEVER);
     region_line_up(region, &waiter);

@@ -186,6 +186,7 @@ static rt_status select_park(struct rti_select *select, struct rti_cx *cx, rt_ti
     struct rti_cx_events events;
     struct rti_worker *worker = rti_worker_current();
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_SELECT;
     select->wait = &wait;
     rti_cx_events_add(&events, cx, select->sched, &wait, deadline);
     enum rti_arm_join joined = select_join(select);

@@ -106,7 +106,6 @@ static void task_init(struct rti_task *task, const struct task_order *order,
     struct rti_tasks *tasks = task->tasks;
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
-    task->is_asked = false;
     task->has_value = false;
     task->serial = rti_u32_add_relaxed(&tasks->serial, 1) + 1;
     task->watcher = NULL;
@@ -336,12 +335,6 @@ void rti_task_conclude(struct rti_task *task)
         rti_tasks_give(tasks, task);
         break;
     }
-}
-
-void rti_task_ask(struct rti_task *task)
-{
-    task->is_asked = true;
-    rti_cx_cancel(&task->cx);
 }
 
 void rti_task_kill(struct rti_task *task)

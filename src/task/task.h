@@ -60,7 +60,6 @@ struct rti_task {
     struct rti_task_word life;
     uint8_t outcome;   /* rt_outcome, from the end on */
     bool is_panicking; /* rt_panic_task was called */
-    bool is_asked;     /* somebody asked it to stop */
     bool has_value;    /* its function returned */
     uint32_t index;    /* of its slot */
     uint32_t serial;   /* counts spawns; what reports call it */
@@ -137,9 +136,6 @@ rt_status rti_task_take(struct rti_task *task, rt_task_result *result);
 
 /* Lets a task go whose handle was consumed: its end gives it back. */
 void rti_task_release(struct rti_task *task);
-
-/* Asks a task to stop. */
-void rti_task_ask(struct rti_task *task);
 
 /* Ends a task without another line of its function; its hooks are run. */
 void rti_task_kill(struct rti_task *task);

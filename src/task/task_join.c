@@ -8,6 +8,7 @@
 
 #include "task/task_cycle.h"
 #include "task/task_report.h"
+#include "task/task_state.h"
 #include "task/tasks.h"
 
 static const rt_status join_no_runtime = {RT_ERR_THREAD, "this thread has no runtime"};
@@ -84,6 +85,7 @@ static rt_status join_park(struct rti_worker *worker, struct rti_task *task, rt_
     struct rti_cx_events events;
     struct rti_cx *cx = worker->fiber->cx;
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_JOIN;
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_task_unwatch);
     rti_cx_events_add(&events, cx, worker->sched, &wait, deadline);
     if (!rti_task_watch(task, &waiter)) {
@@ -123,7 +125,7 @@ static rt_status join_await(struct rti_worker *worker, struct rti_task *task, rt
 static rt_status join_abandon(struct rti_task *task, rt_status why)
 {
     if (why.code != RT_ERR_WOULDBLOCK && why.code != RT_ERR_DEADLOCK) {
-        rti_task_ask(task);
+        rti_task_to_cancelled(task);
     }
     rti_task_consume(task);
     rti_task_release(task);
@@ -226,9 +228,7 @@ rt_status rt_cancel(rt_task *handle, void **value)
         return join_no_handle;
     }
     rti_tasks_count(tasks, &tasks->cancelled);
-    if (!rti_task_is_complete(task)) {
-        rti_task_ask(task);
-    }
+    rti_task_to_cancelled(task);
     rt_status status = join_await(worker, task, RT_TIME_NEVER);
     if (RT_FAILED(status)) {
         rti_task_consume(task);
@@ -257,9 +257,7 @@ rt_status rt_task_ask_cancel(const rt_task *handle)
     if (task == NULL) {
         return join_no_handle;
     }
-    if (!rti_task_is_complete(task)) {
-        rti_task_ask(task);
-    }
+    rti_task_to_cancelled(task);
     return RT_SUCCESS;
 }
 

@@ -15,6 +15,7 @@ static rt_status sleep_park(struct rti_worker *worker, struct rti_cx *cx, rt_tim
     struct rti_wait wait;
     struct rti_cx_events events;
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_TIME;
     rti_cx_events_add(&events, cx, worker->sched, &wait, deadline);
     uint32_t event = rti_fiber_park(worker, &wait);
     if (event == RTI_EVENT_TIMEOUT && !events.is_budget) {

@@ -4,6 +4,7 @@
 #include "task/tasks.h"
 
 #include "task/task_report.h"
+#include "task/task_state.h"
 
 /* Bits of a handle that hold the index and one more. */
 #define TASK_INDEX_BITS 20
@@ -107,7 +108,7 @@ void rti_tasks_cancel_all(struct rti_tasks *tasks)
 {
     for (uint32_t i = 0; i < tasks->fresh; i++) {
         if (tasks_is_alive(&tasks->slots[i])) {
-            rti_task_ask(&tasks->slots[i]);
+            rti_task_to_cancelled(&tasks->slots[i]);
         }
     }
 }

@@ -52,6 +52,7 @@ bool rti_fiber_sleep_until(struct rti_worker *worker, uint64_t deadline_ns)
         return false;
     }
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_TIME;
     if (cancel != NULL) {
         rti_cancel_add(cancel, &wait, &cancel_waiter);
     }

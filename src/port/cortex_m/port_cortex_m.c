@@ -31,6 +31,7 @@ static bool cortex_m_deliver(struct rti_port_cortex_m *cortex_m)
     while ((link = rti_list_pop(&batch)) != NULL) {
         struct rti_op *op = RTI_CONTAINER_OF(link, struct rti_op, link);
         rti_op_to_idle(op);
+        rti_port_count(&cortex_m->port.counts.events);
         op->done(op);
     }
     return is_any;

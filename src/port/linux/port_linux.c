@@ -84,6 +84,7 @@ static size_t port_tell(struct rti_port_linux *self, struct rti_list *batch)
         RT_ASSERT(op->stage == RTI_STAGE_ANSWERED && self->in_flight_count > 0);
         self->in_flight_count--;
         rti_op_to_idle(op);
+        rti_port_count(&self->port.counts.events);
         ledger_unlock(self);
         op->done(op);
         count++;
@@ -116,6 +117,7 @@ static enum rti_wait_end port_wait(struct rti_port *port, uint64_t deadline_ns)
     RT_ASSERT(!self->is_waiting && !self->is_closing);
     self->is_waiting = true;
     enum rti_wait_end end;
+    rti_port_count(&port->counts.polls);
     bool is_passed = deadline_has_passed(deadline_ns);
     for (;;) {
         bool is_called = rti_poller_wait(&self->poller, !is_passed, deadline_ns);
@@ -127,6 +129,7 @@ static enum rti_wait_end port_wait(struct rti_port *port, uint64_t deadline_ns)
          * concern. */
         is_passed = is_passed || deadline_has_passed(deadline_ns);
         if (is_passed) {
+            rti_port_count(&port->counts.timeouts);
             end = RTI_WAIT_DEADLINE;
             break;
         }

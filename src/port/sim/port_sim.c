@@ -38,6 +38,7 @@ static bool sim_deliver(struct rti_port_sim *sim)
     while ((link = rti_list_pop(&batch)) != NULL) {
         struct rti_op *op = RTI_CONTAINER_OF(link, struct rti_op, link);
         rti_op_to_idle(op);
+        rti_port_count(&sim->port.counts.events);
         op->done(op);
     }
     return is_any;
@@ -46,6 +47,7 @@ static bool sim_deliver(struct rti_port_sim *sim)
 static enum rti_wait_end sim_wait(struct rti_port *port, uint64_t deadline_ns)
 {
     struct rti_port_sim *sim = sim_of(port);
+    rti_port_count(&port->counts.polls);
     /* Acquire pairs with the release in sim_wake: what the waker wrote is seen. */
     bool is_woken = rti_u32_exchange_acqrel(&sim->is_woken, 0) != 0;
     if (sim_deliver(sim) || is_woken) {
@@ -60,6 +62,7 @@ static enum rti_wait_end sim_wait(struct rti_port *port, uint64_t deadline_ns)
     if (deadline_ns > sim->now_ns) {
         sim_jump(sim, deadline_ns);
     }
+    rti_port_count(&port->counts.timeouts);
     return RTI_WAIT_DEADLINE;
 }
 
