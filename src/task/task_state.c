@@ -19,7 +19,7 @@ enum rti_task_state rti_task_state(const struct rti_task *task)
     default:
         break;
     }
-    if (task->cx.cancel.is_requested) {
+    if (rti_cancel_is_requested(&task->cx.cancel)) {
         return RTI_TASK_STATE_CANCELLED;
     }
     switch (rti_runnable_state(&task->fiber.run)) {
