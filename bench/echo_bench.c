@@ -9,6 +9,7 @@
  *     task      a task per connection: the same calls, and a handle that is given up
  *     machine   a machine per connection, child of the one that accepts: an op that is a receive,
  *               then a send; no stack (support/echo_machine.h)
+ *     standing  the same with a receive that stands, a ring and a doorbell
  *     epoll     by hand: one thread, epoll, level-triggered, as such a server is usually written
  *
  * Rounds alternate between them. Client and server share one processor, so that a round takes the
@@ -174,13 +175,23 @@ static void epoll_round(void)
 
 /* ---- machines ---- */
 
-static void machine_round(void)
+static void machines_round(bool is_standing)
 {
     listener_open();
     pid_t pid = client_start();
-    echo_machine_serve(listener);
+    echo_machine_serve(listener, is_standing);
     client_join(pid);
     close(listener);
+}
+
+static void machine_round(void)
+{
+    machines_round(false);
+}
+
+static void standing_round(void)
+{
+    machines_round(true);
 }
 
 /* ---- actors ---- */
@@ -332,6 +343,7 @@ static const struct {
 } servers[] = {{"actor", actor_round},
                {"task", task_round},
                {"machine", machine_round},
+               {"standing", standing_round},
                {"epoll", epoll_round}};
 
 #define SERVERS (sizeof(servers) / sizeof(servers[0]))

@@ -2,10 +2,15 @@
 #ifndef ECHO_MACHINE_H
 #define ECHO_MACHINE_H
 
-/* The echo server as machines: an app machine that accepts, and a child for each connection that
- * receives, sends what it got, and receives again. One loop, one thread, one op per connection.
- * The children's ops pass through the app, as all ops of children do. Include it in one file of a
- * program. */
+/* The echo server as machines: an app machine that accepts, and a child for each connection. One
+ * loop, one thread; the children's ops pass through the app, as all ops of children do. There are
+ * two ways to write the child:
+ *
+ *     one-shot   it receives, sends what it got, and receives again, with one op
+ *     standing   one receive stands as long as the connection, fills a ring and rings a doorbell;
+ *                what is in the ring is sent
+ *
+ * Include it in one file of a program. */
 
 #include <orrery/rt.h>
 
@@ -15,9 +20,11 @@
 
 struct echo_connection {
     rt_machine machine; /* first */
-    rt_io_op op;        /* a receive, a send, a receive, ..., the close */
-    int fd;
+    rt_io_op op;        /* a receive, a send, a receive, ..., the close; standing: no receive */
+    rt_io_op standing;
+    rt_recv_ring ring;
     char bytes[1024];
+    char ring_bytes[1024];
 };
 
 static struct {
@@ -27,6 +34,7 @@ static struct {
     unsigned accepted;
     unsigned ended;
     bool has_begun;
+    bool is_standing;
     rt_loop loop;
     rt_loop_port port;
     rt_machine_slot slots[ECHO_MACHINE_CONNECTIONS + 2];
@@ -81,6 +89,43 @@ static void echo_tick(rt_machine *machine, rt_time now)
     }
 }
 
+/* Sends what is in the ring, if nothing is being sent. */
+static void echo_send_ring(struct echo_connection *self)
+{
+    size_t size;
+    if (!rt_op_is_submitted(&self->op.base) &&
+        (size = rt_recv_ring_read(&self->ring, self->bytes, sizeof(self->bytes))) > 0) {
+        echo_send(self, size);
+    }
+}
+
+static void echo_standing_tick(rt_machine *machine, rt_time now)
+{
+    struct echo_connection *self = (struct echo_connection *)machine;
+    rt_op *op;
+    (void)now;
+    while (rt_machine_next(machine, RT_QUEUE_NOTIFICATIONS) != NULL) {
+        echo_send_ring(self);
+    }
+    while ((op = rt_machine_next(machine, RT_QUEUE_COMPLETIONS)) != NULL) {
+        if (op == &self->standing.base) {
+            echo_close(self); /* the client has closed, after its last answer */
+        } else if (op->code == RT_OP_SEND) {
+            echo_send_ring(self);
+        }
+    }
+}
+
+static void echo_stand(struct echo_connection *self)
+{
+    echo_machine_must(rt_recv_ring_init(&self->ring, self->ring_bytes, sizeof(self->ring_bytes),
+                                        RT_RECV_DROP_NEWEST));
+    rt_op_init(&self->standing.base, RT_OP_RECV_RING);
+    self->standing.fd = self->op.fd;
+    self->standing.ring = &self->ring;
+    echo_machine_must(rt_op_submit(&self->machine, &self->standing.base));
+}
+
 static void echo_closed(rt_machine *machine)
 {
     (void)machine;
@@ -92,11 +137,17 @@ static void echo_closed(rt_machine *machine)
 static void echo_open(int fd)
 {
     struct echo_connection *self = &echo_app.connections[echo_app.accepted++];
-    const rt_machine_config config = {.tick = echo_tick, .on_closed = echo_closed};
+    const rt_machine_config config = {.tick = echo_app.is_standing ? echo_standing_tick : echo_tick,
+                                      .on_closed = echo_closed};
     echo_machine_must(rt_machine_init_child(&echo_app.machine, &self->machine, &config));
     self->op.fd = fd;
     self->op.buffer = self->bytes;
-    echo_receive(self);
+    if (echo_app.is_standing) {
+        rt_op_init(&self->op.base, RT_OP_SEND);
+        echo_stand(self);
+    } else {
+        echo_receive(self);
+    }
 }
 
 static void echo_accept(void)
@@ -124,9 +175,10 @@ static void echo_app_tick(rt_machine *machine, rt_time now)
 }
 
 /* Serves ECHO_MACHINE_CONNECTIONS connections of a listening socket, until all have ended. */
-static void echo_machine_serve(int listener_fd)
+static void echo_machine_serve(int listener_fd, bool is_standing)
 {
     echo_app.listener = listener_fd;
+    echo_app.is_standing = is_standing;
     echo_app.accepted = 0;
     echo_app.ended = 0;
     echo_app.has_begun = false;

@@ -286,6 +286,7 @@ static bool ring_read_once(rt_io_op *io, rt_status_code *status)
     errand_make(io, is_stream ? RTI_OP_READ : RTI_OP_RECVFROM, plain_done);
     op->buffer = space == NULL ? loop->scratch : space;
     op->length = space == NULL ? sizeof(loop->scratch) : size;
+    op->is_patient = true; /* ring_wait follows */
     if (!loop->port->ops->attempt(loop->port, op)) {
         return false;
     }
@@ -306,11 +307,18 @@ static bool ring_read_once(rt_io_op *io, rt_status_code *status)
     return true;
 }
 
-static void ring_ready(struct rti_op *op)
+static void ring_answer(rt_io_op *io, rt_status_code status)
 {
-    rt_io_op *io = io_of(op);
-    rt_status_code status = op->status;
-    for (unsigned i = 0; i < RING_READS_MAX && status == RT_OK; i++) {
+    if (io->ring->filler == io) {
+        io->ring->filler = NULL;
+    }
+    answer(io, status, 0);
+}
+
+/* Reads what is there, up to a number of times, and waits for more. */
+static void ring_go_on(rt_io_op *io, rt_status_code status, unsigned reads_max)
+{
+    for (unsigned i = 0; i < reads_max && status == RT_OK; i++) {
         if (!ring_read_once(io, &status)) {
             break;
         }
@@ -322,15 +330,43 @@ static void ring_ready(struct rti_op *op)
         status = RT_ERR_CANCELLED;
     }
     if (status != RT_OK) {
-        answer(io, status, 0);
+        ring_answer(io, status);
         return;
     }
     ring_wait(io);
 }
 
+static void ring_ready(struct rti_op *op)
+{
+    ring_go_on(io_of(op), op->status, RING_READS_MAX);
+}
+
+/* The port has read into the ring. */
+static void ring_filled(struct rti_op *op)
+{
+    rt_io_op *io = io_of(op);
+    rt_status_code status = op->status;
+    if (status == RT_OK && op->result == 0) {
+        status = RT_ERR_CLOSED;
+    } else if (status == RT_OK) {
+        rti_recv_ring_commit(io->ring, (size_t)op->result);
+        rt_op_ring(rti_travel_of(&io->base)->holder, &io->base);
+    }
+    ring_go_on(io, status, RING_READS_MAX - 1);
+}
+
 static void ring_wait(rt_io_op *io)
 {
-    errand_make(io, RTI_OP_POLL_IN, ring_ready);
+    size_t size = 0;
+    unsigned char *space =
+        io->base.code == RT_OP_RECV_RING ? rti_recv_ring_space(io->ring, &size) : NULL;
+    if (space == NULL) {
+        errand_make(io, RTI_OP_POLL_IN, ring_ready);
+    } else {
+        errand_make(io, RTI_OP_READ, ring_filled);
+        errand_of(io)->op.buffer = space;
+        errand_of(io)->op.length = size;
+    }
     errand_submit(io);
 }
 
@@ -342,7 +378,10 @@ static void begin_ring(rt_io_op *io)
     } else if (io->base.source.thread_id != loop_of(io)->thread_id) {
         /* The ring has no lock. */
         answer(io, RT_ERR_THREAD, 0);
+    } else if (io->ring->filler != NULL) {
+        answer(io, RT_ERR_STATE, 0);
     } else {
+        io->ring->filler = io;
         ring_wait(io);
     }
 }

@@ -11,9 +11,11 @@
  * thread, completes it. A wish to cancel is handed to the port; whatever the port answers is the
  * answer.
  *
- * A standing receive waits for the descriptor to be readable and then reads without waiting, into
- * the ring where there is room and into the loop's scratch where there is none. Reading into memory
- * that others also use is safe only because such a read never stays with the port.
+ * A standing receive of a stream has the port read into the free part of the ring. That part is
+ * touched by nobody else: who takes bytes out only makes it longer at its far end, and a ring has
+ * one op that fills it. Where there is no room, and for datagrams, it waits for the descriptor to
+ * be readable and then reads without waiting, into the loop's scratch, which all receives use: such
+ * a read never stays with the port.
  *
  * I1  The platform holds an op iff the port has it.                         (RT_ASSERT in done)
  * I2  After the completion the port has nothing of the op.                  (rti_op_is_idle) */

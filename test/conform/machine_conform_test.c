@@ -2,6 +2,10 @@
 /* The properties and invariants of the machine specification that no other file shows. */
 #define _GNU_SOURCE
 #define RTI_MODULE "machine_conform_test"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "support/machines.h"
 
 #include "port/linux/port_linux.h"
@@ -119,42 +123,154 @@ TEST(machine_op_memory_is_the_initiators_again_with_the_completion)
     world_finish();
 }
 
-/* Everything at once, in memory that is all there from the start. */
-TEST(machine_loops_allocate_nothing)
+/* ---- no allocation ---- */
+
+static struct rti_port_linux heap_port;
+static rt_loop heap_loop;
+static struct puppet heap_app;
+static struct puppet heap_child;
+static rt_machine_slot heap_slots[4];
+
+/* Has the platform do one thing and turns until it is done. */
+static int64_t heap_do(rt_io_op *io, uint32_t code)
 {
-    static struct rti_port_linux port;
-    static rt_loop loop;
-    static struct puppet app;
-    static struct puppet child;
-    static rt_machine_slot slots[4];
-    static rt_io_op io;
+    rt_op_init(&io->base, code);
+    CHECK_OK(rt_op_submit(&heap_child.machine, &io->base));
+    while (rt_op_is_submitted(&io->base)) {
+        (void)rt_loop_turn(&heap_loop, RT_TIME_NEVER);
+    }
+    heap_child.count[RT_QUEUE_COMPLETIONS] = 0;
+    CHECK_EQ(io->base.status, RT_OK);
+    return io->base.result;
+}
+
+static void heap_close(int fd, uint32_t code)
+{
+    rt_io_op io = {.fd = fd};
+    (void)heap_do(&io, code);
+}
+
+static rt_net_address heap_address(int fd)
+{
+    rt_io_op io = {.fd = fd};
+    (void)heap_do(&io, RT_OP_LOCAL_ADDRESS);
+    return io.address;
+}
+
+/* A connection, and a receive that stands on it. */
+static void heap_tcp(void)
+{
+    static unsigned char memory[64];
+    rt_recv_ring ring;
+    rt_io_op io = {.address = {.ip = {127, 0, 0, 1}}};
+    int listener = (int)heap_do(&io, RT_OP_LISTEN);
+    io.address = heap_address(listener);
+    int client = (int)heap_do(&io, RT_OP_CONNECT);
+    io.fd = listener;
+    int server = (int)heap_do(&io, RT_OP_ACCEPT);
+    CHECK_OK(rt_recv_ring_init(&ring, memory, sizeof(memory), RT_RECV_OVERWRITE_OLDEST));
+    rt_io_op standing = {.fd = server, .ring = &ring};
+    rt_op_init(&standing.base, RT_OP_RECV_RING);
+    CHECK_OK(rt_op_submit(&heap_app.machine, &standing.base));
+    io = (rt_io_op){.fd = client, .buffer = memory, .length = 5};
+    CHECK_EQ(heap_do(&io, RT_OP_SEND), 5);
+    while (heap_app.count[RT_QUEUE_NOTIFICATIONS] == 0) {
+        (void)rt_loop_turn(&heap_loop, RT_TIME_NEVER);
+    }
+    heap_close(client, RT_OP_FD_CLOSE);
+    while (rt_op_is_submitted(&standing.base)) {
+        (void)rt_loop_turn(&heap_loop, RT_TIME_NEVER);
+    }
+    heap_close(server, RT_OP_FD_CLOSE);
+    heap_close(listener, RT_OP_FD_CLOSE);
+}
+
+static void heap_udp(void)
+{
+    char bytes[8] = "ping";
+    rt_io_op io = {.address = {.ip = {127, 0, 0, 1}}};
+    io.fd = (int)heap_do(&io, RT_OP_UDP_OPEN);
+    io.address = heap_address(io.fd);
+    io.buffer = bytes;
+    io.length = 4;
+    CHECK_EQ(heap_do(&io, RT_OP_UDP_SEND), 4);
+    io.length = sizeof(bytes);
+    CHECK_EQ(heap_do(&io, RT_OP_UDP_RECV), 4);
+    heap_close(io.fd, RT_OP_FD_CLOSE);
+}
+
+static int64_t heap_work(void *arg)
+{
+    return *(const int *)arg;
+}
+
+static void heap_files(char *path)
+{
+    char bytes[8] = "1234567";
+    int value = 7;
+    rt_io_op io = {.buffer = path, .flags = O_RDWR};
+    io.fd = (int)heap_do(&io, RT_OP_FILE_OPEN);
+    io.buffer = bytes;
+    io.length = 7;
+    CHECK_EQ(heap_do(&io, RT_OP_FILE_WRITE), 7);
+    (void)heap_do(&io, RT_OP_FILE_SYNC);
+    io.offset = 0;
+    CHECK_EQ(heap_do(&io, RT_OP_FILE_READ), 7);
+    io.work = heap_work;
+    io.arg = &value;
+    CHECK_EQ(heap_do(&io, RT_OP_WORK), 7);
+    heap_close(io.fd, RT_OP_FILE_CLOSE);
+}
+
+/* A channel from the child to the app, and a timer. */
+static void heap_machines(void)
+{
     static rt_timer_op timer;
-    heap_watch();
-    CHECK_OK(rti_port_linux_init(&port, NULL));
-    heap_watch();
-    const rt_loop_config config = {.port = &port.port,
-                                   .app = &app.machine,
-                                   .app_config = puppet_config(),
-                                   .slots = slots,
-                                   .slots_count = 4};
-    CHECK_OK(rt_loop_init(&loop, &config));
-    puppet_child(&app, &child);
+    static rt_channel_op channel;
+    static rt_spsc_queue queue;
+    static uint32_t entries[4];
+    uint32_t entry = 1;
+    CHECK_OK(rt_spsc_init(&queue, entries, sizeof(entries[0]), 4));
+    rt_op_init(&channel.base, RT_OP_CHANNEL);
+    channel.queue = &queue;
+    channel.base.destination = heap_child.machine.id;
+    CHECK_OK(rt_op_submit(&heap_app.machine, &channel.base));
     rt_op_init(&timer.base, RT_OP_TIMER);
     timer.deadline = 0;
-    CHECK_OK(rt_op_submit(&child.machine, &timer.base));
-    rt_op_init(&io.base, RT_OP_UDP_OPEN);
-    io.address = (rt_net_address){.ip = {127, 0, 0, 1}};
-    CHECK_OK(rt_op_submit(&app.machine, &io.base));
-    while (app.count[RT_QUEUE_COMPLETIONS] + child.count[RT_QUEUE_COMPLETIONS] < 2) {
-        (void)rt_loop_turn(&loop, RT_TIME_NEVER);
+    CHECK_OK(rt_op_submit(&heap_child.machine, &timer.base));
+    while (heap_child.count[RT_QUEUE_SUBMISSIONS] == 0 || rt_op_is_submitted(&timer.base)) {
+        (void)rt_loop_turn(&heap_loop, RT_TIME_NEVER);
     }
-    CHECK_EQ(io.base.status, RT_OK);
-    io.fd = (int)io.base.result;
-    rt_op_init(&io.base, RT_OP_FD_CLOSE);
-    CHECK_OK(rt_op_submit(&app.machine, &io.base));
-    rt_loop_close(&loop);
-    CHECK_OK(rt_loop_run(&loop));
-    rt_loop_deinit(&loop);
+    CHECK(rt_channel_op_push(&heap_child.machine, &channel, &entry));
+    rt_op_complete(&heap_child.machine, &channel.base, RT_OK, 0);
+}
+
+/* Each op that the platform knows, in memory that is all there from the start. */
+TEST(machine_loops_allocate_nothing)
+{
+    const struct rti_port_linux_config eager = {.is_pool_eager = true};
+    char path[] = "/tmp/orrery_machine_XXXXXX";
+    heap_watch();
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    close(fd);
+    CHECK_OK(rti_port_linux_init(&heap_port, &eager)); /* threads: the C library allocates */
+    heap_watch();
+    const rt_loop_config config = {.port = &heap_port.port,
+                                   .app = &heap_app.machine,
+                                   .app_config = puppet_config(),
+                                   .slots = heap_slots,
+                                   .slots_count = 4};
+    CHECK_OK(rt_loop_init(&heap_loop, &config));
+    puppet_child(&heap_app, &heap_child);
+    heap_tcp();
+    heap_udp();
+    heap_files(path);
+    heap_machines();
+    rt_loop_close(&heap_loop);
+    CHECK_OK(rt_loop_run(&heap_loop));
+    rt_loop_deinit(&heap_loop);
     CHECK_EQ(heap_calls(), 0);
-    rti_port_linux_deinit(&port);
+    rti_port_linux_deinit(&heap_port);
+    unlink(path);
 }

@@ -245,6 +245,70 @@ TEST(platform_receives_into_a_ring_and_overwrites_the_oldest)
     CHECK_EQ(ring.stats.dropped_bytes, 0);
 }
 
+/* The port has a part of the ring all the time; who takes bytes out does not get in its way. */
+TEST(platform_fills_a_ring_while_bytes_are_taken_out)
+{
+    static unsigned char memory[16];
+    rt_recv_ring ring;
+    int fds[2];
+    unsigned char next_in = 0;
+    unsigned char next_out = 0;
+    start();
+    pair_here(fds);
+    CHECK_OK(rt_recv_ring_init(&ring, memory, sizeof(memory), RT_RECV_DROP_NEWEST));
+    rt_io_op standing = {.fd = fds[0], .ring = &ring};
+    submit(&standing, RT_OP_RECV_RING);
+    turns(2);
+    for (unsigned i = 0; i < 200; i++) {
+        unsigned char out[16];
+        unsigned char part[5];
+        size_t size = 1 + i % 5;
+        for (size_t k = 0; k < size; k++) {
+            part[k] = next_in++;
+        }
+        CHECK_EQ(write(fds[1], part, size), size);
+        uint64_t wanted = ring.stats.received_bytes + size;
+        while (ring.stats.received_bytes < wanted) {
+            rt_loop_turn(&loop, RT_TIME_NEVER);
+        }
+        turns(1);
+        /* Some stay, so that the free part begins anywhere. */
+        size_t taken = rt_recv_ring_read(&ring, out, ring.count > 8 ? 7 : i % 4);
+        for (size_t k = 0; k < taken; k++) {
+            CHECK_EQ(out[k], next_out++);
+        }
+        app.count[RT_QUEUE_NOTIFICATIONS] = 0;
+    }
+    CHECK_EQ(ring.stats.dropped_bytes, 0);
+    close_fd(fds[1]);
+    CHECK_DONE(&standing, RT_ERR_CLOSED, 0);
+    close_fd(fds[0]);
+    finish();
+}
+
+TEST(platform_lets_one_op_fill_a_ring)
+{
+    static unsigned char memory[16];
+    rt_recv_ring ring;
+    int fds[2];
+    start();
+    pair_here(fds);
+    CHECK_OK(rt_recv_ring_init(&ring, memory, sizeof(memory), RT_RECV_DROP_NEWEST));
+    rt_io_op first = {.fd = fds[0], .ring = &ring};
+    rt_io_op second = {.fd = fds[1], .ring = &ring};
+    submit(&first, RT_OP_RECV_RING);
+    submit(&second, RT_OP_RECV_RING);
+    CHECK_DONE(&second, RT_ERR_STATE, 0);
+    CHECK(rt_op_cancel(&app.machine, &first.base));
+    CHECK_DONE(&first, RT_ERR_CANCELLED, 0);
+    submit(&second, RT_OP_RECV_RING); /* free again */
+    close_fd(fds[0]);
+    CHECK_DONE(&second, RT_ERR_CLOSED, 0);
+    CHECK(ring.filler == NULL);
+    close_fd(fds[1]);
+    finish();
+}
+
 TEST(platform_ends_a_standing_receive_by_a_cancel)
 {
     static unsigned char memory[16];

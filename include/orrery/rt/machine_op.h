@@ -84,7 +84,8 @@ typedef struct {
 } rt_recv_stats;
 
 /* A ring that a standing receive fills. The fields are the library's but `stats`, which may be
- * read. A ring is for streams or for datagrams, as the first op that fills it is. */
+ * read. A ring is for streams or for datagrams, as the first op that fills it is; one op fills it
+ * at a time, another is answered with RT_ERR_STATE. */
 typedef struct {
     unsigned char *memory;
     size_t capacity;
@@ -92,6 +93,7 @@ typedef struct {
     size_t count; /* bytes in it */
     rt_recv_policy policy;
     rt_recv_stats stats;
+    const void *filler; /* the op that fills it now; NULL: none */
 } rt_recv_ring;
 
 /* An op of the world outside. Which fields count is said at its code. */
