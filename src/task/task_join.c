@@ -90,8 +90,12 @@ static rt_status join_park(struct rti_worker *worker, struct rti_task *task, rt_
     rti_cx_events_add(&events, cx, worker->sched, &wait, deadline);
     if (!rti_task_watch(task, &waiter)) {
         waiter.slot = NULL;
-        (void)rti_wait_claim(&wait, RTI_EVENT_SOURCE);
-        rti_wait_finish(&wait);
+        if (rti_wait_claim(&wait, RTI_EVENT_SOURCE)) {
+            rti_wait_finish(&wait);
+        } else {
+            /* Somebody else ends the wait, and a wake is on its way: it must find the wait. */
+            (void)rti_fiber_park(worker, &wait);
+        }
         return RT_SUCCESS;
     }
     uint32_t event = rti_fiber_park(worker, &wait);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The life of a task: its end races with the join, the cancelled join and the detach of who holds
+ * the handle. Exactly one gives the memory back, the result is seen, a watcher is told once and not
+ * touched when it has gone. Given back, the word is poisoned at once: whoever still touched it
+ * would be seen. */
+
+#include "task/task_life.h"
+
+#include "port/explore/port.h"
+#include "sched/parker.h"
+#include "sched/wait.h"
+
+enum { POISON = 77, RESULT = 5 };
+
+static struct rti_task_word life;
+static uint64_t result;            /* plain: written by the task, read by the holder */
+static struct rti_waiter *watcher; /* plain: written by the holder, read by the end */
+static struct rti_wait wait;       /* on the holder's stack */
+static struct rti_waiter waiter;   /* on the holder's stack */
+static struct rti_parker parker;
+static rti_atomic_u32 wake_count;
+static rti_atomic_u32 free_count;
+static bool is_taken;
+static bool is_given_up;
+static bool is_cancelled;
+
+static void wake_by_parker(struct rti_wait *ended)
+{
+    (void)rti_u32_add_relaxed(&wake_count, 1);
+    rti_parker_unpark(ended->target, explore_port());
+}
+
+static void setup(void)
+{
+    rti_parker_init(&parker);
+    rti_u32_init(&wake_count, 0);
+    rti_u32_init(&free_count, 0);
+    rti_task_life_init(&life, false);
+    rti_task_to_held(&life);
+    explore_name(&life.state, "life");
+    explore_name(&parker.state, "parker");
+    explore_name(&wait.claimed, "claimed");
+    explore_name(&wake_count, "wakes");
+    explore_name(&free_count, "frees");
+    rti_wait_begin(&wait, wake_by_parker, &parker, false);
+    result = 0;
+    watcher = NULL;
+    is_taken = false;
+    is_given_up = false;
+    is_cancelled = false;
+}
+
+/* The memory is another task's from here on. */
+static void give_back(void)
+{
+    (void)rti_u32_add_relaxed(&free_count, 1);
+    RTI_PLAIN_WRITE(&result, sizeof result);
+    result = 0;
+    rti_u32_store_relaxed(&life.state, POISON);
+}
+
+/* The end of the task, as rti_task_conclude has it. */
+static void end(void)
+{
+    RTI_PLAIN_WRITE(&result, sizeof result);
+    result = RESULT;
+    switch (rti_task_to_ended(&life)) {
+    case RTI_TASK_END_LEAVE:
+        break;
+    case RTI_TASK_END_TELL: {
+        RTI_PLAIN_READ(&watcher, sizeof watcher);
+        struct rti_waiter *told = watcher;
+        RTI_PLAIN_READ(&waiter, sizeof waiter);
+        bool is_won = rti_wait_claim(told->wait, told->event);
+        rti_task_to_told(&life);
+        if (is_won) {
+            rti_waiter_wake(told);
+        }
+        break;
+    }
+    case RTI_TASK_END_FREE:
+        give_back();
+        break;
+    }
+}
+
+static void unwatch(struct rti_waiter *gone)
+{
+    (void)gone;
+    rti_task_to_unwatched(&life);
+}
+
+static void take(void)
+{
+    RTI_PLAIN_READ(&result, sizeof result);
+    EXPLORE_ASSERT(result == RESULT);
+    is_taken = true;
+    rti_task_to_free(&life);
+    give_back();
+}
+
+static void let_go(void)
+{
+    is_given_up = true;
+    if (!rti_task_to_released(&life)) {
+        rti_task_to_free(&life);
+        give_back();
+    }
+}
+
+/* Waits for the end; false if something else ended the wait. */
+static bool await_end(void)
+{
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, unwatch);
+    RTI_PLAIN_WRITE(&waiter, sizeof waiter);
+    RTI_PLAIN_WRITE(&watcher, sizeof watcher);
+    watcher = &waiter;
+    if (rti_task_to_watched(&life)) {
+        EXPLORE_ASSERT(rti_parker_park(&parker, explore_port(), RTI_TIME_NEVER));
+        rti_wait_finish(&wait);
+    } else {
+        /* Whoever else would end the wait finds it claimed. */
+        if (!rti_wait_claim(&wait, RTI_EVENT_SOURCE)) {
+            EXPLORE_ASSERT(rti_parker_park(&parker, explore_port(), RTI_TIME_NEVER));
+        }
+        return true;
+    }
+    /* The stack is used for something else. */
+    RTI_PLAIN_WRITE(&waiter, sizeof waiter);
+    waiter.event = POISON;
+    return rti_wait_event(&wait) == RTI_EVENT_SOURCE;
+}
+
+static void join(void)
+{
+    if (rti_task_life(&life) == RTI_TASK_COMPLETE) {
+        take();
+    } else if (await_end()) {
+        take();
+    } else {
+        let_go();
+    }
+}
+
+/* Something else ends the wait of the holder: its cancellation or a deadline. */
+static void cancel(void)
+{
+    if (rti_wait_claim(&wait, RTI_EVENT_CANCEL)) {
+        is_cancelled = true;
+        wake_by_parker(&wait);
+    }
+}
+
+static void check(void)
+{
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&free_count) == 1);
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&life.state) == POISON);
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&wake_count) <= 1);
+    EXPLORE_ASSERT(is_taken != is_given_up);
+    explore_outcome((uint64_t)is_taken << 1 | rti_u32_load_relaxed(&wake_count));
+}
+
+MODEL(task_end_races_with_a_join){
+    .about = "a join either sees the end or is told of it",
+    .setup = setup,
+    .threads = {join, end},
+    .check = check,
+    .outcomes = {{2, {2, 3}}, {2, {2, 3}}},
+};
+
+MODEL(task_end_races_with_a_join_that_is_cancelled){
+    .about = "a join that something else ends leaves nothing behind that the end could touch",
+    .setup = setup,
+    .threads = {join, end, cancel},
+    .check = check,
+    .outcomes = {{3, {1, 2, 3}}, {3, {1, 2, 3}}},
+};
+
+static void detach(void)
+{
+    let_go();
+}
+
+MODEL(task_end_races_with_a_detach){
+    .about = "either the end or the detach gives the memory back",
+    .setup = setup,
+    .threads = {detach, end},
+    .check = check,
+    .outcomes = {{1, {0}}, {1, {0}}},
+};
+
+/* A holder that waits for a moment, gives up waiting, and comes back later: a select over joins. */
+static void wait_and_come_back(void)
+{
+    if (rti_task_life(&life) != RTI_TASK_COMPLETE && !await_end()) {
+        is_cancelled = true;
+        while (rti_task_life(&life) != RTI_TASK_COMPLETE) {
+            rti_spin_hint();
+        }
+    }
+    take();
+}
+
+MODEL(task_end_races_with_a_watch_that_is_given_up){
+    .about = "the handle of a task that was watched in vain is as good as before",
+    .setup = setup,
+    .threads = {wait_and_come_back, end, cancel},
+    .check = check,
+    .outcomes = {{2, {2, 3}}, {2, {2, 3}}},
+};
