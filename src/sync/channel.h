@@ -72,7 +72,7 @@
 
 #include "base/compiler.h"
 #include "sync/channel_waiter.h"
-#include "sync/member.h"
+#include "sync/region_member.h"
 
 struct rti_lock;
 
@@ -109,7 +109,7 @@ struct rti_channel {
     void *memory;             /* to give back to the arena; NULL: the caller's */
     void (*destroy)(void *value, void *arg);
     void *destroy_arg;
-    struct rti_member member; /* of the region that owns it, if one does */
+    struct rti_region_member member; /* of the region that owns it, if one does */
 };
 
 /* The straight_size of a channel that several workers share: no value is as large. */

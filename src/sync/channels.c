@@ -204,7 +204,7 @@ static rt_status channels_check_config(const rt_channel_config *config)
 
 /* Keeps the channel where it is until it is finalized; false if another worker is about to free it.
  */
-static bool channels_member_hold(struct rti_member *member, struct rti_sched *sched)
+static bool channels_member_hold(struct rti_region_member *member, struct rti_sched *sched)
 {
     struct rti_channel *channel = RTI_CONTAINER_OF(member, struct rti_channel, member);
     rti_lock_acquire(channel->lock, sched);
@@ -214,13 +214,13 @@ static bool channels_member_hold(struct rti_member *member, struct rti_sched *sc
     return is_held;
 }
 
-static void channels_member_finalize(struct rti_member *member, struct rti_sched *sched)
+static void channels_member_finalize(struct rti_region_member *member, struct rti_sched *sched)
 {
     struct rti_channel *channel = RTI_CONTAINER_OF(member, struct rti_channel, member);
     rti_channels_finalize(sched->modules[RTI_MODULE_CHANNEL], channel);
 }
 
-static const struct rti_member_ops channels_member_ops = {
+static const struct rti_region_member_ops channels_member_ops = {
     .is_runnable = false, .hold = channels_member_hold, .finalize = channels_member_finalize};
 
 /* Takes the memory of a channel: control block and values, both or none. */
@@ -252,7 +252,7 @@ static struct rti_channel *channels_alloc(struct rti_channels *channels,
         return NULL;
     }
     rti_channel_init(channel, config, owned != NULL ? owned : config->memory, is_rendezvous);
-    rti_member_init(&channel->member, &channels_member_ops);
+    rti_region_member_init(&channel->member, &channels_member_ops);
     channel->lock = &channels->locks[rti_pool_index(&channels->blocks, channel)].lock;
     if (!rti_sched_is_local(channels->sched)) {
         channel->straight_size = RTI_CHANNEL_SHUT;

@@ -88,13 +88,13 @@ static void cx_request(struct rti_cx *cx, struct rti_list *claimed)
     }
 }
 
-static void cx_member_cancel(struct rti_member *member, struct rti_list *claimed)
+static void cx_member_cancel(struct rti_region_member *member, struct rti_list *claimed)
 {
     cx_request(RTI_CONTAINER_OF(member, struct rti_cx, member), claimed);
 }
 
-static const struct rti_member_ops cx_member_ops = {.is_runnable = true,
-                                                    .cancel = cx_member_cancel};
+static const struct rti_region_member_ops cx_member_ops = {.is_runnable = true,
+                                                           .cancel = cx_member_cancel};
 
 /* Takes hold of the waker of a poll context, with several workers; gives what the word was. */
 static uint32_t cx_seize_waker(struct rti_cx *cx)
@@ -147,7 +147,7 @@ static void cx_init(struct rti_cx *cx, enum rti_cx_kind kind, struct rti_sched *
                           .sched = sched};
     rti_cancel_init(&cx->cancel, sched);
     rti_list_init(&cx->cleanups);
-    rti_member_init(&cx->member, &cx_member_ops);
+    rti_region_member_init(&cx->member, &cx_member_ops);
 }
 
 /* What is left of a budget when so much was taken from it in a scope inside. */
@@ -219,7 +219,7 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx->fiber = fiber;
     cx->outer = NULL;
     cx->inner = NULL;
-    rti_member_init(&cx->member, &cx_member_ops);
+    rti_region_member_init(&cx->member, &cx_member_ops);
     cx_set_current(fiber, cx);
 }
 

@@ -77,12 +77,12 @@ struct rti_cx {
     struct rti_fiber *fiber; /* FIBER: whose it is */
     struct rti_cx *outer;
     struct rti_cx *inner;
-    struct rti_cleanup cleanup; /* FIBER: takes it apart if the fiber ends first */
-    struct rti_member member;   /* of a region, if it has one */
-    struct rti_list cleanups;   /* POLL: what it holds */
-    rt_waker waker;             /* POLL */
-    struct rti_cx_op op;        /* POLL: what it waits for */
-    rti_atomic_u32 poll_word;   /* POLL: enum rti_cx_poll_word; with several workers only */
+    struct rti_cleanup cleanup;      /* FIBER: takes it apart if the fiber ends first */
+    struct rti_region_member member; /* of a region, if it has one */
+    struct rti_list cleanups;        /* POLL: what it holds */
+    rt_waker waker;                  /* POLL */
+    struct rti_cx_op op;             /* POLL: what it waits for */
+    rti_atomic_u32 poll_word;        /* POLL: enum rti_cx_poll_word; with several workers only */
     struct rti_wait wait;
     struct rti_cx_events events;
     union {                               /* of the operation */

@@ -44,7 +44,7 @@ static void region_to_closed(struct rti_region *region)
 }
 
 /* Takes a member in; the lock is held. */
-static void region_take(struct rti_region *region, struct rti_member *member)
+static void region_take(struct rti_region *region, struct rti_region_member *member)
 {
     RT_ASSERT(member->region == NULL);
     member->region = region;
@@ -54,7 +54,7 @@ static void region_take(struct rti_region *region, struct rti_member *member)
     RT_AUDIT(rti_region_audit(region));
 }
 
-rt_status rti_region_join(struct rti_region *region, struct rti_member *member)
+rt_status rti_region_join(struct rti_region *region, struct rti_region_member *member)
 {
     rti_contexts_lock(region->sched);
     bool is_open = region->state == RT_REGION_OPEN;
@@ -65,7 +65,7 @@ rt_status rti_region_join(struct rti_region *region, struct rti_member *member)
     return is_open ? RT_SUCCESS : region_not_open;
 }
 
-rt_status rti_region_join_by(struct rti_region *region, struct rti_member *member)
+rt_status rti_region_join_by(struct rti_region *region, struct rti_region_member *member)
 {
     rti_contexts_lock(region->sched);
     RT_ASSERT(member->ops->is_runnable && region->live > 0);
@@ -96,7 +96,8 @@ static void region_claim_closers(struct rti_region *region, struct rti_list *cla
 }
 
 /* Lets a member go; the lock is held. */
-static void region_let_go(struct rti_member *member, rt_outcome outcome, struct rti_list *claimed)
+static void region_let_go(struct rti_region_member *member, rt_outcome outcome,
+                          struct rti_list *claimed)
 {
     struct rti_region *region = member->region;
     if (region == NULL) {
@@ -115,7 +116,7 @@ static void region_let_go(struct rti_member *member, rt_outcome outcome, struct 
     }
 }
 
-void rti_region_leave(struct rti_member *member, struct rti_sched *sched, rt_outcome outcome)
+void rti_region_leave(struct rti_region_member *member, struct rti_sched *sched, rt_outcome outcome)
 {
     struct rti_list claimed;
     rti_list_init(&claimed);
@@ -136,18 +137,18 @@ static void region_cancel(struct rti_region *region, struct rti_list *claimed)
     region_to_closing(region);
     for (struct rti_link *at = rti_list_peek(&region->runnables); at != NULL;
          at = rti_list_next(&region->runnables, at)) {
-        struct rti_member *member = RTI_CONTAINER_OF(at, struct rti_member, link);
+        struct rti_region_member *member = RTI_CONTAINER_OF(at, struct rti_region_member, link);
         member->ops->cancel(member, claimed);
     }
 }
 
-static void region_member_cancel(struct rti_member *member, struct rti_list *claimed)
+static void region_member_cancel(struct rti_region_member *member, struct rti_list *claimed)
 {
     region_cancel(RTI_CONTAINER_OF(member, struct rti_region, member), claimed);
 }
 
-static const struct rti_member_ops region_member_ops = {.is_runnable = true,
-                                                        .cancel = region_member_cancel};
+static const struct rti_region_member_ops region_member_ops = {.is_runnable = true,
+                                                               .cancel = region_member_cancel};
 
 rt_status rt_region_open(rt_region *storage, rt_region *parent_storage, const rt_budget *budget)
 {
@@ -172,7 +173,7 @@ rt_status rt_region_open(rt_region *storage, rt_region *parent_storage, const rt
     rti_list_init(&region->runnables);
     rti_list_init(&region->resources);
     rti_waitlist_init(&region->closers);
-    rti_member_init(&region->member, &region_member_ops);
+    rti_region_member_init(&region->member, &region_member_ops);
     if (budget != NULL) {
         region->budget = *budget;
     }
@@ -234,13 +235,13 @@ rt_status rt_region_begin_close(rt_region *storage)
 }
 
 /* Takes the next resource out, held; NULL if none is left. */
-static struct rti_member *region_next_resource(struct rti_region *region)
+static struct rti_region_member *region_next_resource(struct rti_region *region)
 {
     for (;;) {
         rti_contexts_lock(region->sched);
         struct rti_link *link = rti_list_peek(&region->resources);
-        struct rti_member *member =
-            link == NULL ? NULL : RTI_CONTAINER_OF(link, struct rti_member, link);
+        struct rti_region_member *member =
+            link == NULL ? NULL : RTI_CONTAINER_OF(link, struct rti_region_member, link);
         bool is_held = member != NULL && member->ops->hold(member, region->sched);
         if (is_held) {
             rti_list_remove(link);
@@ -260,7 +261,7 @@ static struct rti_member *region_next_resource(struct rti_region *region)
 static void region_finalize(struct rti_region *region)
 {
     struct rti_sched *sched = region->sched;
-    struct rti_member *member;
+    struct rti_region_member *member;
     struct rti_list claimed;
     rti_list_init(&claimed);
     while ((member = region_next_resource(region)) != NULL) {

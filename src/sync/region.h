@@ -19,7 +19,7 @@
 #include <orrery/rt/region.h>
 
 #include "sync/cx.h"
-#include "sync/member.h"
+#include "sync/region_member.h"
 
 #define RTI_REGION_MAGIC UINT32_C(0x7267694f)
 
@@ -32,8 +32,8 @@ struct rti_region {
     struct rti_list runnables;
     struct rti_list resources;
     rt_budget budget;
-    struct rti_waitlist closers; /* who waits for the last runnable */
-    struct rti_member member;    /* of the parent, if there is one */
+    struct rti_waitlist closers;     /* who waits for the last runnable */
+    struct rti_region_member member; /* of the parent, if there is one */
     struct rti_sched *sched;
 };
 
@@ -44,14 +44,15 @@ struct rti_region *rti_region_of(rt_region *region);
 bool rti_region_is_open(struct rti_region *region);
 
 /* Takes a member in: RT_OK, or RT_ERR_STATE if the region is not open. */
-rt_status rti_region_join(struct rti_region *region, struct rti_member *member);
+rt_status rti_region_join(struct rti_region *region, struct rti_region_member *member);
 
 /* Takes in a runnable that one of the runnable members brings: also while the region closes, unless
  * it is cancelled. */
-rt_status rti_region_join_by(struct rti_region *region, struct rti_member *member);
+rt_status rti_region_join_by(struct rti_region *region, struct rti_region_member *member);
 
 /* Lets a member go, with the outcome of a runnable; nothing if it belongs to no region. */
-void rti_region_leave(struct rti_member *member, struct rti_sched *sched, rt_outcome outcome);
+void rti_region_leave(struct rti_region_member *member, struct rti_sched *sched,
+                      rt_outcome outcome);
 
 void rti_region_audit(const struct rti_region *region);
 

@@ -14,7 +14,7 @@ enum timer_state { TIMER_ACTIVE, TIMER_FIRED, TIMER_CANCELLED, TIMER_CANCELLED_B
 struct region_timer {
     uint32_t magic;
     uint8_t state; /* enum timer_state */
-    struct rti_member member;
+    struct rti_region_member member;
     struct rti_sched *sched;
     struct rti_wait wait;
     struct rti_cx_events events;
@@ -47,20 +47,20 @@ static void timer_wake(struct rti_wait *wait)
     }
 }
 
-static bool timer_hold(struct rti_member *member, struct rti_sched *sched)
+static bool timer_hold(struct rti_region_member *member, struct rti_sched *sched)
 {
     (void)sched;
     return rti_wait_claim(&RTI_CONTAINER_OF(member, struct region_timer, member)->wait,
                           RTI_EVENT_KILL);
 }
 
-static void timer_finalize(struct rti_member *member, struct rti_sched *sched)
+static void timer_finalize(struct rti_region_member *member, struct rti_sched *sched)
 {
     (void)sched;
     timer_end(RTI_CONTAINER_OF(member, struct region_timer, member), TIMER_CANCELLED);
 }
 
-static const struct rti_member_ops timer_member_ops = {
+static const struct rti_region_member_ops timer_member_ops = {
     .is_runnable = false, .hold = timer_hold, .finalize = timer_finalize};
 
 rt_status rt_region_timer_start(rt_region *region_storage, rt_cx *given, rt_region_timer *storage,
@@ -80,7 +80,7 @@ rt_status rt_region_timer_start(rt_region *region_storage, rt_cx *given, rt_regi
         return (rt_status){RT_ERR_CANCELLED, "the context is cancelled"};
     }
     struct region_timer *timer = (struct region_timer *)(void *)storage;
-    rti_member_init(&timer->member, &timer_member_ops);
+    rti_region_member_init(&timer->member, &timer_member_ops);
     rt_status status = rti_region_join(region, &timer->member);
     if (RT_FAILED(status)) {
         return status;
