@@ -7,6 +7,7 @@
 #include <orrery/rt/actor.h>
 #include <orrery/rt/api.h>
 #include <orrery/rt/arm.h>
+#include <orrery/rt/async.h>
 #include <orrery/rt/budget.h>
 #include <orrery/rt/bus.h>
 #include <orrery/rt/call.h>

@@ -102,6 +102,14 @@
 #define RT_CHANNEL_MEMORY_SIZE (64 * 1024) /* values of channels without memory of their own */
 #endif
 
+#ifndef RT_MAX_ASYNC
+#define RT_MAX_ASYNC 64 /* poll tasks, unless rt_async_reserve makes room for more */
+#endif
+
+#ifndef RT_MAX_ASYNC_CONTEXTS
+#define RT_MAX_ASYNC_CONTEXTS RT_MAX_ASYNC /* of those, that wait with their context */
+#endif
+
 #ifndef RT_COMPLETION_QUEUE_SIZE
 #define RT_COMPLETION_QUEUE_SIZE 64 /* I/O requests in flight, per subsystem */
 #endif

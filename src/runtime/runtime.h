@@ -68,10 +68,11 @@ struct rti_runtime_part {
 extern const struct rti_runtime_part rti_part_bus;
 extern const struct rti_runtime_part rti_part_io;
 extern const struct rti_runtime_part rti_part_channel;
-extern const struct rti_runtime_part rti_part_observe; /* last: it looks at the others */
 extern const struct rti_runtime_part rti_part_task;
+extern const struct rti_runtime_part rti_part_async;
+extern const struct rti_runtime_part rti_part_observe; /* last: it looks at the others */
 
-#define RTI_HOST_PARTS_MAX 5
+#define RTI_HOST_PARTS_MAX 6
 
 /* The parts of this target in the order they start; NULL: not in this program. */
 extern const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX];

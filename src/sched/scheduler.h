@@ -89,6 +89,7 @@ enum rti_module {
     RTI_MODULE_IO,
     RTI_MODULE_CHANNEL,
     RTI_MODULE_TASK,
+    RTI_MODULE_ASYNC,
     RTI_MODULE_COUNT,
 };
 

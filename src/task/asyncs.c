@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots and contexts of poll tasks; the essay is in asyncs.h. */
+#define RTI_MODULE "asyncs"
+#include "task/asyncs.h"
+
+/* A handle: generation above, index below. */
+#define INDEX_BITS (sizeof(uintptr_t) == 8 ? 32 : 16)
+#define INDEX_MASK (((uintptr_t)1 << INDEX_BITS) - 1)
+
+/* Generations of a slot: all but 0, as far as a handle has room. */
+#define GENERATION_MASK (sizeof(uintptr_t) == 8 ? UINT32_C(0x7fffffff) : UINT32_C(0x7fff))
+
+/* The most slots that an index can name. */
+#define SLOTS_MAX (sizeof(uintptr_t) == 8 ? (size_t)1 << 30 : (size_t)1 << 15)
+
+_Static_assert(RT_MAX_ASYNC > 0 && RT_MAX_ASYNC <= 1 << 15, "RT_MAX_ASYNC is out of range");
+
+static void asyncs_place(struct rti_asyncs *asyncs, struct rti_async *slots, size_t count,
+                         void *contexts, size_t contexts_count)
+{
+    asyncs->slots = slots;
+    asyncs->count = (uint32_t)count;
+    asyncs->fresh = 0;
+    asyncs->used = 0;
+    asyncs->free_head = (uint32_t)count;
+    rti_pool_init(&asyncs->contexts, contexts, sizeof(struct rti_cx), contexts_count);
+}
+
+rt_status rti_asyncs_init(struct rti_asyncs *asyncs, struct rti_sched *sched)
+{
+    if (sched->modules[RTI_MODULE_ASYNC] != NULL) {
+        return (rt_status){RT_ERR_STATE, "this runtime has its poll tasks already"};
+    }
+    asyncs->sched = sched;
+    asyncs->mapping = NULL;
+    asyncs->mapping_size = 0;
+    rti_u32_init(&asyncs->serial, 0);
+    rti_lock_init(&asyncs->lock, sched, RTI_LOCK_TASK);
+    asyncs_place(asyncs, asyncs->static_slots, RT_MAX_ASYNC, asyncs->static_contexts,
+                 RT_MAX_ASYNC_CONTEXTS);
+    sched->modules[RTI_MODULE_ASYNC] = asyncs;
+    return RT_SUCCESS;
+}
+
+void rti_asyncs_deinit(struct rti_asyncs *asyncs)
+{
+    struct rti_port *port = asyncs->sched->port;
+    RT_ASSERT(asyncs->sched->modules[RTI_MODULE_ASYNC] == asyncs);
+    rti_asyncs_audit(asyncs);
+    rti_pool_deinit(&asyncs->contexts);
+    if (asyncs->mapping != NULL) {
+        port->ops->memory_unmap(port, asyncs->mapping, asyncs->mapping_size);
+    }
+    asyncs->sched->modules[RTI_MODULE_ASYNC] = NULL;
+}
+
+rt_status rt_async_reserve(const rt_async_config *config)
+{
+    struct rti_asyncs *asyncs = rti_asyncs_of(rti_worker_enter());
+    if (asyncs == NULL) {
+        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+    }
+    if (config == NULL || config->tasks == 0 || config->tasks > SLOTS_MAX ||
+        config->contexts > SLOTS_MAX) {
+        return (rt_status){RT_ERR_INVALID, "so many tasks there cannot be"};
+    }
+    if (asyncs->mapping != NULL || asyncs->used > 0) {
+        return (rt_status){RT_ERR_STATE, "poll tasks exist, or room was made already"};
+    }
+    struct rti_port *port = asyncs->sched->port;
+    size_t contexts = config->contexts == 0 ? config->tasks : config->contexts;
+    size_t slots_size = config->tasks * sizeof(struct rti_async);
+    slots_size = (slots_size + RTI_CACHE_LINE - 1) / RTI_CACHE_LINE * RTI_CACHE_LINE;
+    size_t size = slots_size + RTI_POOL_BYTES(sizeof(struct rti_cx), contexts);
+    unsigned char *memory = port->ops->memory_map(port, size);
+    if (memory == NULL) {
+        return (rt_status){RT_ERR_NOMEM, "the system has no memory for so many"};
+    }
+    asyncs->mapping = memory;
+    asyncs->mapping_size = size;
+    rti_pool_deinit(&asyncs->contexts);
+    asyncs_place(asyncs, (struct rti_async *)(void *)memory, config->tasks, memory + slots_size,
+                 contexts);
+    return RT_SUCCESS;
+}
+
+struct rti_async *rti_asyncs_take(struct rti_asyncs *asyncs)
+{
+    struct rti_async *async = NULL;
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    if (asyncs->free_head < asyncs->count) {
+        async = &asyncs->slots[asyncs->free_head];
+        asyncs->free_head = async->next_free;
+    } else if (asyncs->fresh < asyncs->count) {
+        async = &asyncs->slots[asyncs->fresh++];
+        async->generation = 0;
+        async->poll = NULL;
+        rti_u32_init(&async->word, RTI_ASYNC_NOTIFIED);
+    }
+    if (async != NULL) {
+        RT_ASSERT(async->poll == NULL);
+        asyncs->used++;
+        async->generation = (async->generation + 1) & GENERATION_MASK;
+        async->generation += async->generation == 0;
+    }
+    rti_lock_release(&asyncs->lock);
+    return async;
+}
+
+void rti_asyncs_give(struct rti_asyncs *asyncs, struct rti_async *async)
+{
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    RT_ASSERT(asyncs->used > 0 && async->poll != NULL);
+    async->poll = NULL;
+    async->next_free = asyncs->free_head;
+    asyncs->free_head = (uint32_t)(async - asyncs->slots);
+    asyncs->used--;
+    rti_lock_release(&asyncs->lock);
+}
+
+struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs)
+{
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    struct rti_cx *cx = rti_pool_alloc(&asyncs->contexts);
+    rti_lock_release(&asyncs->lock);
+    return cx;
+}
+
+void rti_asyncs_context_give(struct rti_asyncs *asyncs, struct rti_cx *cx)
+{
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    rti_pool_free(&asyncs->contexts, cx);
+    rti_lock_release(&asyncs->lock);
+}
+
+rt_async_task *rti_asyncs_handle(const struct rti_asyncs *asyncs, const struct rti_async *async)
+{
+    uintptr_t index = (uintptr_t)(async - asyncs->slots);
+    return (rt_async_task *)(((uintptr_t)async->generation << INDEX_BITS) | index);
+}
+
+struct rti_async *rti_asyncs_lookup(struct rti_asyncs *asyncs, const rt_async_task *handle)
+{
+    uintptr_t index = (uintptr_t)handle & INDEX_MASK;
+    if (handle == NULL || index >= asyncs->fresh) {
+        return NULL;
+    }
+    struct rti_async *async = &asyncs->slots[index];
+    bool is_it = async->poll != NULL && !async->is_detached &&
+                 async->generation == (uint32_t)((uintptr_t)handle >> INDEX_BITS);
+    return is_it ? async : NULL;
+}
+
+void rti_asyncs_kill_all(struct rti_asyncs *asyncs)
+{
+    for (uint32_t i = 0; i < asyncs->fresh; i++) {
+        struct rti_async *async = &asyncs->slots[i];
+        if (async->poll != NULL && !async->has_ended) {
+            async->is_killed = true;
+            rti_async_wake(async);
+        }
+    }
+}
+
+size_t rti_asyncs_audit(const struct rti_asyncs *asyncs)
+{
+    size_t used = 0;
+    size_t free_count = 0;
+    for (uint32_t i = 0; i < asyncs->fresh; i++) {
+        const struct rti_async *async = &asyncs->slots[i];
+        used += async->poll != NULL;
+        RT_ASSERT(async->poll == NULL || async->asyncs == asyncs);
+        RT_ASSERT(async->poll == NULL || !async->has_ended || async->cx == NULL);
+    }
+    for (uint32_t at = asyncs->free_head; at < asyncs->count; at = asyncs->slots[at].next_free) {
+        RT_ASSERT(at < asyncs->fresh && free_count < asyncs->fresh);
+        free_count++;
+    }
+    RT_ASSERT(used == asyncs->used && used + free_count == asyncs->fresh);
+    return used;
+}
