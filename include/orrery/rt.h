@@ -8,6 +8,7 @@
 #include <orrery/rt/api.h>
 #include <orrery/rt/arm.h>
 #include <orrery/rt/async.h>
+#include <orrery/rt/behaviour.h>
 #include <orrery/rt/budget.h>
 #include <orrery/rt/bus.h>
 #include <orrery/rt/call.h>
@@ -26,6 +27,7 @@
 #include <orrery/rt/loop.h>
 #include <orrery/rt/machine.h>
 #include <orrery/rt/machine_op.h>
+#include <orrery/rt/mailbox.h>
 #include <orrery/rt/main.h>
 #include <orrery/rt/mutex.h>
 #include <orrery/rt/net.h>
@@ -40,6 +42,7 @@
 #include <orrery/rt/spsc.h>
 #include <orrery/rt/stats.h>
 #include <orrery/rt/status.h>
+#include <orrery/rt/supervisor.h>
 #include <orrery/rt/task.h>
 #include <orrery/rt/time.h>
 #include <orrery/rt/timer.h>

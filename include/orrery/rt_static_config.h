@@ -206,4 +206,44 @@
 #define RT_NAME_POOL_SIZE 64 /* registered names */
 #endif
 
+#ifndef RT_MAX_SUPERVISORS
+#define RT_MAX_SUPERVISORS 16 /* supervisors that live at a time */
+#endif
+
+#ifndef RT_CHILD_POOL_SIZE
+#define RT_CHILD_POOL_SIZE 64 /* children of supervisors without memory of their own */
+#endif
+
+#ifndef RT_INTENSITY_MAX
+#define RT_INTENSITY_MAX 64 /* the largest intensity of a supervisor */
+#endif
+
+/* Whether there are behaviours, limits of mailboxes and what is built on them. Where memory is
+ * scarce they are not, unless they are asked for. */
+#ifndef RT_HAS_BEHAVIOURS
+#if defined(__arm__)
+#define RT_HAS_BEHAVIOURS 0
+#else
+#define RT_HAS_BEHAVIOURS 1
+#endif
+#endif
+
+#ifndef RT_MAX_BEHAVIOURS
+#define RT_MAX_BEHAVIOURS 256 /* behaviours without rt_behaviour_reserve */
+#endif
+
+#ifndef RT_BEHAVIOUR_MESSAGE_POOL_SIZE
+#define RT_BEHAVIOUR_MESSAGE_POOL_SIZE                                                             \
+    256 /* messages to behaviours without rt_behaviour_reserve                                     \
+         */
+#endif
+
+#ifndef RT_BEHAVIOUR_BATCH
+#define RT_BEHAVIOUR_BATCH 100 /* messages that a behaviour handles in one turn */
+#endif
+
+#ifndef RT_REDUCTIONS
+#define RT_REDUCTIONS 4000 /* messages and runtime calls after which an actor's turn ends */
+#endif
+
 #endif

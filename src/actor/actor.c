@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "actor/actors.h"
+#include "actor/behaviour.h"
 #include "base/marks.h"
 
 /* Stacks are painted where debugging is worth the time of filling them. */
@@ -46,6 +47,10 @@ void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
     actor->held = NULL;
     actor->reply = NULL;
     actor->waits_for = ACTOR_ID_INVALID;
+    actor->call_serial = 0;
+    actor->is_id_kept = false;
+    rti_pressure_init(&actor->pressure, ACTOR_ID_INVALID, NULL);
+    actor->mute_waiter = NULL;
     actor->call = NULL;
     rti_waitlist_init(&actor->callers);
     rti_list_init(&actor->links);
@@ -67,7 +72,9 @@ static inline void actor_begin(struct rti_actor *actor, actor_id id)
     rti_mailbox_reset(&actor->mailbox);
     actor->messages_sent = 0;
     actor->messages_received = 0;
-    actor->call_serial = 0;
+    actor->turn_mark = 0;
+    actor->pressure.self = id;
+    /* call_serial goes on: an id may live again, and no answer to a former life may find this. */
 }
 
 /* What an actor runs, and who says so. */
@@ -75,6 +82,7 @@ struct actor_code {
     actor_fn fn;
     void *arg;
     const void *site; /* behind the call of rt_spawn */
+    actor_id kept_id; /* the id to run under; ACTOR_ID_INVALID: a new one */
 };
 
 /* Gives the actor its stack and its fiber. */
@@ -101,7 +109,9 @@ static actor_id actor_spawn(struct rti_actors *actors, const struct actor_code *
                             const actor_config *config)
 {
     size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
-    uint32_t index = rti_handle_next_index(&actors->ids);
+    uint32_t index = code->kept_id != ACTOR_ID_INVALID
+                         ? rti_handle_index(&actors->ids, code->kept_id)
+                         : rti_handle_next_index(&actors->ids);
     if (index == RTI_HANDLE_END) {
         return ACTOR_ID_INVALID;
     }
@@ -109,7 +119,9 @@ static actor_id actor_spawn(struct rti_actors *actors, const struct actor_code *
     if (!rti_stack_block_take_into(actors->stacks, size, config->malloc_stack, &actor->stack)) {
         return ACTOR_ID_INVALID;
     }
-    actor_id id = rti_handle_alloc(&actors->ids);
+    actor_id id =
+        code->kept_id != ACTOR_ID_INVALID ? code->kept_id : rti_handle_alloc(&actors->ids);
+    actors->kept_count -= code->kept_id != ACTOR_ID_INVALID;
     actor_begin(actor, id);
     actor_copy_name(actor, config->name);
     actor_init_fiber(actor, config, code);
@@ -131,14 +143,29 @@ static actor_id actor_spawn_checked(const struct actor_code *code, const actor_c
     return actor_spawn(actors, code, config);
 }
 
+actor_id rti_actor_spawn_as(actor_fn fn, void *arg, const actor_config *config, actor_id kept_id)
+{
+    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), kept_id}, config);
+}
+
+void rti_actor_forget_id(struct rti_actors *actors, actor_id kept_id)
+{
+    RT_ASSERT(actors->kept_count > 0);
+    RT_ASSERT(actors->table[rti_handle_index(&actors->ids, kept_id)].id == ACTOR_ID_INVALID);
+    actors->kept_count--;
+    rti_handle_free(&actors->ids, kept_id);
+}
+
 actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg)
 {
-    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE()}, cfg);
+    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), ACTOR_ID_INVALID},
+                               cfg);
 }
 
 actor_id rt_spawn(actor_fn fn, void *arg)
 {
-    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE()}, NULL);
+    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), ACTOR_ID_INVALID},
+                               NULL);
 }
 
 _Noreturn void rt_exit(void)
@@ -152,8 +179,8 @@ _Noreturn void rt_exit(void)
 
 actor_id rt_self(void)
 {
-    struct rti_actor *self = rti_actor_current();
-    return self == NULL ? ACTOR_ID_INVALID : self->id;
+    struct rti_worker *worker = rti_worker_enter();
+    return worker == NULL ? ACTOR_ID_INVALID : rti_sender_id(worker);
 }
 
 void rt_yield(void)
@@ -166,6 +193,10 @@ void rt_yield(void)
 
 bool rt_actor_alive(actor_id id)
 {
+    if (rti_is_behaviour_id(id)) {
+        struct rti_behaviours *behaviours = rti_behaviours_of(rti_worker_enter());
+        return behaviours != NULL && rti_behaviour_lookup(behaviours, id) != NULL;
+    }
     return rti_actor_lookup(id) != NULL;
 }
 
@@ -248,6 +279,9 @@ rt_status rt_actor_kill(actor_id id)
     struct rti_actors *actors = rti_actors_of(worker);
     if (actors == NULL) {
         return rti_actor_refusal(worker);
+    }
+    if (rti_is_behaviour_id(id)) {
+        return rti_behaviour_kill(actors, id);
     }
     struct rti_actor *actor = rti_actors_lookup(actors, id);
     if (actor == NULL) {

@@ -32,6 +32,7 @@
 #include <orrery/rt/link.h>
 
 #include "actor/mailbox.h"
+#include "actor/pressure.h"
 #include "sched/fiber.h"
 #include "sched/stacks.h"
 
@@ -42,6 +43,7 @@ struct rti_call_wait;
 enum rti_owned {
     RTI_OWNED_SUBSCRIPTIONS, /* bus */
     RTI_OWNED_TIMERS,
+    RTI_OWNED_ATTACHMENTS, /* attachment.h */
     RTI_OWNED_COUNT,
 };
 
@@ -66,6 +68,11 @@ struct rti_actor {
     struct rti_list owned[RTI_OWNED_COUNT];
     struct rti_stack_block stack; /* the memory of its fiber's stack */
     bool is_stack_painted;
+    struct rti_pressure pressure;
+    rt_mailbox_config limit;        /* what pressure.limit points to, if it does */
+    struct rti_waiter *mute_waiter; /* on its stack while it is muted */
+    uint64_t turn_mark;             /* messages sent and received when its turn began */
+    bool is_id_kept; /* its id stays taken when it ends, for the next life of a supervised one */
     char name[RT_ACTOR_NAME_MAX + 1];
 };
 
@@ -79,7 +86,7 @@ static inline bool rti_actor_is_bare(const struct rti_actor *actor)
     bool is_bare = actor->mailbox.count == 0 && actor->held == NULL && actor->reply == NULL &&
                    rti_waitlist_is_empty(&actor->callers) && rti_list_is_empty(&actor->links) &&
                    rti_list_is_empty(&actor->monitors) && rti_list_is_empty(&actor->watchers) &&
-                   rti_list_is_empty(&actor->names);
+                   rti_list_is_empty(&actor->names) && actor->pressure.limit == NULL;
     for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
         is_bare = is_bare && rti_list_is_empty(&actor->owned[i]);
     }
@@ -118,6 +125,13 @@ static inline void rti_mailbox_remove_notice(struct rti_actor *actor, struct rti
 
 /* Ends an actor from outside, or the calling one: then it does not return. */
 void rti_actor_kill(struct rti_actor *actor);
+
+/* Starts an actor as rt_spawn_ex does, under an id that an actor with is_id_kept has left, or under
+ * a new one if that is ACTOR_ID_INVALID. */
+actor_id rti_actor_spawn_as(actor_fn fn, void *arg, const actor_config *config, actor_id kept_id);
+
+/* Gives an id that was kept, and that nobody lives under, back to the table. */
+void rti_actor_forget_id(struct rti_actors *actors, actor_id kept_id);
 
 /* Ends the life of the message received last. */
 void rti_actor_drop_held(struct rti_actor *actor, rt_status_code result);

@@ -4,6 +4,7 @@
 
 #include "actor/actor_text.h"
 #include "actor/actors.h"
+#include "actor/behaviour.h"
 
 static void cycle_add_actor(struct rti_actor_text *text, const struct rti_actor *actor)
 {
@@ -38,6 +39,10 @@ void rti_actor_wait_for(struct rti_actor *waiter, struct rti_actor *target)
 {
     RT_ASSERT(waiter != target && waiter->waits_for == ACTOR_ID_INVALID);
     waiter->waits_for = target->id;
+    struct rti_behaviours *behaviours = rti_behaviours_at(waiter->actors->sched);
+    if (behaviours != NULL) {
+        rti_pressure_untie(behaviours, waiter->id, target->id);
+    }
     const struct rti_actor *at = target;
     /* Any other cycle was told when it closed, and is no part of this chain's way back: the count
      * ends the walk in one. */

@@ -21,6 +21,8 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
     }
     actors->has_hooks_for_all = false;
     rti_handle_init(&actors->ids, actors->id_slots, RT_MAX_ACTORS, RTI_ACTOR_INDEX_BITS);
+    rti_handle_let_end(&actors->ids, RTI_ACTOR_ID_MAX);
+    actors->kept_count = 0;
     for (size_t i = 0; i < RT_MAX_ACTORS; i++) {
         rti_actor_init_slot(&actors->table[i], actors);
     }
@@ -91,7 +93,7 @@ void rti_actors_audit(const struct rti_actors *actors)
         RT_ASSERT(rti_handle_lookup(&actors->ids, actor->id) == (int32_t)i);
         actors_audit_one(actor, &ledger);
     }
-    RT_ASSERT(ledger.actors == rti_handle_audit(&actors->ids));
+    RT_ASSERT(ledger.actors + actors->kept_count == rti_handle_audit(&actors->ids));
     RT_ASSERT(ledger.arena_stacks <= rti_stacks_audit(actors->stacks));
     RT_ASSERT(ledger.entries == rti_pool_in_use(&actors->ipc.entries));
     RT_ASSERT(ledger.entries <=

@@ -6,7 +6,8 @@
  * rt_static_config.h, without a pointer to the heap; the runtime places it and hangs it at
  * sched->modules[RTI_MODULE_ACTOR].
  *
- * I1  Slot i of `table` is in use iff slot i of `ids` is, and has the same id.  (rti_actors_audit)
+ * I1  Slot i of `table` is in use iff slot i of `ids` is, and has the same id, but for the
+ *     `kept_count` ids that wait for the next life of a supervised actor.     (rti_actors_audit)
  * I2  Every block of every pool is reachable from exactly one living actor: as queued, held or
  *     answer, as link end, monitor or name. The data pool is shared with the bus, so there it is
  *     "at least".                                                                (rti_actors_audit)
@@ -28,6 +29,8 @@
 #define RTI_INDEX_BITS(count) ((count) <= 2 ? 1 : 32 - __builtin_clz((unsigned)(count)-1))
 
 #define RTI_ACTOR_INDEX_BITS RTI_INDEX_BITS(RT_MAX_ACTORS)
+/* Ids above are those of behaviours. */
+#define RTI_ACTOR_ID_MAX     UINT32_C(0x7fffffff)
 #define RTI_ACTOR_INDEX_MASK ((UINT32_C(1) << RTI_ACTOR_INDEX_BITS) - 1)
 
 struct rti_actors {
@@ -41,6 +44,7 @@ struct rti_actors {
     struct rti_list death_hooks[RTI_DEATH_STEP_COUNT];
     bool has_hooks_for_all; /* some are called for actors that own nothing too */
     struct rti_handle_table ids;
+    uint32_t kept_count; /* ids that are taken although nobody lives under them */
     struct rti_handle_slot id_slots[RT_MAX_ACTORS];
 };
 
@@ -57,7 +61,7 @@ void rti_actors_kill_all(struct rti_actors *actors);
 /* How many actors live, those doomed included. */
 static inline size_t rti_actors_count(const struct rti_actors *actors)
 {
-    return actors->ids.used_count;
+    return actors->ids.used_count - actors->kept_count;
 }
 
 /* Checks the invariants of the module and of everything in it. */

@@ -4,6 +4,8 @@
 
 #include "actor/actor_text.h"
 #include "actor/actors.h"
+#include "actor/attachment.h"
+#include "actor/behaviour.h"
 #include "actor/call.h"
 #include "sched/fault.h"
 
@@ -75,6 +77,15 @@ static void death_run_hooks(struct rti_actor *actor, enum rti_death_step step)
     }
 }
 
+/* Those who are muted on it go on; its slot has no limit any more. */
+static void death_lift_limit(struct rti_actor *actor)
+{
+    if (!rti_list_is_empty(&actor->pressure.muted)) {
+        rti_pressure_release(rti_behaviours_at(actor->actors->sched), &actor->pressure);
+    }
+    rti_pressure_init(&actor->pressure, ACTOR_ID_INVALID, NULL);
+}
+
 /* Steps 1 to 5, and of step 6 what is not the actor's own. */
 static RTI_NOINLINE void death_detach(struct rti_actor *actor, rt_exit_reason reason)
 {
@@ -84,6 +95,10 @@ static RTI_NOINLINE void death_detach(struct rti_actor *actor, rt_exit_reason re
     death_run_hooks(actor, RTI_DEATH_BUS);
     death_run_hooks(actor, RTI_DEATH_TIMERS);
     rti_registry_forget(&actor->actors->registry, actor);
+    rti_attachments_end(&actor->owned[RTI_OWNED_ATTACHMENTS]);
+    if (RT_HAS_BEHAVIOURS && actor->pressure.limit != NULL) {
+        death_lift_limit(actor);
+    }
     death_run_hooks(actor, RTI_DEATH_RESOURCES);
     RT_ASSERT(rti_actor_is_bare(actor));
 }
@@ -103,7 +118,12 @@ void rti_death_process(struct rti_actor *actor)
         death_detach(actor, death_reason(actor));
     }
     rti_stack_block_give(actors->stacks, &actor->stack);
-    rti_handle_free(&actors->ids, actor->id);
+    if (RTI_UNLIKELY(actor->is_id_kept)) {
+        actor->is_id_kept = false;
+        actors->kept_count++;
+    } else {
+        rti_handle_free(&actors->ids, actor->id);
+    }
     actor->id = ACTOR_ID_INVALID;
     RT_AUDIT(rti_actors_audit(actors));
 }

@@ -20,6 +20,7 @@
 
 #include "actor/actor_cycle.h"
 #include "actor/actors.h"
+#include "actor/behaviour.h"
 #include "actor/ipc.h"
 #include "base/marks.h"
 #include "sched/fiber_park.h"
@@ -87,8 +88,18 @@ static rt_status ipc_send_async(struct rti_worker *worker, struct rti_actor *rec
     if (entry == NULL) {
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
     }
-    rti_ipc_deliver(worker, receiver, entry);
-    return RT_SUCCESS;
+    entry->sender = rti_sender_id(worker);
+    return rti_ipc_deliver_limited(worker, receiver, entry);
+}
+
+/* To an id that is no actor's with a stack. */
+static rt_status ipc_send_elsewhere(struct rti_worker *worker, actor_id to, const void *data,
+                                    size_t len, rt_ipc_mode mode)
+{
+    if (mode == IPC_ASYNC && rti_is_behaviour_id(to) && rti_behaviours_of(worker) != NULL) {
+        return rti_behaviour_send(worker, to, RT_BEHAVIOUR_PLAIN, data, len);
+    }
+    return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
 }
 
 /* A send of any kind. */
@@ -101,7 +112,7 @@ static RTI_NOINLINE rt_status ipc_send(actor_id to, const void *data, size_t len
     }
     struct rti_actor *receiver = rti_actors_lookup(actors, to);
     if (receiver == NULL) {
-        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
+        return ipc_send_elsewhere(worker, to, data, len, mode);
     }
     if (data == NULL && len > 0) {
         return (rt_status){RT_ERR_INVALID,
@@ -149,7 +160,7 @@ RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc
         return ipc_send(to, data, len, mode);
     }
     struct rti_actor *receiver = rti_actors_lookup(self->actors, to);
-    if (RTI_UNLIKELY(receiver == NULL)) {
+    if (RTI_UNLIKELY(receiver == NULL || receiver->pressure.limit != NULL)) {
         return ipc_send(to, data, len, mode);
     }
     struct rti_entry *entry = rti_ipc_pools_make_quick(&self->actors->ipc, data, len);
@@ -178,10 +189,24 @@ static inline void ipc_show(const struct rti_entry *entry, rt_message *msg)
     *msg = (rt_message){.sender = entry->sender, .len = entry->len, .data = entry->data};
 }
 
+/* The mailbox of an actor with a limit has become emptier, or its owner waits for what is not in
+ * it: those who are muted on it may go on. */
+static RTI_NOINLINE void ipc_release_muted(struct rti_actor *self)
+{
+    struct rti_behaviours *module = rti_behaviours_of(rti_worker_current());
+    if (module != NULL && !rti_list_is_empty(&self->pressure.muted)) {
+        rti_pressure_release(module, &self->pressure);
+    }
+}
+
 /* Takes an entry out of the queue and shows it to its receiver. */
 static inline void ipc_take(struct rti_actor *self, struct rti_entry *entry, rt_message *msg)
 {
     rti_mailbox_remove(&self->mailbox, entry);
+    if (RTI_UNLIKELY(self->pressure.limit != NULL) &&
+        rti_mailbox_mail_count(&self->mailbox) <= rti_pressure_low(self->pressure.limit)) {
+        ipc_release_muted(self);
+    }
     self->messages_received++;
     ipc_show(entry, msg);
     rti_ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, entry->sender);
@@ -275,6 +300,23 @@ static rt_status ipc_receive_timed(void *actor, void *msg, uintptr_t timeout)
     return RT_SUCCESS;
 }
 
+/* Has the actor sent and received so much that its turn is over? What it counts itself
+ * (rt_reductions_add) is in `turn_mark`. */
+static inline bool ipc_is_turn_over(const struct rti_actor *self)
+{
+    return self->messages_sent + self->messages_received - self->turn_mark >= RT_REDUCTIONS;
+}
+
+/* Ends the turn of an actor that has used up its reductions. */
+static void ipc_count_reductions(struct rti_worker *worker, struct rti_actor *self)
+{
+    if (RTI_UNLIKELY(ipc_is_turn_over(self))) {
+        RT_SOMETIMES(true, "ipc: a turn ends by its reductions");
+        self->turn_mark = self->messages_sent + self->messages_received;
+        rti_fiber_yield(worker);
+    }
+}
+
 /* A receive of any kind. */
 static RTI_NOINLINE rt_status ipc_receive(rt_message *msg, int32_t timeout_ms)
 {
@@ -287,6 +329,7 @@ static RTI_NOINLINE rt_status ipc_receive(rt_message *msg, int32_t timeout_ms)
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the message")};
     }
     ipc_begin_receive(self);
+    ipc_count_reductions(worker, self);
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
     if (entry != NULL) {
         ipc_take(self, entry, msg);
@@ -314,7 +357,8 @@ RTI_FLAT rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
 {
     struct rti_worker *worker = rti_worker_here();
     struct rti_actor *self = ipc_quick_self(worker);
-    if (RTI_UNLIKELY(self == NULL || msg == NULL || self->reply != NULL)) {
+    if (RTI_UNLIKELY(self == NULL || msg == NULL || self->reply != NULL ||
+                     self->pressure.limit != NULL || ipc_is_turn_over(self))) {
         return ipc_receive(msg, timeout_ms);
     }
     struct rti_entry *held = self->held;
@@ -359,14 +403,14 @@ static bool ipc_passes(struct rti_actor *self, const rt_ipc_filter *filter,
     return is_wanted;
 }
 
-/* The first entry behind `*seen` that passes; `*seen` moves on. The owner of the mailbox is here,
- * so nothing leaves the queue and `*seen` stays in it. */
-static struct rti_entry *ipc_search(struct rti_actor *self, const rt_ipc_filter *filter,
-                                    struct rti_entry **seen)
+/* The first entry behind the last one seen that passes; `seen` moves on. The owner of the mailbox
+ * is here, so nothing leaves the queue but what a sender drops, who moves `seen` back. */
+static struct rti_entry *ipc_search(struct rti_actor *self, const rt_ipc_filter *filter)
 {
+    struct rti_mailbox *mailbox = &self->mailbox;
     struct rti_entry *at;
-    while ((at = rti_mailbox_next(&self->mailbox, *seen)) != NULL) {
-        *seen = at;
+    while ((at = rti_mailbox_next(mailbox, mailbox->seen)) != NULL) {
+        mailbox->seen = at;
         if (ipc_passes(self, filter, at)) {
             return at;
         }
@@ -377,15 +421,18 @@ static struct rti_entry *ipc_search(struct rti_actor *self, const rt_ipc_filter 
 static rt_status ipc_receive_match(struct rti_worker *worker, struct rti_actor *self,
                                    const rt_ipc_filter *filter, rt_message *msg, int32_t timeout_ms)
 {
-    struct rti_entry *seen = NULL;
-    struct rti_entry *entry = ipc_search(self, filter, &seen);
+    self->mailbox.seen = NULL;
+    struct rti_entry *entry = ipc_search(self, filter);
     if (entry == NULL && timeout_ms == 0) {
         return ipc_would_block();
     }
     uint64_t deadline_ns = entry != NULL ? RTI_TIME_NEVER : ipc_deadline(worker, timeout_ms);
     while (entry == NULL) {
+        if (RTI_UNLIKELY(self->pressure.limit != NULL)) {
+            ipc_release_muted(self);
+        }
         uint32_t event = ipc_await_mail(worker, self, deadline_ns);
-        entry = ipc_search(self, filter, &seen);
+        entry = ipc_search(self, filter);
         if (entry == NULL && event == RTI_EVENT_TIMEOUT) {
             return ipc_timed_out();
         }

@@ -21,6 +21,14 @@ static inline void rti_ipc_record(struct rti_sched *sched, enum rti_journal_kind
 void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver,
                      struct rti_entry *entry);
 
+/* The same for an entry that has its sender, to a receiver that may have a limit: what its policy
+ * says happens. The entry is gone on failure. May suspend the sender. */
+rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *receiver,
+                                  struct rti_entry *entry);
+
+/* Drops the message, not a notice, that has waited longest. */
+void rti_mailbox_drop_oldest(struct rti_actor *receiver);
+
 /* The entry of the message that the actor received last, if `msg` is that message; else NULL. */
 struct rti_entry *rti_ipc_held(struct rti_actor *self, const rt_message *msg);
 

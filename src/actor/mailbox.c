@@ -9,6 +9,8 @@ void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait 
     mailbox->reader = NULL;
     mailbox->count = 0;
     mailbox->count_max = 0;
+    mailbox->notice_count = 0;
+    mailbox->seen = NULL;
     mailbox->is_shown = false;
     rti_wait_begin(&mailbox->wait, wake, fiber, is_local);
     mailbox->wait.reason = RTI_REASON_MAIL;
@@ -92,5 +94,6 @@ size_t rti_mailbox_audit(const struct rti_mailbox *mailbox)
         RT_ASSERT(at->kind != RTI_ENTRY_SYNC || at->waiting == NULL || at->waiting->entry == at);
         pooled += at->kind != RTI_ENTRY_NOTICE;
     }
+    RT_ASSERT(mailbox->count - pooled == mailbox->notice_count);
     return pooled;
 }

@@ -42,6 +42,7 @@
 
 enum rti_entry_kind {
     RTI_ENTRY_ASYNC,
+    RTI_ENTRY_TYPED, /* ASYNC, by rt_behaviour_send: call_serial is the id of the message */
     RTI_ENTRY_CALL,
     RTI_ENTRY_SYNC,
     RTI_ENTRY_NOTICE,
@@ -56,7 +57,7 @@ struct rti_entry {
     struct rti_sync_wait *waiting; /* SYNC only: its sender, NULL if that is gone */
     actor_id sender;
     uint32_t len;         /* bytes at `data` */
-    uint32_t call_serial; /* CALL only: which call of the sender */
+    uint32_t call_serial; /* CALL: which call of the sender; TYPED: the id of the message */
     uint8_t kind;         /* enum rti_entry_kind */
 };
 
@@ -79,6 +80,8 @@ struct rti_mailbox {
     struct rti_waiter *reader;
     uint32_t count;
     uint32_t count_max;
+    uint32_t notice_count;    /* of `count`, those that are notices */
+    struct rti_entry *seen;   /* the last one that a receive with a filter has looked at */
     bool is_shown;            /* a filter looks at the queue now */
     struct rti_wait wait;     /* the owner's, in the receive that waits for ever */
     struct rti_waiter waiter; /* its only one */
@@ -92,6 +95,7 @@ void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait 
 static inline void rti_mailbox_reset(struct rti_mailbox *mailbox)
 {
     RT_ASSERT(mailbox->count == 0 && mailbox->reader == NULL && !mailbox->is_shown);
+    RT_ASSERT(mailbox->notice_count == 0);
     mailbox->count_max = 0;
     /* The end of the last owner may have finished it. */
     mailbox->wait.waiters = &mailbox->waiter;
@@ -112,6 +116,12 @@ static inline bool rti_notice_is_queued(const struct rti_notice *notice)
     return rti_link_is_linked(&notice->entry.link);
 }
 
+/* Messages that wait, notices not counted. */
+static inline uint32_t rti_mailbox_mail_count(const struct rti_mailbox *mailbox)
+{
+    return mailbox->count - mailbox->notice_count;
+}
+
 static inline bool rti_mailbox_is_empty(const struct rti_mailbox *mailbox)
 {
     return mailbox->count == 0;
@@ -121,6 +131,7 @@ static inline bool rti_mailbox_is_empty(const struct rti_mailbox *mailbox)
 static inline void rti_mailbox_append(struct rti_mailbox *mailbox, struct rti_entry *entry)
 {
     rti_list_push_tail(&mailbox->queue, &entry->link);
+    mailbox->notice_count += entry->kind == RTI_ENTRY_NOTICE;
     uint32_t count = ++mailbox->count;
     if (count > mailbox->count_max) {
         mailbox->count_max = count;
@@ -166,6 +177,7 @@ static inline void rti_mailbox_remove(struct rti_mailbox *mailbox, struct rti_en
     RT_ASSERT(mailbox->count > 0 && !mailbox->is_shown);
     rti_list_remove(&entry->link);
     mailbox->count--;
+    mailbox->notice_count -= entry->kind == RTI_ENTRY_NOTICE;
 }
 
 /* The entry that has waited longest, left where it is; NULL if there is none. */

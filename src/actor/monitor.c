@@ -3,6 +3,7 @@
 #include "actor/monitor.h"
 
 #include "actor/actors.h"
+#include "actor/behaviour.h"
 #include "base/marks.h"
 
 void rti_monitors_init(struct rti_monitors *monitors)
@@ -39,17 +40,27 @@ static void monitor_release(struct rti_notice *notice)
 }
 
 static void monitor_init(struct rti_monitor *monitor, uint32_t ref, struct rti_actor *owner,
-                         struct rti_actor *target)
+                         actor_id target, struct rti_list *watchers)
 {
     monitor->ref = ref;
     monitor->owner = owner;
-    monitor->target = target->id;
+    monitor->target = target;
     rti_notice_init(&monitor->notice, RT_SENDER_SYSTEM, &monitor->exit, sizeof(monitor->exit));
     monitor->notice.release = monitor_release;
     rti_link_init(&monitor->at_owner);
     rti_link_init(&monitor->at_target);
     rti_list_push_tail(&owner->monitors, &monitor->at_owner);
-    rti_list_push_tail(&target->watchers, &monitor->at_target);
+    rti_list_push_tail(watchers, &monitor->at_target);
+}
+
+/* Those who watch another living actor of either kind; NULL if there is none. */
+static struct rti_list *monitor_watchers(struct rti_actor *self, actor_id target)
+{
+    if (rti_is_behaviour_id(target)) {
+        return rti_behaviour_watchers(self->actors, target);
+    }
+    struct rti_actor *other = rti_actors_lookup(self->actors, target);
+    return other == NULL || other == self ? NULL : &other->watchers;
 }
 
 rt_status rt_monitor(actor_id target, uint32_t *monitor_ref)
@@ -58,8 +69,8 @@ rt_status rt_monitor(actor_id target, uint32_t *monitor_ref)
     if (self == NULL) {
         return rti_actor_refusal(rti_worker_current());
     }
-    struct rti_actor *other = rti_actors_lookup(self->actors, target);
-    if (other == NULL || other == self || monitor_ref == NULL) {
+    struct rti_list *watchers = monitor_watchers(self, target);
+    if (watchers == NULL || monitor_ref == NULL) {
         return (rt_status){RT_ERR_INVALID,
                            RTI_SENTENCE("a monitor needs another actor that lives")};
     }
@@ -68,7 +79,8 @@ rt_status rt_monitor(actor_id target, uint32_t *monitor_ref)
     if (ref == RTI_HANDLE_NONE) {
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no monitor entry is left")};
     }
-    monitor_init(&monitors->table[rti_handle_index(&monitors->refs, ref)], ref, self, other);
+    monitor_init(&monitors->table[rti_handle_index(&monitors->refs, ref)], ref, self, target,
+                 watchers);
     *monitor_ref = ref;
     return RT_SUCCESS;
 }
@@ -93,15 +105,35 @@ rt_status rt_demonitor(uint32_t monitor_ref)
     return RT_SUCCESS;
 }
 
+void rti_monitor_embed(struct rti_monitor *monitor, struct rti_actor *owner,
+                       struct rti_list *watchers, actor_id target,
+                       void (*release)(struct rti_notice *notice))
+{
+    monitor->ref = RTI_HANDLE_NONE;
+    monitor->owner = owner;
+    monitor->target = target;
+    rti_notice_init(&monitor->notice, RT_SENDER_SYSTEM, &monitor->exit, sizeof(monitor->exit));
+    monitor->notice.release = release;
+    rti_link_init(&monitor->at_owner);
+    rti_link_init(&monitor->at_target);
+    rti_list_push_tail(watchers, &monitor->at_target);
+}
+
+void rti_monitors_tell(struct rti_list *watchers, actor_id dead, rt_exit_reason reason)
+{
+    struct rti_link *at;
+    while ((at = rti_list_pop(watchers)) != NULL) {
+        struct rti_monitor *monitor = RTI_CONTAINER_OF(at, struct rti_monitor, at_target);
+        RT_ASSERT(monitor->target == dead);
+        monitor->exit = (rt_exit_msg){.actor = dead, .reason = reason};
+        rti_mailbox_push_notice(monitor->owner, &monitor->notice);
+    }
+}
+
 void rti_monitors_notify(struct rti_actor *dead, rt_exit_reason reason)
 {
     struct rti_link *at;
-    while ((at = rti_list_pop(&dead->watchers)) != NULL) {
-        struct rti_monitor *monitor = RTI_CONTAINER_OF(at, struct rti_monitor, at_target);
-        RT_ASSERT(monitor->target == dead->id);
-        monitor->exit = (rt_exit_msg){.actor = dead->id, .reason = reason};
-        rti_mailbox_push_notice(monitor->owner, &monitor->notice);
-    }
+    rti_monitors_tell(&dead->watchers, dead->id, reason);
     while ((at = rti_list_peek(&dead->monitors)) != NULL) {
         struct rti_monitor *monitor = RTI_CONTAINER_OF(at, struct rti_monitor, at_owner);
         /* The dead one's mailbox is clear, so all that are left still watch. */
@@ -124,6 +156,7 @@ size_t rti_monitors_audit(const struct rti_actor *actor)
         RT_ASSERT(monitor_is_watching(monitor) != is_notice);
         count++;
     }
-    RT_ASSERT(rti_list_audit(&actor->watchers) <= RT_MONITOR_ENTRY_POOL_SIZE);
+    /* Its supervisor's comes to those of the pool. */
+    RT_ASSERT(rti_list_audit(&actor->watchers) <= RT_MONITOR_ENTRY_POOL_SIZE + 1);
     return count;
 }

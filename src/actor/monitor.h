@@ -44,6 +44,16 @@ struct rti_monitors {
 void rti_monitors_init(struct rti_monitors *monitors);
 void rti_monitors_deinit(struct rti_monitors *monitors);
 
+/* Makes a monitor of memory that is part of something else: it has no number, is in no list of its
+ * maker, and is the business of who embeds it, also when its maker ends. `watchers` is the list of
+ * the target. `release` is called when the maker is done with the exit message. */
+void rti_monitor_embed(struct rti_monitor *monitor, struct rti_actor *owner,
+                       struct rti_list *watchers, actor_id target,
+                       void (*release)(struct rti_notice *notice));
+
+/* Tells those in a list of watchers, in the order in which they began, and empties it. */
+void rti_monitors_tell(struct rti_list *watchers, actor_id dead, rt_exit_reason reason);
+
 /* Step 3 of death: tells those who watch the dead one, in the order in which they began, and
  * forgets what the dead one watched. */
 void rti_monitors_notify(struct rti_actor *dead, rt_exit_reason reason);

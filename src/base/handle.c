@@ -15,6 +15,7 @@ void rti_handle_init(struct rti_handle_table *table, struct rti_handle_slot *slo
     table->free_tail = RTI_HANDLE_END;
     table->used_count = 0;
     table->retired_count = 0;
+    table->id_max = RTI_HANDLE_ID_MAX;
     table->is_wrapping = false;
     for (uint32_t index = 0; index < table->count; index++) {
         slots[index].id = index;
@@ -34,6 +35,13 @@ void rti_handle_refuse(void)
     rti_panic(RTI_MODULE, __LINE__, "an id that does not resolve");
 }
 
+void rti_handle_let_end(struct rti_handle_table *table, uint32_t id_max)
+{
+    RT_ASSERT(table->used_count == 0 && table->retired_count == 0);
+    RT_ASSERT(id_max <= RTI_HANDLE_ID_MAX && id_max >> table->index_bits >= 2);
+    table->id_max = id_max;
+}
+
 size_t rti_handle_audit(const struct rti_handle_table *table)
 {
     uint32_t used = 0;
@@ -43,7 +51,7 @@ size_t rti_handle_audit(const struct rti_handle_table *table)
         const struct rti_handle_slot *slot = &table->slots[index];
         bool is_in_use = slot->next == RTI_HANDLE_IN_USE;
         RT_ASSERT((slot->id & mask) == index);
-        RT_ASSERT(slot->id <= RTI_HANDLE_ID_MAX);
+        RT_ASSERT(slot->id <= table->id_max);
         RT_ASSERT(!is_in_use || slot->id > mask);
         RT_ASSERT((rti_handle_lookup(table, slot->id) >= 0) == is_in_use);
         used += is_in_use;

@@ -26,7 +26,7 @@
  * I1  A slot's `id` is the last id it issued, with generation 0 before the first.       (audit)
  * I2  A slot is in use iff its `next` is RTI_HANDLE_IN_USE, and only then its id resolves.(audit)
  * I3  used + retired + length of the free queue = count.                                (audit)
- * I4  No issued id is 0 or above RTI_HANDLE_ID_MAX.                    (rti_handle_alloc, audit)
+ * I4  No issued id is 0 or above `id_max`.                               (rti_handle_alloc, audit)
  *
  * A table belongs to one thread or one lock. Costs: 8 bytes per slot; all constant time but init
  * and audit. */
@@ -55,6 +55,7 @@ struct rti_handle_table {
     uint32_t free_tail;
     uint32_t used_count;
     uint32_t retired_count;
+    uint32_t id_max;  /* no id above it is issued */
     bool is_wrapping; /* no slot retires */
 };
 
@@ -66,6 +67,10 @@ void rti_handle_init(struct rti_handle_table *table, struct rti_handle_slot *slo
 /* From here on the generations begin anew instead of retiring their slot. Right after init. */
 void rti_handle_let_wrap(struct rti_handle_table *table);
 
+/* From here on no id above `id_max`, which is at most RTI_HANDLE_ID_MAX and leaves each slot a
+ * generation, is issued. Right after init. */
+void rti_handle_let_end(struct rti_handle_table *table, uint32_t id_max);
+
 /* The slot whose id is issued next; RTI_HANDLE_END if every slot is in use or retired. */
 static inline uint32_t rti_handle_next_index(const struct rti_handle_table *table)
 {
@@ -76,7 +81,7 @@ static inline uint32_t rti_handle_next_index(const struct rti_handle_table *tabl
 static inline uint32_t rti_handle_successor(const struct rti_handle_table *table, uint32_t id)
 {
     uint32_t step = UINT32_C(1) << table->index_bits;
-    if (RTI_UNLIKELY(id > RTI_HANDLE_ID_MAX - step)) {
+    if (RTI_UNLIKELY(id > table->id_max - step)) {
         return table->is_wrapping ? (id & (step - 1)) | step : RTI_HANDLE_NONE;
     }
     return id + step;
@@ -111,7 +116,7 @@ static inline uint32_t rti_handle_alloc(struct rti_handle_table *table)
     }
     struct rti_handle_slot *slot = &table->slots[index];
     uint32_t id = rti_handle_successor(table, slot->id);
-    if (RTI_UNLIKELY(id == RTI_HANDLE_NONE || id > RTI_HANDLE_ID_MAX)) {
+    if (RTI_UNLIKELY(id == RTI_HANDLE_NONE || id > table->id_max)) {
         rti_handle_refuse();
     }
     table->free_head = slot->next;

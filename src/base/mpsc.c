@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 
-#define MPSC_IDLE ((uintptr_t)1)
+#define MPSC_IDLE RTI_MPSC_IDLE
 
 _Static_assert(_Alignof(struct rti_mpsc_node) > 1, "bit 0 of a node's address carries the mark");
 
@@ -29,6 +29,12 @@ void rti_mpsc_init(struct rti_mpsc *queue)
     rti_ptr_init(&queue->tail, mpsc_marked(&queue->resting));
     queue->head = &queue->resting;
     RT_AUDIT(rti_mpsc_audit(queue));
+}
+
+void rti_mpsc_init_active(struct rti_mpsc *queue)
+{
+    rti_mpsc_init(queue);
+    rti_ptr_init(&queue->tail, &queue->resting);
 }
 
 bool rti_mpsc_push(struct rti_mpsc *queue, struct rti_mpsc_node *node)

@@ -66,6 +66,9 @@ enum rti_mpsc_result {
 /* Makes an empty, idle queue. Before the queue is shared. */
 void rti_mpsc_init(struct rti_mpsc *queue);
 
+/* Makes an empty queue that is not idle: its consumer is at work and will find what is pushed. */
+void rti_mpsc_init_active(struct rti_mpsc *queue);
+
 /* Appends `node`, which is in no queue. Any thread or interrupt. Returns true if the queue was
  * idle: the caller is then the one to wake the consumer. */
 bool rti_mpsc_push(struct rti_mpsc *queue, struct rti_mpsc_node *node);
@@ -76,6 +79,49 @@ enum rti_mpsc_result rti_mpsc_pop(struct rti_mpsc *queue, struct rti_mpsc_node *
 /* Marks the queue idle if it is empty and returns whether it is idle now. Consumer only; after true
  * the caller is no longer the consumer: the next one is whom a push that returned true wakes. */
 bool rti_mpsc_try_idle(struct rti_mpsc *queue);
+
+/* The same three for a queue that only one thread ever touches, as on an engine with one worker:
+ * no locked instruction, and never RTI_MPSC_BUSY. */
+#define RTI_MPSC_IDLE ((uintptr_t)1)
+
+static inline bool rti_mpsc_push_alone(struct rti_mpsc *queue, struct rti_mpsc_node *node)
+{
+    uintptr_t before = (uintptr_t)rti_ptr_load_relaxed(&queue->tail);
+    struct rti_mpsc_node *predecessor = (struct rti_mpsc_node *)(before & ~RTI_MPSC_IDLE);
+    rti_ptr_store_relaxed(&node->next, NULL);
+    rti_ptr_store_relaxed(&queue->tail, node);
+    rti_ptr_store_relaxed(&predecessor->next, node);
+    return (before & RTI_MPSC_IDLE) != 0;
+}
+
+static inline struct rti_mpsc_node *rti_mpsc_pop_alone(struct rti_mpsc *queue)
+{
+    struct rti_mpsc_node *oldest = queue->head;
+    if (oldest == &queue->resting) {
+        oldest = (struct rti_mpsc_node *)rti_ptr_load_relaxed(&queue->resting.next);
+        if (oldest == NULL) {
+            return NULL;
+        }
+    }
+    struct rti_mpsc_node *next = (struct rti_mpsc_node *)rti_ptr_load_relaxed(&oldest->next);
+    if (next == NULL) {
+        next = &queue->resting;
+        rti_ptr_store_relaxed(&queue->resting.next, NULL);
+        rti_ptr_store_relaxed(&queue->tail, &queue->resting);
+    }
+    queue->head = next;
+    return oldest;
+}
+
+static inline bool rti_mpsc_try_idle_alone(struct rti_mpsc *queue)
+{
+    void *tail = rti_ptr_load_relaxed(&queue->tail);
+    if (tail != (void *)&queue->resting) {
+        return false;
+    }
+    rti_ptr_store_relaxed(&queue->tail, (void *)((uintptr_t)&queue->resting | RTI_MPSC_IDLE));
+    return true;
+}
 
 /* Checks I1 to I3 and returns the number of nodes. Consumer only, while no producer is active. */
 size_t rti_mpsc_audit(const struct rti_mpsc *queue);

@@ -70,9 +70,11 @@ extern const struct rti_runtime_part rti_part_io;
 extern const struct rti_runtime_part rti_part_channel;
 extern const struct rti_runtime_part rti_part_task;
 extern const struct rti_runtime_part rti_part_async;
+extern const struct rti_runtime_part rti_part_behaviour;
+extern const struct rti_runtime_part rti_part_supervisor;
 extern const struct rti_runtime_part rti_part_observe; /* last: it looks at the others */
 
-#define RTI_HOST_PARTS_MAX 6
+#define RTI_HOST_PARTS_MAX 10
 
 /* The parts of this target in the order they start; NULL: not in this program. */
 extern const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX];

@@ -70,6 +70,7 @@ struct rti_worker {
     struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */
     uint64_t turns;               /* dispatches from this stack; all of them while observed */
     uint32_t locks_held;          /* a bit per rank of sched/lock.h; checked builds only */
+    void *turn;                   /* of the behaviour that runs on this stack now; else NULL */
     uint64_t luck;                /* the draws of fair choices (sync/select.c); 0: not begun */
     struct rti_context context;   /* the worker's own stack */
     /* With several workers: */
@@ -90,6 +91,11 @@ enum rti_module {
     RTI_MODULE_CHANNEL,
     RTI_MODULE_TASK,
     RTI_MODULE_ASYNC,
+    RTI_MODULE_SUPERVISOR,
+    RTI_MODULE_BEHAVIOUR,
+    RTI_MODULE_BLOB,
+    RTI_MODULE_HEAP,
+    RTI_MODULE_GROUP,
     RTI_MODULE_COUNT,
 };
 

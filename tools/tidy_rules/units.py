@@ -30,7 +30,9 @@ TESTED_BY = {
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
     "src/runtime/linux/loop_port.c": "test/unit/machine_port_test.c",
     "src/runtime/linux/observe.c": "test/tools/orrery_dump_test.sh",  # the tool asks a program
-    "src/runtime/part_bus.c": "test/unit/sim_test.c",  # a run has them all
+    "src/runtime/part_behaviour.c": "test/unit/sim_test.c",  # a run has them all
+    "src/runtime/part_bus.c": "test/unit/sim_test.c",
+    "src/runtime/part_supervisor.c": "test/unit/sim_test.c",
     "src/runtime/part_channel.c": "test/unit/sim_test.c",
     "src/runtime/part_io.c": "test/unit/runtime_test.c",
     "src/runtime/part_task.c": "test/unit/run_main_test.c",

@@ -21,8 +21,9 @@ typedef uint32_t timer_id;
 #define TIMER_ID_INVALID ((timer_id)0)
 
 /* Senders that are no actor. */
-#define RT_SENDER_TIMER  ((actor_id)0xFFFFFFFF)
-#define RT_SENDER_SYSTEM ((actor_id)0xFFFFFFFE)
+#define RT_SENDER_TIMER      ((actor_id)0xFFFFFFFF)
+#define RT_SENDER_SYSTEM     ((actor_id)0xFFFFFFFE)
+#define RT_SENDER_SUPERVISOR ((actor_id)0xFFFFFFFD) /* asks to end: rt_is_stop_msg */
 
 /* Lower value, more urgent. The most urgent ready actor always runs first. */
 typedef enum {

@@ -14,8 +14,8 @@
 static struct rti_port_linux linux_port;
 
 const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
-    &rti_part_io,   &rti_part_channel, &rti_part_bus,
-    &rti_part_task, &rti_part_async,   &rti_part_observe,
+    &rti_part_io,    &rti_part_channel,   &rti_part_bus,        &rti_part_task,
+    &rti_part_async, &rti_part_behaviour, &rti_part_supervisor, &rti_part_observe,
 };
 
 rt_status rti_host_open(struct rti_port **port, bool is_shared)

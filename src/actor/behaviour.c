@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The places, the lives and the turns of behaviours; the essay is in behaviour.h. */
+#define RTI_MODULE "behaviour"
+#include "actor/behaviour.h"
+
+#include <string.h>
+
+#include "actor/ipc.h"
+#include "base/marks.h"
+#include "sched/crew.h"
+
+_Static_assert(sizeof(struct rti_behaviour) <= RT_BEHAVIOUR_SIZE, "an idle behaviour is small");
+_Static_assert(RT_MAX_BEHAVIOURS > 0 && RT_MAX_BEHAVIOURS <= 1 << RTI_BEHAVIOUR_INDEX_BITS_MAX,
+               "the id has room for generations");
+
+/* How a turn ended. */
+enum outcome {
+    OUTCOME_AGAIN, /* there is more to do */
+    OUTCOME_IDLE,  /* nothing waits, and the queue says so */
+    OUTCOME_MUTED, /* it waits for another */
+    OUTCOME_ENDED,
+};
+
+bool rti_behaviour_type_is_valid(const rt_behaviour_type *type)
+{
+    return type != NULL && (type->handlers != NULL || type->handler_count == 0) &&
+           (type->handler_count > 0 || type->otherwise != NULL) &&
+           type->state_size <= RT_BEHAVIOUR_STATE_MAX &&
+           (unsigned)type->priority < RTI_PRIORITY_LEVELS &&
+           rti_mailbox_config_is_valid(&type->mailbox);
+}
+
+/* The id after `id` for the same place; ACTOR_ID_INVALID if it has used its last generation. */
+static actor_id behaviour_next_id(const struct rti_behaviours *module, actor_id id)
+{
+    uint32_t step = UINT32_C(1) << module->index_bits;
+    /* The highest ids are senders that are no actor. */
+    return id > RT_SENDER_SUPERVISOR - 1 - step ? ACTOR_ID_INVALID : id + step;
+}
+
+static void behaviour_enqueue_free(struct rti_behaviours *module, uint32_t index)
+{
+    struct rti_behaviour *place = &module->places[index];
+    if (behaviour_next_id(module, place->life_id) == ACTOR_ID_INVALID) {
+        /* Worn out: no id is left that would never have named another. */
+        return;
+    }
+    place->next_free = RTI_BEHAVIOUR_NONE;
+    if (module->free_head == RTI_BEHAVIOUR_NONE) {
+        module->free_head = index;
+    } else {
+        module->places[module->free_tail].next_free = index;
+    }
+    module->free_tail = index;
+}
+
+static void behaviour_init_place(struct rti_behaviour *place, uint32_t index)
+{
+    rti_mpsc_init_active(&place->mailbox);
+    rti_gate_init(&place->gate);
+    rti_u32_init(&place->reachable_id, ACTOR_ID_INVALID);
+    rti_u32_init(&place->orders, 0);
+    place->life_id = RTI_BEHAVIOUR_ID_BIT | index;
+    place->is_alive = false;
+}
+
+/* Takes a place that nobody lives in; NULL if there is none. */
+static struct rti_behaviour *behaviour_take_place(struct rti_behaviours *module)
+{
+    struct rti_behaviour *place = NULL;
+    rti_lock_acquire(&module->lock, module->sched);
+    if (module->free_head != RTI_BEHAVIOUR_NONE) {
+        place = &module->places[module->free_head];
+        module->free_head = place->next_free;
+    } else if (module->fresh < module->capacity) {
+        place = &module->places[module->fresh];
+        behaviour_init_place(place, module->fresh);
+        module->fresh++;
+    }
+    if (place != NULL) {
+        place->life_id = behaviour_next_id(module, place->life_id);
+        module->live++;
+        module->live_max = module->live > module->live_max ? module->live : module->live_max;
+    }
+    rti_lock_release(&module->lock);
+    return place;
+}
+
+static struct rti_behaviour *behaviour_take_kept(struct rti_behaviours *module, actor_id kept_id)
+{
+    uint32_t index = kept_id & ((UINT32_C(1) << module->index_bits) - 1);
+    struct rti_behaviour *place = &module->places[index];
+    RT_ASSERT(place->life_id == kept_id && !place->is_alive);
+    rti_lock_acquire(&module->lock, module->sched);
+    RT_ASSERT(module->kept_count > 0);
+    module->kept_count--;
+    module->live++;
+    rti_lock_release(&module->lock);
+    return place;
+}
+
+/* The last act of a life: the place may be another's as soon as it is free. */
+static void behaviour_give_place(struct rti_behaviours *module, struct rti_behaviour *place)
+{
+    uint32_t index = (uint32_t)(place - module->places);
+    rti_lock_acquire(&module->lock, module->sched);
+    place->is_alive = false;
+    module->live--;
+    if (place->is_id_kept) {
+        module->kept_count++;
+    } else {
+        behaviour_enqueue_free(module, index);
+    }
+    rti_lock_release(&module->lock);
+}
+
+/* Takes the oldest message; NULL if none is there, or none can be reached yet. */
+static inline struct rti_mpsc_node *behaviour_pop(struct rti_behaviour *self, bool is_local)
+{
+    if (is_local) {
+        return rti_mpsc_pop_alone(&self->mailbox);
+    }
+    struct rti_mpsc_node *node = NULL;
+    return rti_mpsc_pop(&self->mailbox, &node) == RTI_MPSC_ITEM ? node : NULL;
+}
+
+static inline bool behaviour_try_idle(struct rti_behaviour *self, bool is_local)
+{
+    return is_local ? rti_mpsc_try_idle_alone(&self->mailbox) : rti_mpsc_try_idle(&self->mailbox);
+}
+
+static void behaviours_count_dead_letter(struct rti_behaviours *module)
+{
+    (void)rti_u32_add_relaxed(&module->dead_letters, 1);
+}
+
+static inline void behaviour_handle(struct rti_turn *turn, struct rti_cell *cell)
+{
+    const rt_behaviour_type *type = turn->self->type;
+    rt_behaviour_fn handler = NULL;
+    if (RTI_LIKELY(cell->id < type->handler_count)) {
+        handler = type->handlers[cell->id];
+    }
+    if (RTI_UNLIKELY(handler == NULL)) {
+        handler = type->otherwise;
+        if (handler == NULL) {
+            behaviours_count_dead_letter(turn->module);
+            return;
+        }
+    }
+    rt_behaviour_message msg = {.sender = cell->sender,
+                                .id = cell->id,
+                                .len = cell->len,
+                                .data = cell->len > 0 ? cell->data : NULL};
+    turn->cell = cell;
+    handler(turn->self->state, &msg);
+}
+
+/* A message was taken: it is counted out, and handled if it is for this life. */
+static inline void behaviour_take(struct rti_turn *turn, struct rti_cell *cell, bool is_local)
+{
+    struct rti_behaviour *self = turn->self;
+    uint32_t low = RTI_UNLIKELY(self->pressure.limit != NULL)
+                       ? rti_pressure_low(self->pressure.limit)
+                       : UINT32_MAX;
+    if (RTI_UNLIKELY(rti_gate_leave(&self->gate, low, is_local))) {
+        rti_pressure_release(turn->module, &self->pressure);
+    }
+    turn->cell = cell;
+    if (RTI_UNLIKELY(!is_local && low != UINT32_MAX) &&
+        self->pressure.limit->overflow == RT_OVERFLOW_DROP_OLD &&
+        rti_gate_depth(&self->gate) >= self->pressure.limit->high) {
+        self->pressure.dropped++;
+    } else if (RTI_LIKELY(cell->to == self->life_id)) {
+        rti_ipc_record(turn->module->sched, RTI_JOURNAL_RECV, self->life_id, cell->sender);
+        behaviour_handle(turn, cell);
+    } else {
+        RT_SOMETIMES(true, "behaviour: a message for a former life is dropped");
+        behaviours_count_dead_letter(turn->module);
+    }
+    if (RTI_LIKELY(turn->cell != NULL)) {
+        rti_cell_free(&turn->module->cells, cell);
+        turn->cell = NULL;
+    }
+}
+
+/* Does what others have ordered. */
+static RTI_NOINLINE void behaviour_obey(struct rti_turn *turn, uint32_t orders)
+{
+    struct rti_behaviour *self = turn->self;
+    if ((orders & RTI_ORDER_KILL) != 0) {
+        turn->is_ended = true;
+        turn->reason = RT_EXIT_KILLED;
+        return;
+    }
+    /* Acquire-release: what who ordered did before is seen; pairs with rti_behaviour_order. */
+    (void)rti_u32_and_acqrel(&self->orders, ~(uint32_t)RTI_ORDER_STOP);
+    if (self->type->stop != NULL) {
+        self->type->stop(self->state);
+    } else {
+        turn->is_ended = true;
+        turn->reason = RT_EXIT_NORMAL;
+    }
+}
+
+static enum outcome behaviour_work(struct rti_turn *turn, bool is_local)
+{
+    struct rti_behaviour *self = turn->self;
+    for (uint32_t left = RT_BEHAVIOUR_BATCH;; left--) {
+        uint32_t orders = rti_u32_load_relaxed(&self->orders);
+        if (RTI_UNLIKELY((orders & ~(uint32_t)RTI_ORDER_QUEUED) != 0 && !turn->is_ended)) {
+            behaviour_obey(turn, orders);
+        }
+        if (RTI_UNLIKELY(turn->is_ended)) {
+            return OUTCOME_ENDED;
+        }
+        if (RTI_UNLIKELY(turn->is_muted)) {
+            return OUTCOME_MUTED;
+        }
+        if (RTI_UNLIKELY(left == 0 || turn->reductions <= 0)) {
+            RT_SOMETIMES(turn->reductions <= 0, "behaviour: a turn ends by its reductions");
+            return OUTCOME_AGAIN;
+        }
+        struct rti_mpsc_node *node = behaviour_pop(self, is_local);
+        if (node == NULL) {
+            return behaviour_try_idle(self, is_local) ? OUTCOME_IDLE : OUTCOME_AGAIN;
+        }
+        if (RTI_UNLIKELY(node == &self->control)) {
+            /* From here on an order queues it anew. Pairs with rti_behaviour_order. */
+            (void)rti_u32_and_acqrel(&self->orders, ~(uint32_t)RTI_ORDER_QUEUED);
+            continue;
+        }
+        turn->reductions--;
+        behaviour_take(turn, RTI_CONTAINER_OF(node, struct rti_cell, node), is_local);
+    }
+}
+
+/* Ends the messages that nobody will handle. */
+static void behaviour_clear(struct rti_behaviours *module, struct rti_behaviour *self)
+{
+    bool is_local = module->sched->is_local;
+    struct rti_mpsc_node *node;
+    while ((node = behaviour_pop(self, is_local)) != NULL) {
+        if (node == &self->control) {
+            (void)rti_u32_and_acqrel(&self->orders, ~(uint32_t)RTI_ORDER_QUEUED);
+            continue;
+        }
+        (void)rti_gate_leave(&self->gate, UINT32_MAX, is_local);
+        behaviours_count_dead_letter(module);
+        rti_cell_free(&module->cells, RTI_CONTAINER_OF(node, struct rti_cell, node));
+    }
+}
+
+/* Takes a life apart, in the order of an actor's death: mail, those who watch, what hangs at it. */
+static void behaviour_die(struct rti_turn *turn)
+{
+    struct rti_behaviour *self = turn->self;
+    struct rti_behaviours *module = turn->module;
+    rti_u32_store_relaxed(&self->reachable_id, ACTOR_ID_INVALID);
+    if (self->type->end != NULL && self->is_started) {
+        self->type->end(self->state, turn->reason);
+    }
+    if (turn->is_muted) {
+        /* Its handler's last send muted it; perhaps it was released since, which changes nothing.
+         */
+        (void)rti_pressure_unmute(module, &self->pressure);
+    }
+    behaviour_clear(module, self);
+    rti_pressure_release(module, &self->pressure);
+    rti_monitors_tell(&self->watchers, self->life_id, turn->reason);
+    rti_attachments_end(&self->attachments);
+    RT_ASSERT(rti_list_is_empty(&self->pressure.muted) && self->pressure.on == ACTOR_ID_INVALID);
+    if (rti_runnable_state(&self->run) == RTI_RUNNABLE_WOKEN) {
+        /* It was muted and released in its last turn. Nobody wakes it from here on. */
+        rti_runnable_to(&self->run, RTI_RUNNABLE_WOKEN, RTI_RUNNABLE_RUNNING);
+    }
+    rti_sched_end(module->sched, &self->run);
+}
+
+/* Queues one whose turn is over and that has more to do. */
+static inline void behaviour_queue(struct rti_sched *sched, struct rti_runnable *run)
+{
+    if (RTI_LIKELY(rti_sched_is_local(sched))) {
+        rti_processor_queue(&sched->processor, run);
+    } else {
+        rti_crew_queue(sched->crew, run);
+    }
+}
+
+static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
+{
+    struct rti_behaviour *self = RTI_CONTAINER_OF(run, struct rti_behaviour, run);
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    struct rti_turn turn = {.self = self, .module = module, .reductions = RT_REDUCTIONS};
+    bool is_local = module->sched->is_local;
+    worker->turn = &turn;
+    if (RTI_UNLIKELY(!self->is_started &&
+                     (rti_u32_load_relaxed(&self->orders) & RTI_ORDER_KILL) == 0)) {
+        self->is_started = true;
+        if (self->type->start != NULL) {
+            void *arg = self->state;
+            self->state = self->type->state_size > 0 ? self->own : arg;
+            self->type->start(self->state, arg);
+        }
+        self->state = self->type->state_size > 0 ? self->own : self->state;
+    }
+    enum outcome outcome = behaviour_work(&turn, is_local);
+    if (RTI_UNLIKELY(outcome == OUTCOME_ENDED)) {
+        behaviour_die(&turn);
+        worker->turn = NULL;
+        behaviour_give_place(module, self);
+        return;
+    }
+    worker->turn = NULL;
+    if (outcome == OUTCOME_AGAIN) {
+        rti_runnable_to_yielding(run);
+        behaviour_queue(worker->sched, run);
+    } else if (!rti_runnable_to_parked(run)) {
+        /* A push or a release came between: it has left the queueing to us. */
+        behaviour_queue(worker->sched, run);
+    }
+}
+
+static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour *self,
+                            const rt_behaviour_type *type, void *arg)
+{
+    self->type = type;
+    self->state = arg; /* until the first turn */
+    self->is_started = false;
+    self->is_id_kept = false;
+    self->is_alive = true;
+    rti_list_init(&self->watchers);
+    rti_list_init(&self->attachments);
+    bool is_limited = type->mailbox.high > 0 || type->mailbox.is_system;
+    rti_pressure_init(&self->pressure, self->life_id, is_limited ? &type->mailbox : NULL);
+    memset(self->own, 0, sizeof(self->own));
+    /* A control node that a former life has left in the queue stays what it says it is. */
+    (void)rti_u32_and_acqrel(&self->orders, RTI_ORDER_QUEUED);
+    rti_runnable_init(&self->run, self->life_id, (uint8_t)type->priority, behaviour_step);
+    /* Pairs with the acquire in rti_behaviour_lookup. */
+    rti_u32_store_release(&self->reachable_id, self->life_id);
+    rti_sched_start(module->sched, &self->run);
+}
+
+actor_id rti_behaviour_spawn_as(const rt_behaviour_type *type, void *arg, actor_id kept_id)
+{
+    struct rti_behaviours *module = rti_behaviours_of(rti_worker_enter());
+    if (module == NULL || !rti_behaviour_type_is_valid(type)) {
+        return ACTOR_ID_INVALID;
+    }
+    struct rti_behaviour *self = kept_id != ACTOR_ID_INVALID ? behaviour_take_kept(module, kept_id)
+                                                             : behaviour_take_place(module);
+    if (self == NULL) {
+        return ACTOR_ID_INVALID;
+    }
+    behaviour_begin(module, self, type, arg);
+    return self->life_id;
+}
+
+actor_id rt_behaviour_spawn(const rt_behaviour_type *type, void *arg)
+{
+    return rti_behaviour_spawn_as(type, arg, ACTOR_ID_INVALID);
+}
+
+static struct rti_behaviours *behaviours_of(struct rti_actors *actors)
+{
+    return rti_behaviours_at(actors->sched);
+}
+
+/* The place of an id that was issued, whoever lives there. */
+static struct rti_behaviour *behaviour_place(struct rti_behaviours *module, actor_id id)
+{
+    uint32_t index = id & ((UINT32_C(1) << module->index_bits) - 1);
+    RT_ASSERT(rti_is_behaviour_id(id) && index < module->fresh);
+    return &module->places[index];
+}
+
+void rti_behaviour_keep_id(struct rti_actors *actors, actor_id id)
+{
+    struct rti_behaviour *place = behaviour_place(behaviours_of(actors), id);
+    RT_ASSERT(place->life_id == id && place->is_alive);
+    place->is_id_kept = true;
+}
+
+void rti_behaviour_forget_id(struct rti_actors *actors, actor_id kept_id)
+{
+    struct rti_behaviours *module = behaviours_of(actors);
+    struct rti_behaviour *place = behaviour_place(module, kept_id);
+    RT_ASSERT(place->life_id == kept_id && !place->is_alive && module->kept_count > 0);
+    rti_lock_acquire(&module->lock, module->sched);
+    module->kept_count--;
+    behaviour_enqueue_free(module, (uint32_t)(place - module->places));
+    rti_lock_release(&module->lock);
+}
+
+bool rti_behaviour_drop_id(struct rti_actors *actors, actor_id id, actor_id *kept)
+{
+    struct rti_behaviours *module = behaviours_of(actors);
+    struct rti_behaviour *place = behaviour_place(module, id);
+    if (*kept != ACTOR_ID_INVALID && place->life_id == *kept && place->is_alive) {
+        place->is_id_kept = false;
+        *kept = ACTOR_ID_INVALID;
+    }
+    return rti_behaviour_lookup(module, id) != NULL;
+}
+
+struct rti_list *rti_behaviour_watchers(struct rti_actors *actors, actor_id id)
+{
+    struct rti_behaviours *module = behaviours_of(actors);
+    struct rti_behaviour *self = module == NULL ? NULL : rti_behaviour_lookup(module, id);
+    return self == NULL ? NULL : &self->watchers;
+}
+
+void rti_behaviour_wake(struct rti_behaviours *module, struct rti_behaviour *behaviour)
+{
+    rti_sched_wake(module->sched, &behaviour->run);
+}
+
+void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *behaviour,
+                         enum rti_order order)
+{
+    /* Before the look at the mute: who is about to be muted looks at the orders under the lock.
+     * Acquire-release: pairs with the life's look when it obeys. */
+    uint32_t before = rti_u32_or_acqrel(&behaviour->orders, order | RTI_ORDER_QUEUED);
+    if (rti_pressure_unmute(module, &behaviour->pressure)) {
+        RT_SOMETIMES(true, "behaviour: an order reaches one that is muted");
+        rti_behaviour_wake(module, behaviour);
+    }
+    if ((before & RTI_ORDER_QUEUED) != 0) {
+        return;
+    }
+    bool was_idle = module->sched->is_local
+                        ? rti_mpsc_push_alone(&behaviour->mailbox, &behaviour->control)
+                        : rti_mpsc_push(&behaviour->mailbox, &behaviour->control);
+    if (was_idle) {
+        rti_behaviour_wake(module, behaviour);
+    }
+}
+
+void rti_behaviour_ask_to_stop(struct rti_actors *actors, actor_id id)
+{
+    struct rti_behaviours *module = behaviours_of(actors);
+    struct rti_behaviour *self = rti_behaviour_lookup(module, id);
+    /* It may be doomed or dead already: its exit message comes. */
+    if (self != NULL) {
+        rti_behaviour_order(module, self, RTI_ORDER_STOP);
+    }
+}
+
+rt_status rti_behaviour_kill(struct rti_actors *actors, actor_id id)
+{
+    struct rti_behaviours *module = behaviours_of(actors);
+    struct rti_behaviour *self = module == NULL ? NULL : rti_behaviour_lookup(module, id);
+    if (self == NULL) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
+    }
+    rti_u32_store_relaxed(&self->reachable_id, ACTOR_ID_INVALID);
+    rti_behaviour_order(module, self, RTI_ORDER_KILL);
+    return RT_SUCCESS;
+}
+
+void rti_behaviours_kill_all(struct rti_behaviours *module)
+{
+    for (uint32_t i = 0; i < module->fresh; i++) {
+        actor_id id = rti_u32_load_relaxed(&module->places[i].reachable_id);
+        if (id != ACTOR_ID_INVALID) {
+            (void)rti_behaviour_kill(module->actors, id);
+        }
+    }
+}
+
+static void behaviours_set_room(struct rti_behaviours *module, struct rti_behaviour *places,
+                                size_t capacity)
+{
+    module->places = places;
+    module->capacity = capacity;
+    module->index_bits = 1;
+    while (((size_t)1 << module->index_bits) < capacity) {
+        module->index_bits++;
+    }
+}
+
+void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actors)
+{
+    RT_ASSERT(actors->sched->modules[RTI_MODULE_BEHAVIOUR] == NULL);
+    module->actors = actors;
+    module->sched = actors->sched;
+    behaviours_set_room(module, module->static_places, RT_MAX_BEHAVIOURS);
+    module->fresh = 0;
+    module->free_head = RTI_BEHAVIOUR_NONE;
+    module->free_tail = RTI_BEHAVIOUR_NONE;
+    module->live = 0;
+    module->live_max = 0;
+    module->kept_count = 0;
+    module->mapped = NULL;
+    rti_u32_init(&module->dead_letters, 0);
+    rti_lock_init(&module->lock, actors->sched, RTI_LOCK_CHANNEL);
+    rti_lock_init(&module->mute_lock, actors->sched, RTI_LOCK_CHANNEL);
+    rti_cells_init(&module->cells, actors->sched, module->static_cells,
+                   RT_BEHAVIOUR_MESSAGE_POOL_SIZE);
+    actors->sched->modules[RTI_MODULE_BEHAVIOUR] = module;
+}
+
+void rti_behaviours_deinit(struct rti_behaviours *module)
+{
+    struct rti_port *port = module->sched->port;
+    RT_ASSERT(module->live == 0 && module->kept_count == 0);
+    for (uint32_t i = 0; i < module->fresh; i++) {
+        behaviour_clear(module, &module->places[i]);
+    }
+    rti_cells_deinit(&module->cells);
+    if (module->mapped != NULL) {
+        port->ops->memory_unmap(port, module->mapped, module->mapped_size);
+    }
+    module->actors->sched->modules[RTI_MODULE_BEHAVIOUR] = NULL;
+}
+
+rt_status rt_behaviour_reserve(const rt_behaviour_room *room)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    if (module == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    if (room == NULL || room->behaviours == 0 || room->messages == 0 ||
+        room->behaviours > (size_t)1 << RTI_BEHAVIOUR_INDEX_BITS_MAX ||
+        room->messages > UINT32_MAX / 2) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there cannot be so much room")};
+    }
+    if (module->fresh > 0 || module->mapped != NULL || rti_cells_in_use(&module->cells) > 0) {
+        return (rt_status){RT_ERR_STATE, RTI_SENTENCE("room is made once, before it is used")};
+    }
+    struct rti_port *port = module->sched->port;
+    size_t places_size = room->behaviours * sizeof(struct rti_behaviour);
+    size_t size = places_size + rti_cells_bytes(room->messages);
+    if (port->ops->memory_map == NULL) {
+        return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this machine maps no memory")};
+    }
+    unsigned char *memory = port->ops->memory_map(port, size);
+    if (memory == NULL) {
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("the system has no memory")};
+    }
+    module->mapped = memory;
+    module->mapped_size = size;
+    behaviours_set_room(module, (struct rti_behaviour *)(void *)memory, room->behaviours);
+    rti_cells_deinit(&module->cells);
+    rti_cells_init(&module->cells, module->sched, memory + places_size, room->messages);
+    return RT_SUCCESS;
+}
+
+rt_status rt_behaviour_stats_get(rt_behaviour_stats *out)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    if (module == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    if (out == NULL) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no room for the answer")};
+    }
+    *out = (rt_behaviour_stats){
+        .live = module->live,
+        .live_max = module->live_max,
+        .messages = rti_cells_in_use(&module->cells),
+        .dead_letters = rti_u32_load_relaxed(&module->dead_letters),
+    };
+    return RT_SUCCESS;
+}
+
+/* The turn that the caller is in; NULL, with the reason in `*status`, outside of a behaviour. */
+static struct rti_turn *behaviour_enter(rt_status *status)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_turn *turn = worker == NULL ? NULL : rti_turn_of(worker);
+    *status = turn != NULL
+                  ? RT_SUCCESS
+                  : (rt_status){RT_ERR_THREAD, RTI_SENTENCE("only a behaviour can do this")};
+    return turn;
+}
+
+rt_status rt_behaviour_become(const rt_behaviour_type *type)
+{
+    rt_status status;
+    struct rti_turn *turn = behaviour_enter(&status);
+    if (turn == NULL) {
+        return status;
+    }
+    if (!rti_behaviour_type_is_valid(type)) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("nothing can be of this type")};
+    }
+    turn->self->type = type;
+    return RT_SUCCESS;
+}
+
+rt_status rt_behaviour_end(rt_exit_reason reason)
+{
+    rt_status status;
+    struct rti_turn *turn = behaviour_enter(&status);
+    if (turn == NULL) {
+        return status;
+    }
+    if ((unsigned)reason > RT_EXIT_KILLED) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("this is no reason to end")};
+    }
+    turn->is_ended = true;
+    turn->reason = reason;
+    return RT_SUCCESS;
+}
+
+void rti_behaviours_audit(const struct rti_behaviours *module)
+{
+    size_t alive = 0;
+    size_t queued = 0;
+    for (uint32_t i = 0; i < module->fresh; i++) {
+        const struct rti_behaviour *at = &module->places[i];
+        actor_id reachable = rti_u32_load_relaxed(&at->reachable_id);
+        RT_ASSERT(reachable == ACTOR_ID_INVALID || (reachable == at->life_id && at->is_alive));
+        queued += rti_mpsc_audit(&at->mailbox);
+        if (at->is_alive) {
+            alive++;
+            rti_pressure_audit(&at->pressure);
+        }
+    }
+    RT_ASSERT(alive == module->live);
+    /* Control nodes are queued too. */
+    RT_ASSERT(rti_cells_in_use(&module->cells) <= queued + module->live);
+    rti_cells_audit(&module->cells);
+}

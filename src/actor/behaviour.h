@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_BEHAVIOUR_H
+#define RTI_BEHAVIOUR_H
+
+/* Behaviours: runnables without a stack, in a table of places. The manual is
+ * <orrery/rt/behaviour.h>, the reasons are in docs/internals/behaviour.md.
+ *
+ * A place has many lives, one after the other, and its memory and its mailbox outlive them all. So
+ * a sender needs no lock and no count to be sure that the mailbox is there: it compares the id of
+ * the place with the one it was given, pushes, and at worst pushes to a life that has just ended.
+ * Each message names the life it is for; another life drops it.
+ *
+ *     id = 1 << 31 | generation << index_bits | index       generation >= 1
+ *
+ * Scheduled or not is one bit of the mailbox itself (base/mpsc.h): a consumer that finds nothing
+ * more marks its queue idle in the same atomic step that shows that it is empty, and the one push
+ * that finds the mark wakes it. Three other ways to be without a turn keep the queue unmarked, so
+ * that no push wakes what must not run: before the first turn, muted, and between two lives.
+ *
+ *     free --spawn--> READY --turn--> idle --push--> READY
+ *                       ^  |          muted --release--> READY
+ *                       |  +--again--> READY (batch or reductions used up)
+ *                       +-- end: taken apart in its own last turn, then free
+ *
+ * Orders come from outside (kill, stop) as bits of a word; the node `control` in the mailbox wakes
+ * an idle one for them. The word is looked at before every message, so an order does not wait
+ * behind the mail.
+ *
+ * The mistakes that the specification's text would lead to, and what is here instead: AC-Z3 skips
+ * the first message (the resting node is no message); AC-Z4 sets idle over scheduled when the turn
+ * ends (the runnable's own state word goes RUNNING to PARKED or, if a wake came, to READY); AC-Z5
+ * loses a muted sender when a list cannot grow (the link is part of the actor).
+ *
+ * I1  `reachable_id` is `life_id` or ACTOR_ID_INVALID.                     (rti_behaviours_audit)
+ * I2  A queue that is marked idle belongs to a life that is parked and not muted. (audit)
+ * I3  A behaviour runs on at most one worker (runnable.h, I2).
+ * I4  When a life has ended nothing of it is listed anywhere.             (behaviour_die)
+ *
+ * Who writes: the life itself, in its turn, but for `reachable_id` and `orders` (any worker),
+ * `mailbox.tail` (any sender), `gate` (gate.h), `pressure` (pressure.h), `watchers` (the actor
+ * system). Pairs: the release of reachable_id in the spawn with the acquire in the lookup.
+ *
+ * Costs: 256 bytes, static assert; a send and its dispatch are measured by bench/behaviour_bench.
+ *
+ * Rejected: a table of pointers to behaviours that are freed (senders would need hazard pointers);
+ * the life in the mailbox's tail (a double-width exchange); a flag "scheduled" beside the queue
+ * (two words that must agree). */
+
+#include <orrery/rt/behaviour.h>
+#include <orrery/rt_static_config.h>
+
+#include "actor/actors.h"
+#include "actor/attachment.h"
+#include "actor/cell.h"
+#include "actor/pressure.h"
+#include "base/mpsc.h"
+#include "sched/runnable.h"
+
+#define RTI_BEHAVIOUR_ID_BIT         UINT32_C(0x80000000)
+#define RTI_BEHAVIOUR_INDEX_BITS_MAX 20
+#define RTI_BEHAVIOUR_NONE           UINT32_MAX
+
+/* What others want of a behaviour. */
+enum rti_order {
+    RTI_ORDER_KILL = 1,
+    RTI_ORDER_STOP = 2,
+    RTI_ORDER_QUEUED = 4, /* `control` is in the mailbox */
+};
+
+struct rti_behaviour {
+    struct rti_runnable run;
+    struct rti_mpsc mailbox;
+    struct rti_mpsc_node control;
+    const rt_behaviour_type *type;
+    void *state;
+    rti_atomic_u32 reachable_id;
+    uint32_t life_id; /* of the present life, or the last one */
+    rti_atomic_u32 orders;
+    struct rti_gate gate;
+    bool is_started;
+    bool is_id_kept; /* the id stays taken when this life ends */
+    bool is_alive;   /* from the spawn to the end of its last turn */
+    struct rti_list watchers;
+    struct rti_list attachments;
+    struct rti_pressure pressure;
+    union {
+        _Alignas(8) unsigned char own[RT_BEHAVIOUR_STATE_MAX]; /* its state, if that is small */
+        uint32_t next_free; /* nobody lives here: index, RTI_BEHAVIOUR_NONE at the end */
+    };
+};
+
+struct rti_behaviours {
+    struct rti_actors *actors;
+    struct rti_sched *sched;
+    struct rti_behaviour *places;
+    size_t capacity;
+    uint32_t index_bits;
+    uint32_t fresh;     /* places that were ever used */
+    uint32_t free_head; /* freed first, used next; RTI_BEHAVIOUR_NONE */
+    uint32_t free_tail;
+    uint32_t live;
+    uint32_t live_max;
+    uint32_t kept_count; /* ids that are taken although nobody lives under them */
+    rti_atomic_u32 dead_letters;
+    struct rti_lock lock;      /* the places that are free */
+    struct rti_lock mute_lock; /* who is muted */
+    struct rti_cells cells;
+    void *mapped; /* from rt_behaviour_reserve; NULL: the static memory */
+    size_t mapped_size;
+    struct rti_behaviour static_places[RT_MAX_BEHAVIOURS];
+    _Alignas(16) unsigned char static_cells
+        [(RTI_POOL_BYTES(RTI_CELL_SMALL_SIZE, RT_BEHAVIOUR_MESSAGE_POOL_SIZE) + 15) / 16 * 16 +
+         RTI_POOL_BYTES(RTI_CELL_LARGE_SIZE, RT_BEHAVIOUR_MESSAGE_POOL_SIZE)];
+};
+
+/* A turn of a behaviour, on the worker's stack. */
+struct rti_turn {
+    struct rti_behaviour *self;
+    struct rti_behaviours *module;
+    struct rti_cell *cell; /* being handled; NULL once handed on */
+    int32_t reductions;    /* left */
+    bool is_muted;         /* it may not go on */
+    bool is_ended;
+    rt_exit_reason reason; /* if it has ended */
+};
+
+/* The module of a scheduler; NULL if it has none. */
+static inline struct rti_behaviours *rti_behaviours_at(const struct rti_sched *sched)
+{
+    return RT_HAS_BEHAVIOURS ? sched->modules[RTI_MODULE_BEHAVIOUR] : NULL;
+}
+
+static inline struct rti_behaviours *rti_behaviours_of(const struct rti_worker *worker)
+{
+    return worker == NULL ? NULL : rti_behaviours_at(worker->sched);
+}
+
+/* The turn that the caller is in; NULL outside of a behaviour. */
+static inline struct rti_turn *rti_turn_of(const struct rti_worker *worker)
+{
+    return RT_HAS_BEHAVIOURS && worker->fiber == NULL ? worker->turn : NULL;
+}
+
+static inline bool rti_is_behaviour_id(actor_id id)
+{
+    return RT_HAS_BEHAVIOURS && id >= RTI_BEHAVIOUR_ID_BIT && id < RT_SENDER_SUPERVISOR;
+}
+
+/* The living behaviour with this id; NULL for every other number. */
+static inline struct rti_behaviour *rti_behaviour_lookup(struct rti_behaviours *module, actor_id id)
+{
+    uint32_t index = id & ((UINT32_C(1) << module->index_bits) - 1);
+    if (RTI_UNLIKELY(!rti_is_behaviour_id(id) || index >= module->capacity)) {
+        return NULL;
+    }
+    struct rti_behaviour *place = &module->places[index];
+    /* Acquire pairs with the release in the spawn: the place is complete. */
+    return RTI_LIKELY(rti_u32_load_acquire(&place->reachable_id) == id) ? place : NULL;
+}
+
+/* Hangs the module at the scheduler of `actors`. */
+void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actors);
+/* Nothing lives. */
+void rti_behaviours_deinit(struct rti_behaviours *module);
+void rti_behaviours_audit(const struct rti_behaviours *module);
+
+/* Dooms every living behaviour. Called on the worker's own stack. */
+void rti_behaviours_kill_all(struct rti_behaviours *module);
+
+bool rti_behaviour_type_is_valid(const rt_behaviour_type *type);
+
+/* Starts a behaviour, under an id that was kept or under a new one. */
+actor_id rti_behaviour_spawn_as(const rt_behaviour_type *type, void *arg, actor_id kept_id);
+
+/* The id of a living behaviour stays taken from here on, also when the life ends. */
+void rti_behaviour_keep_id(struct rti_actors *actors, actor_id id);
+/* Gives an id back that was kept and that nobody lives under. */
+void rti_behaviour_forget_id(struct rti_actors *actors, actor_id kept_id);
+/* The id goes with its life: clears *kept if there is a life; true if it can be reached. */
+bool rti_behaviour_drop_id(struct rti_actors *actors, actor_id id, actor_id *kept);
+
+/* Those who watch a living behaviour; NULL if it is none. */
+struct rti_list *rti_behaviour_watchers(struct rti_actors *actors, actor_id id);
+
+/* Gives an order to a behaviour that lives. */
+void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *behaviour,
+                         enum rti_order order);
+void rti_behaviour_ask_to_stop(struct rti_actors *actors, actor_id id);
+
+/* Ends the behaviour with this id; RT_ERR_INVALID if there is none. */
+rt_status rti_behaviour_kill(struct rti_actors *actors, actor_id id);
+
+/* Makes it ready after it was muted. */
+void rti_behaviour_wake(struct rti_behaviours *module, struct rti_behaviour *behaviour);
+
+/* rt_behaviour_send but for the thread. */
+rt_status rti_behaviour_send(struct rti_worker *worker, actor_id to, uint32_t id, const void *data,
+                             size_t len);
+
+/* Who sends: the actor of either kind that runs on this worker; ACTOR_ID_INVALID: main. */
+actor_id rti_sender_id(const struct rti_worker *worker);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sending to actors of either kind, and what backpressure makes of it. The essays are in
+ * behaviour.h and pressure.h. */
+#define RTI_MODULE "behaviour_send"
+#include <string.h>
+
+#include <orrery/rt/ipc.h>
+
+#include "actor/behaviour.h"
+#include "actor/ipc.h"
+#include "base/marks.h"
+#include "sched/fiber.h"
+
+actor_id rti_sender_id(const struct rti_worker *worker)
+{
+    const struct rti_turn *turn = rti_turn_of(worker);
+    if (turn != NULL) {
+        return turn->self->life_id;
+    }
+    const struct rti_fiber *fiber = worker->fiber;
+    if (fiber == NULL || fiber->on_done != rti_actor_on_done) {
+        return ACTOR_ID_INVALID;
+    }
+    return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber)->id;
+}
+
+static rt_status send_unknown(void)
+{
+    return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
+}
+
+static rt_status send_no_memory(void)
+{
+    return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no message is left")};
+}
+
+/* Puts a cell into a mailbox and makes its owner ready if it was idle. */
+static inline void send_push(struct rti_behaviours *module, struct rti_behaviour *receiver,
+                             struct rti_cell *cell)
+{
+    bool is_local = module->sched->is_local;
+    (void)rti_gate_enter(&receiver->gate, is_local);
+    bool was_idle = is_local ? rti_mpsc_push_alone(&receiver->mailbox, &cell->node)
+                             : rti_mpsc_push(&receiver->mailbox, &cell->node);
+    if (was_idle) {
+        rti_sched_wake(module->sched, &receiver->run);
+    }
+}
+
+/* A muted actor with a stack: takes it out of the list if it still is in one. */
+static void send_unlink_mute(struct rti_waiter *waiter)
+{
+    struct rti_actor *actor = waiter->slot;
+    (void)rti_pressure_unmute(rti_behaviours_of(rti_worker_current()), &actor->pressure);
+    actor->mute_waiter = NULL;
+}
+
+/* Mutes the sender, if there is one that can be. An actor with a stack waits here. */
+static RTI_NOINLINE void send_mute(struct rti_worker *worker, struct rti_behaviours *module,
+                                   struct rti_pressure *receiver)
+{
+    struct rti_turn *turn = rti_turn_of(worker);
+    if (turn != NULL) {
+        turn->is_muted |= rti_pressure_mute(module, &turn->self->pressure, receiver);
+        return;
+    }
+    struct rti_actor *self = rti_actor_of(worker);
+    if (self == NULL) {
+        return;
+    }
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    rti_fiber_wait_begin(worker, &wait);
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, send_unlink_mute);
+    waiter.slot = self;
+    self->mute_waiter = &waiter;
+    if (rti_pressure_mute(module, &self->pressure, receiver)) {
+        (void)rti_fiber_park(worker, &wait);
+    } else {
+        rti_wait_finish(&wait);
+    }
+}
+
+/* Drops the oldest message of a mailbox for a new one. On one worker the receiver does not run, and
+ * whoever does may take its place as the consumer. */
+static void send_drop_oldest(struct rti_behaviours *module, struct rti_behaviour *receiver)
+{
+    if (!module->sched->is_local) {
+        /* The consumer is at work, perhaps: it drops what is too old itself. */
+        return;
+    }
+    struct rti_mpsc_node *node = rti_mpsc_pop_alone(&receiver->mailbox);
+    if (node == &receiver->control) {
+        node = rti_mpsc_pop_alone(&receiver->mailbox);
+        (void)rti_mpsc_push_alone(&receiver->mailbox, &receiver->control);
+    }
+    if (node != NULL) {
+        (void)rti_gate_leave(&receiver->gate, UINT32_MAX, true);
+        rti_cell_free(&module->cells, RTI_CONTAINER_OF(node, struct rti_cell, node));
+        receiver->pressure.dropped++;
+    }
+}
+
+/* What becomes of a message that is not delivered. */
+static rt_status send_refuse(struct rti_behaviours *module, enum rti_admission admission,
+                             actor_id to)
+{
+    switch (admission) {
+    case RTI_ADMIT_DROPPED:
+        return RT_SUCCESS;
+    case RTI_ADMIT_KILLED:
+        (void)rt_actor_kill(to);
+        (void)module;
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the receiver was killed for its mail")};
+    default:
+        return (rt_status){RT_ERR_FULL, RTI_SENTENCE("the receiver has too much mail")};
+    }
+}
+
+static inline bool send_is_admitted(enum rti_admission admission)
+{
+    return admission <= RTI_ADMIT_FOR_OLD;
+}
+
+static struct rti_cell *send_make(struct rti_behaviours *module, const void *data, size_t len)
+{
+    struct rti_cell *cell = rti_cell_alloc(&module->cells, len);
+    if (RTI_UNLIKELY(cell == NULL)) {
+        return NULL;
+    }
+    cell->len = (uint32_t)len;
+    if (len > 0) {
+        memcpy(cell->data, data, len);
+    }
+    return cell;
+}
+
+static inline void send_deliver(struct rti_worker *worker, struct rti_behaviours *module,
+                                struct rti_behaviour *receiver, struct rti_cell *cell)
+{
+    rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, cell->sender, cell->to);
+    send_push(module, receiver, cell);
+}
+
+/* A send to a behaviour with a limit. */
+static RTI_NOINLINE rt_status send_limited(struct rti_worker *worker, struct rti_behaviours *module,
+                                           struct rti_behaviour *receiver, struct rti_cell *cell)
+{
+    actor_id to = cell->to;
+    enum rti_admission admission =
+        rti_pressure_admit(&receiver->pressure, rti_gate_depth(&receiver->gate));
+    if (!send_is_admitted(admission)) {
+        rti_cell_free(&module->cells, cell);
+        return send_refuse(module, admission, to);
+    }
+    if (admission == RTI_ADMIT_FOR_OLD) {
+        send_drop_oldest(module, receiver);
+    }
+    send_deliver(worker, module, receiver, cell);
+    if (admission == RTI_ADMIT_MUTED) {
+        send_mute(worker, module, &receiver->pressure);
+    }
+    return RT_SUCCESS;
+}
+
+static rt_status send_to_behaviour(struct rti_worker *worker, struct rti_behaviours *module,
+                                   actor_id to, uint32_t id, struct rti_cell *cell)
+{
+    struct rti_behaviour *receiver = rti_behaviour_lookup(module, to);
+    if (RTI_UNLIKELY(receiver == NULL)) {
+        rti_cell_free(&module->cells, cell);
+        return send_unknown();
+    }
+    cell->to = to;
+    cell->id = id;
+    if (RTI_UNLIKELY(receiver->pressure.limit != NULL && receiver->pressure.limit->high > 0)) {
+        return send_limited(worker, module, receiver, cell);
+    }
+    send_deliver(worker, module, receiver, cell);
+    return RT_SUCCESS;
+}
+
+/* To an actor with a stack: an entry of its own pool that knows its id. */
+static rt_status send_to_actor(struct rti_worker *worker, const struct rti_cell *head,
+                               const void *data)
+{
+    struct rti_actors *actors = rti_actors_of(worker);
+    struct rti_actor *receiver = rti_actors_lookup(actors, head->to);
+    if (receiver == NULL) {
+        return send_unknown();
+    }
+    struct rti_entry *entry = rti_ipc_pools_make(&actors->ipc, data, head->len);
+    if (entry == NULL) {
+        return send_no_memory();
+    }
+    entry->kind = RTI_ENTRY_TYPED;
+    entry->call_serial = head->id;
+    entry->sender = head->sender;
+    return rti_ipc_deliver_limited(worker, receiver, entry);
+}
+
+rt_status rti_behaviour_send(struct rti_worker *worker, actor_id to, uint32_t id, const void *data,
+                             size_t len)
+{
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    if (RTI_UNLIKELY(module == NULL)) {
+        return rti_actor_refusal(worker);
+    }
+    if (RTI_UNLIKELY(len > RT_MAX_MESSAGE_SIZE || (data == NULL && len > 0))) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the payload is NULL or too long")};
+    }
+    struct rti_turn *turn = rti_turn_of(worker);
+    if (turn != NULL) {
+        turn->reductions--;
+    }
+    actor_id sender = rti_sender_id(worker);
+    if (RTI_UNLIKELY(!rti_is_behaviour_id(to))) {
+        struct rti_cell head = {.to = to, .sender = sender, .id = id, .len = (uint32_t)len};
+        return send_to_actor(worker, &head, data);
+    }
+    struct rti_cell *cell = send_make(module, data, len);
+    if (RTI_UNLIKELY(cell == NULL)) {
+        return rti_behaviour_lookup(module, to) == NULL ? send_unknown() : send_no_memory();
+    }
+    cell->sender = sender;
+    return send_to_behaviour(worker, module, to, id, cell);
+}
+
+rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t len)
+{
+    return rti_behaviour_send(rti_worker_enter(), to, id, data, len);
+}
+
+rt_status rt_behaviour_forward(actor_id to, uint32_t id)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_turn *turn = worker == NULL ? NULL : rti_turn_of(worker);
+    if (turn == NULL) {
+        return (rt_status){RT_ERR_THREAD, RTI_SENTENCE("only a behaviour can do this")};
+    }
+    struct rti_cell *cell = turn->cell;
+    if (cell == NULL) {
+        return (rt_status){RT_ERR_STATE, RTI_SENTENCE("there is no message to hand on")};
+    }
+    turn->reductions--;
+    if (!rti_is_behaviour_id(to)) {
+        struct rti_cell head = {.to = to, .sender = cell->sender, .id = id, .len = cell->len};
+        return send_to_actor(worker, &head, cell->data);
+    }
+    struct rti_behaviour *receiver = rti_behaviour_lookup(turn->module, to);
+    if (receiver == NULL) {
+        return send_unknown();
+    }
+    const rt_mailbox_config *limit = receiver->pressure.limit;
+    if (limit != NULL && limit->overflow == RT_OVERFLOW_REJECT && limit->high > 0 &&
+        rti_gate_depth(&receiver->gate) >= limit->high) {
+        receiver->pressure.rejected++;
+        return send_refuse(turn->module, RTI_ADMIT_REFUSED, to);
+    }
+    turn->cell = NULL;
+    return send_to_behaviour(worker, turn->module, to, id, cell);
+}
+
+uint32_t rt_behaviour_id(const rt_message *msg)
+{
+    struct rti_actor *self = rti_actor_current();
+    const struct rti_entry *held = self == NULL ? NULL : rti_ipc_held(self, msg);
+    return held != NULL && held->kind == RTI_ENTRY_TYPED ? held->call_serial : RT_BEHAVIOUR_PLAIN;
+}
+
+rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *receiver,
+                                  struct rti_entry *entry)
+{
+    struct rti_ipc_pools *pools = &receiver->actors->ipc;
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    enum rti_admission admission = RTI_ADMIT;
+    if (receiver->pressure.limit != NULL) {
+        admission =
+            rti_pressure_admit(&receiver->pressure, rti_mailbox_mail_count(&receiver->mailbox));
+    }
+    if (!send_is_admitted(admission)) {
+        rti_ipc_pools_free(pools, entry);
+        return send_refuse(module, admission, receiver->id);
+    }
+    if (admission == RTI_ADMIT_FOR_OLD) {
+        rti_mailbox_drop_oldest(receiver);
+    }
+    struct rti_actor *sender = rti_actor_of(worker);
+    if (sender != NULL) {
+        sender->messages_sent++;
+    }
+    rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, entry->sender, receiver->id);
+    rti_mailbox_push(&receiver->mailbox, entry);
+    if (admission == RTI_ADMIT_MUTED && module != NULL) {
+        send_mute(worker, module, &receiver->pressure);
+    }
+    return RT_SUCCESS;
+}
+
+void rti_mailbox_drop_oldest(struct rti_actor *receiver)
+{
+    struct rti_entry *at = rti_mailbox_peek(&receiver->mailbox);
+    while (at != NULL && at->kind == RTI_ENTRY_NOTICE) {
+        at = rti_mailbox_next(&receiver->mailbox, at);
+    }
+    if (at == NULL) {
+        return;
+    }
+    if (receiver->mailbox.seen == at) {
+        struct rti_link *before = at->link.prev;
+        receiver->mailbox.seen = before == &receiver->mailbox.queue.head
+                                     ? NULL
+                                     : RTI_CONTAINER_OF(before, struct rti_entry, link);
+    }
+    rti_mailbox_remove(&receiver->mailbox, at);
+    rti_ipc_pools_end(&receiver->actors->ipc, at, RT_ERR_CLOSED);
+    receiver->pressure.dropped++;
+}
+
+rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    struct rti_actor *actor = rti_actors_lookup(actors, id);
+    if (actor == NULL || (config != NULL && !rti_mailbox_config_is_valid(config))) {
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("no living actor with a stack, or no such policy")};
+    }
+    if (config != NULL) {
+        actor->limit = *config;
+    }
+    actor->pressure.limit = config != NULL ? &actor->limit : NULL;
+    if (config == NULL && rti_behaviours_of(worker) != NULL) {
+        rti_pressure_release(rti_behaviours_of(worker), &actor->pressure);
+    }
+    return RT_SUCCESS;
+}
+
+rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    const struct rti_behaviour *behaviour =
+        module == NULL ? NULL : rti_behaviour_lookup(module, id);
+    const struct rti_actor *actor = rti_actors_lookup(actors, id);
+    if (out == NULL || (behaviour == NULL && actor == NULL)) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id, or no room")};
+    }
+    const struct rti_pressure *pressure =
+        behaviour != NULL ? &behaviour->pressure : &actor->pressure;
+    *out = (rt_mailbox_stats){
+        .depth = behaviour != NULL ? rti_gate_depth(&behaviour->gate)
+                                   : rti_mailbox_mail_count(&actor->mailbox),
+        .rejected = pressure->rejected,
+        .dropped = pressure->dropped,
+        .mutes = pressure->mutes,
+        .releases = pressure->releases,
+        .is_muted = pressure->on != ACTOR_ID_INVALID,
+    };
+    return RT_SUCCESS;
+}
+
+void rt_reductions_add(uint32_t count)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    if (worker == NULL) {
+        return;
+    }
+    struct rti_turn *turn = rti_turn_of(worker);
+    if (turn != NULL) {
+        bool is_over = turn->reductions <= 0 || count >= (uint32_t)turn->reductions;
+        turn->reductions = is_over ? 0 : turn->reductions - (int32_t)count;
+        return;
+    }
+    struct rti_actor *self = rti_actor_of(worker);
+    if (self == NULL) {
+        return;
+    }
+    self->turn_mark -= count;
+    uint64_t work = self->messages_sent + self->messages_received;
+    if (work - self->turn_mark >= RT_REDUCTIONS) {
+        self->turn_mark = work;
+        rti_fiber_yield(worker);
+    }
+}

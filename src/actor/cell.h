@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_CELL_H
+#define RTI_CELL_H
+
+/* A cell is a message to a behaviour: a node of a mailbox with its payload behind it.
+ *
+ *     | next | to, sender | id, len | payload |      64 bytes, or as long as a message can be
+ *
+ * There are two pools of cells, small and large, with as many cells each as messages may wait; what
+ * is never used is addresses and no memory. Both together give out no more than `count`, so what a
+ * program can send does not depend on the lengths it sends.
+ *
+ * `to` is the life that the message is for. A mailbox outlives the lives in its place, and a sender
+ * that looked up an id just before its life ended pushes just after: the next life then finds a
+ * message for another and drops it.
+ *
+ * I1  small in use + large in use <= count.                                  (rti_cells_audit)
+ *
+ * With several workers both pools have one lock, and each worker takes and gives in batches through
+ * a cache of its own (struct rti_cell_cache). Costs with one worker: a pool operation each way. */
+
+#include <orrery/rt/types.h>
+#include <orrery/rt_static_config.h>
+
+#include "base/mpsc.h"
+#include "base/pool.h"
+#include "sched/lock.h"
+
+#define RTI_CELL_SMALL_SIZE 64
+
+struct rti_cell {
+    struct rti_mpsc_node node;
+    actor_id to;
+    actor_id sender;
+    uint32_t id;
+    uint32_t len;
+    unsigned char data[]; /* aligned to 8 */
+};
+
+#define RTI_CELL_SMALL_MAX  (RTI_CELL_SMALL_SIZE - sizeof(struct rti_cell))
+#define RTI_CELL_LARGE_SIZE ((sizeof(struct rti_cell) + RT_MAX_MESSAGE_SIZE + 7) / 8 * 8)
+
+struct rti_cells {
+    struct rti_lock lock;
+    struct rti_sched *sched;
+    struct rti_pool small;
+    struct rti_pool large;
+    size_t count;
+};
+
+/* Bytes that rti_cells_init needs for so many. */
+static inline size_t rti_cells_bytes(size_t count)
+{
+    size_t small = RTI_POOL_BYTES(RTI_CELL_SMALL_SIZE, count);
+    return (small + 15) / 16 * 16 + RTI_POOL_BYTES(RTI_CELL_LARGE_SIZE, count);
+}
+
+void rti_cells_init(struct rti_cells *cells, struct rti_sched *sched, void *memory, size_t count);
+void rti_cells_deinit(struct rti_cells *cells);
+void rti_cells_audit(const struct rti_cells *cells);
+
+static inline size_t rti_cells_in_use(const struct rti_cells *cells)
+{
+    return rti_pool_in_use(&cells->small) + rti_pool_in_use(&cells->large);
+}
+
+/* A cell for a payload of `len` bytes; NULL if so many are out. */
+static inline struct rti_cell *rti_cell_alloc(struct rti_cells *cells, size_t len)
+{
+    struct rti_cell *cell = NULL;
+    rti_lock_acquire(&cells->lock, cells->sched);
+    if (RTI_LIKELY(rti_cells_in_use(cells) < cells->count)) {
+        cell = rti_pool_alloc(len <= RTI_CELL_SMALL_MAX ? &cells->small : &cells->large);
+    }
+    rti_lock_release(&cells->lock);
+    return cell;
+}
+
+static inline void rti_cell_free(struct rti_cells *cells, struct rti_cell *cell)
+{
+    rti_lock_acquire(&cells->lock, cells->sched);
+    rti_pool_free(cell->len <= RTI_CELL_SMALL_MAX ? &cells->small : &cells->large, cell);
+    rti_lock_release(&cells->lock);
+}
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "pressure"
+#include "actor/pressure.h"
+
+#include "actor/behaviour.h"
+#include "base/marks.h"
+
+void rti_pressure_init(struct rti_pressure *pressure, actor_id self, const rt_mailbox_config *limit)
+{
+    rti_list_init(&pressure->muted);
+    rti_link_init(&pressure->link);
+    pressure->limit = limit;
+    pressure->self = self;
+    pressure->on = ACTOR_ID_INVALID;
+    pressure->rejected = 0;
+    pressure->dropped = 0;
+    pressure->mutes = 0;
+    pressure->releases = 0;
+}
+
+bool rti_mailbox_config_is_valid(const rt_mailbox_config *config)
+{
+    return (unsigned)config->overflow <= RT_OVERFLOW_KILL;
+}
+
+static struct rti_behaviour *pressure_behaviour(const struct rti_pressure *pressure)
+{
+    return RTI_CONTAINER_OF(pressure, struct rti_behaviour, pressure);
+}
+
+static struct rti_actor *pressure_actor(const struct rti_pressure *pressure)
+{
+    return RTI_CONTAINER_OF(pressure, struct rti_actor, pressure);
+}
+
+enum rti_admission rti_pressure_admit(struct rti_pressure *receiver, uint32_t depth)
+{
+    const rt_mailbox_config *limit = receiver->limit;
+    if (RTI_LIKELY(limit->high == 0 || depth < limit->high)) {
+        return RTI_ADMIT;
+    }
+    switch (limit->overflow) {
+    case RT_OVERFLOW_MUTE:
+        return RTI_ADMIT_MUTED;
+    case RT_OVERFLOW_DROP_NEW:
+        receiver->dropped++;
+        return RTI_ADMIT_DROPPED;
+    case RT_OVERFLOW_DROP_OLD:
+        return RTI_ADMIT_FOR_OLD;
+    case RT_OVERFLOW_KILL:
+        return RTI_ADMIT_KILLED;
+    case RT_OVERFLOW_REJECT:
+        break;
+    }
+    receiver->rejected++;
+    return RTI_ADMIT_REFUSED;
+}
+
+/* Whom an actor waits for: muted on it, or for its answer or release. */
+static actor_id pressure_waits_for(struct rti_behaviours *module, actor_id id)
+{
+    struct rti_behaviour *behaviour = rti_behaviour_lookup(module, id);
+    if (behaviour != NULL) {
+        return behaviour->pressure.on;
+    }
+    const struct rti_actor *actor = rti_actors_lookup(module->actors, id);
+    if (actor == NULL) {
+        return ACTOR_ID_INVALID;
+    }
+    return actor->pressure.on != ACTOR_ID_INVALID ? actor->pressure.on : actor->waits_for;
+}
+
+/* Does the chain that begins at `from` lead to `to`? Every chain ends or is a ring without `to`,
+ * which somebody has told of already; the count ends the walk there. */
+static bool pressure_leads(struct rti_behaviours *module, actor_id from, actor_id to)
+{
+    size_t steps_max = (size_t)module->live + RT_MAX_ACTORS + 1;
+    for (size_t steps = 0; from != ACTOR_ID_INVALID && steps <= steps_max; steps++) {
+        if (from == to) {
+            return true;
+        }
+        from = pressure_waits_for(module, from);
+    }
+    return false;
+}
+
+/* Is there still a reason to wait for this one? Announces the wait if so. */
+static bool pressure_is_high(struct rti_behaviours *module, struct rti_pressure *receiver)
+{
+    uint32_t low = rti_pressure_low(receiver->limit);
+    if (rti_is_behaviour_id(receiver->self)) {
+        struct rti_behaviour *behaviour = pressure_behaviour(receiver);
+        return rti_u32_load_relaxed(&behaviour->reachable_id) == receiver->self &&
+               rti_gate_announce(&behaviour->gate, low, module->sched->is_local);
+    }
+    const struct rti_actor *actor = pressure_actor(receiver);
+    return actor->reachable_id == receiver->self && rti_mailbox_mail_count(&actor->mailbox) > low;
+}
+
+bool rti_pressure_mute(struct rti_behaviours *module, struct rti_pressure *sender,
+                       struct rti_pressure *receiver)
+{
+    if (sender == receiver || sender->on != ACTOR_ID_INVALID ||
+        (sender->limit != NULL && sender->limit->is_system)) {
+        return false;
+    }
+    rti_lock_acquire(&module->mute_lock, module->sched);
+    bool is_ordered = rti_is_behaviour_id(sender->self) &&
+                      rti_u32_load_relaxed(&pressure_behaviour(sender)->orders) != 0;
+    bool is_muted = !is_ordered && pressure_is_high(module, receiver);
+    if (is_muted && pressure_leads(module, receiver->self, sender->self)) {
+        RT_SOMETIMES(true, "pressure: a ring of muted actors is not closed");
+        receiver->releases++;
+        is_muted = false;
+    }
+    if (is_muted) {
+        receiver->mutes++;
+        sender->on = receiver->self;
+        rti_list_push_tail(&receiver->muted, &sender->link);
+    }
+    rti_lock_release(&module->mute_lock);
+    return is_muted;
+}
+
+/* Takes one out of the list it waits in, under the lock. */
+static void pressure_unlink(struct rti_pressure *sender)
+{
+    RT_ASSERT(sender->on != ACTOR_ID_INVALID);
+    rti_list_remove(&sender->link);
+    sender->on = ACTOR_ID_INVALID;
+}
+
+/* Lets one go on that was taken out of its list. */
+static void pressure_wake(struct rti_behaviours *module, struct rti_pressure *sender)
+{
+    if (rti_is_behaviour_id(sender->self)) {
+        rti_behaviour_wake(module, pressure_behaviour(sender));
+        return;
+    }
+    struct rti_waiter *waiter = pressure_actor(sender)->mute_waiter;
+    RT_ASSERT(waiter != NULL);
+    pressure_actor(sender)->mute_waiter = NULL;
+    if (rti_wait_claim(waiter->wait, waiter->event)) {
+        rti_waiter_wake(waiter);
+    }
+}
+
+void rti_pressure_release(struct rti_behaviours *module, struct rti_pressure *receiver)
+{
+    struct rti_link *at;
+    rti_lock_acquire(&module->mute_lock, module->sched);
+    if (rti_is_behaviour_id(receiver->self)) {
+        rti_gate_withdraw(&pressure_behaviour(receiver)->gate);
+    }
+    while ((at = rti_list_peek(&receiver->muted)) != NULL) {
+        struct rti_pressure *sender = RTI_CONTAINER_OF(at, struct rti_pressure, link);
+        pressure_unlink(sender);
+        pressure_wake(module, sender);
+    }
+    rti_lock_release(&module->mute_lock);
+}
+
+bool rti_pressure_unmute(struct rti_behaviours *module, struct rti_pressure *sender)
+{
+    rti_lock_acquire(&module->mute_lock, module->sched);
+    bool was_muted = sender->on != ACTOR_ID_INVALID;
+    if (was_muted) {
+        pressure_unlink(sender);
+    }
+    rti_lock_release(&module->mute_lock);
+    return was_muted;
+}
+
+void rti_pressure_untie(struct rti_behaviours *module, actor_id waiter, actor_id target)
+{
+    if (!pressure_leads(module, target, waiter)) {
+        return;
+    }
+    for (actor_id at = target; at != waiter; at = pressure_waits_for(module, at)) {
+        struct rti_behaviour *behaviour = rti_behaviour_lookup(module, at);
+        struct rti_actor *actor = behaviour == NULL ? rti_actors_lookup(module->actors, at) : NULL;
+        struct rti_pressure *pressure = behaviour != NULL ? &behaviour->pressure
+                                        : actor != NULL   ? &actor->pressure
+                                                          : NULL;
+        if (pressure != NULL && rti_pressure_unmute(module, pressure)) {
+            RT_SOMETIMES(true, "pressure: a muted actor goes on because it is waited for");
+            pressure->releases++;
+            pressure_wake(module, pressure);
+            return;
+        }
+    }
+}
+
+void rti_pressure_audit(const struct rti_pressure *pressure)
+{
+    RT_ASSERT((pressure->on != ACTOR_ID_INVALID) == rti_link_is_linked(&pressure->link));
+    for (struct rti_link *at = rti_list_peek(&pressure->muted); at != NULL;
+         at = rti_list_next(&pressure->muted, at)) {
+        RT_ASSERT(RTI_CONTAINER_OF(at, struct rti_pressure, link)->on == pressure->self);
+    }
+}
