@@ -275,6 +275,16 @@ static void begin_datagram(rt_io_op *io, enum rti_op_code code)
 
 static void ring_wait(rt_io_op *io);
 
+static void ring_put_datagram(rt_io_op *io, const unsigned char *bytes)
+{
+    struct errand *errand = errand_of(io);
+    rt_net_address from = {.port = 0};
+    errand->address.length = errand->op.address_length;
+    (void)loop_of(io)->port->net->decode(&errand->address, &from);
+    io->ring->stats.truncated_entries += errand->op.is_truncated;
+    rti_recv_ring_put_datagram(io->ring, bytes, (size_t)errand->op.result, &from);
+}
+
 /* Reads once, without waiting. True: something came, or the end; *status says which. */
 static bool ring_read_once(rt_io_op *io, rt_status_code *status)
 {
@@ -287,6 +297,8 @@ static bool ring_read_once(rt_io_op *io, rt_status_code *status)
     op->buffer = space == NULL ? loop->scratch : space;
     op->length = space == NULL ? sizeof(loop->scratch) : size;
     op->is_patient = true; /* ring_wait follows */
+    op->address = is_stream ? NULL : errand_of(io)->address.bytes;
+    op->address_length = is_stream ? 0 : sizeof(errand_of(io)->address.bytes);
     if (!loop->port->ops->attempt(loop->port, op)) {
         return false;
     }
@@ -295,8 +307,7 @@ static bool ring_read_once(rt_io_op *io, rt_status_code *status)
         return true;
     }
     if (!is_stream) {
-        io->ring->stats.truncated_entries += op->is_truncated;
-        rti_recv_ring_put_datagram(io->ring, loop->scratch, (size_t)op->result);
+        ring_put_datagram(io, loop->scratch);
     } else if (op->result == 0) {
         *status = RT_ERR_CLOSED;
     } else if (space != NULL) {

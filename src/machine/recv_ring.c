@@ -6,7 +6,15 @@
 
 #include "base/assert.h"
 
-#define HEADER_SIZE sizeof(uint32_t)
+/* What lies before a datagram. */
+struct header {
+    uint32_t length;
+    rt_net_address from;
+};
+
+#define HEADER_SIZE sizeof(struct header)
+
+_Static_assert(HEADER_SIZE == RT_RECV_ENTRY_OVERHEAD, "no padding");
 
 rt_status rt_recv_ring_init(rt_recv_ring *ring, void *memory, size_t capacity,
                             rt_recv_policy policy)
@@ -122,29 +130,30 @@ size_t rt_recv_ring_read(rt_recv_ring *ring, void *buffer, size_t size)
     return taken;
 }
 
-/* The length of the oldest datagram. */
-static size_t ring_peek_length(const rt_recv_ring *ring)
+/* What is said of the oldest datagram. */
+static struct header ring_peek(const rt_recv_ring *ring)
 {
-    uint32_t length = 0;
-    ring_copy_out(ring, 0, &length, HEADER_SIZE);
-    RT_ASSERT(length <= ring->count - HEADER_SIZE);
-    return length;
+    struct header header;
+    ring_copy_out(ring, 0, &header, HEADER_SIZE);
+    RT_ASSERT(header.length <= ring->count - HEADER_SIZE);
+    return header;
 }
 
 static void ring_overwrite_datagrams(rt_recv_ring *ring, size_t size)
 {
     while (ring->capacity - ring->count < size) {
-        size_t length = ring_peek_length(ring);
+        size_t length = ring_peek(ring).length;
         ring->stats.overwritten_bytes += length;
         ring->stats.overwritten_entries++;
         ring_skip(ring, HEADER_SIZE + length);
     }
 }
 
-void rti_recv_ring_put_datagram(rt_recv_ring *ring, const unsigned char *bytes, size_t size)
+void rti_recv_ring_put_datagram(rt_recv_ring *ring, const unsigned char *bytes, size_t size,
+                                const rt_net_address *from)
 {
-    uint32_t length = (uint32_t)size;
-    bool is_too_long = size > ring->capacity - HEADER_SIZE;
+    const struct header header = {.length = (uint32_t)size, .from = *from};
+    bool is_too_long = ring->capacity < HEADER_SIZE || size > ring->capacity - HEADER_SIZE;
     ring->stats.received_bytes += size;
     ring->stats.received_entries++;
     if (ring->policy == RT_RECV_OVERWRITE_OLDEST && !is_too_long) {
@@ -155,18 +164,27 @@ void rti_recv_ring_put_datagram(rt_recv_ring *ring, const unsigned char *bytes, 
         ring->stats.dropped_entries++;
         return;
     }
-    ring_copy_in(ring, &length, HEADER_SIZE);
+    ring_copy_in(ring, &header, HEADER_SIZE);
     ring_copy_in(ring, bytes, size);
 }
 
-bool rt_recv_ring_next(rt_recv_ring *ring, void *buffer, size_t size, size_t *length)
+bool rt_recv_ring_next_from(rt_recv_ring *ring, void *buffer, size_t size, size_t *length,
+                            rt_net_address *from)
 {
     if (ring->count == 0) {
         return false;
     }
-    size_t whole = ring_peek_length(ring);
+    const struct header header = ring_peek(ring);
+    size_t whole = header.length;
     ring_copy_out(ring, HEADER_SIZE, buffer, whole < size ? whole : size);
     ring_skip(ring, HEADER_SIZE + whole);
     *length = whole;
+    *from = header.from;
     return true;
+}
+
+bool rt_recv_ring_next(rt_recv_ring *ring, void *buffer, size_t size, size_t *length)
+{
+    rt_net_address from;
+    return rt_recv_ring_next_from(ring, buffer, size, length, &from);
 }

@@ -3,7 +3,7 @@
 #define RTI_RECV_RING_H
 
 /* The ring of a standing receive, filled and emptied on one thread. A stream's bytes lie in it as
- * they are; a datagram has its length before it, in four bytes.
+ * they are; a datagram has its length and its sender before it.
  *
  * I1  head < capacity and count <= capacity.                                (rti_recv_ring_audit)
  * I2  received = still there + taken out + dropped + overwritten, in bytes. (recv_ring tests)
@@ -22,7 +22,8 @@ void rti_recv_ring_commit(rt_recv_ring *ring, size_t size);
 void rti_recv_ring_put(rt_recv_ring *ring, const unsigned char *bytes, size_t size);
 
 /* Adds a datagram as the policy says. */
-void rti_recv_ring_put_datagram(rt_recv_ring *ring, const unsigned char *bytes, size_t size);
+void rti_recv_ring_put_datagram(rt_recv_ring *ring, const unsigned char *bytes, size_t size,
+                                const rt_net_address *from);
 
 void rti_recv_ring_audit(const rt_recv_ring *ring);
 

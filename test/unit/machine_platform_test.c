@@ -368,8 +368,11 @@ TEST(platform_speaks_udp)
         rt_loop_turn(&loop, RT_TIME_NEVER);
     }
     for (unsigned i = 0; i < 3; i++) {
-        CHECK(rt_recv_ring_next(&ring, text, sizeof(text), &length));
+        rt_net_address from;
+        CHECK(rt_recv_ring_next_from(&ring, text, sizeof(text), &length, &from));
         CHECK_EQ(length, 8);
+        CHECK_EQ(from.port, local.address.port);
+        CHECK_EQ(memcmp(from.ip, local.address.ip, sizeof(from.ip)), 0);
     }
     close_fd(fd);
     CHECK_DONE(&standing, RT_ERR_CLOSED, 0);

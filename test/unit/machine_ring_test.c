@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "support/test.h"
 
-static unsigned char memory[64];
+static unsigned char memory[128];
 static unsigned char out[256];
 
 TEST(recv_ring_drops_the_newest_bytes_of_a_stream)
@@ -63,37 +63,58 @@ TEST(recv_ring_gives_its_free_bytes_in_pieces)
     CHECK_EQ(size, 0);
 }
 
-TEST(recv_ring_keeps_datagrams_whole)
+static void put(rt_recv_ring *ring, const void *bytes, size_t size, uint16_t port)
 {
+    const rt_net_address from = {.ip = {10, 0, 0, 1}, .port = port};
+    rti_recv_ring_put_datagram(ring, bytes, size, &from);
+}
+
+TEST(recv_ring_keeps_datagrams_whole_with_their_senders)
+{
+    const size_t entry = RT_RECV_ENTRY_OVERHEAD;
     rt_recv_ring ring;
+    rt_net_address from = {.port = 0};
     size_t length = 77;
-    CHECK_OK(rt_recv_ring_init(&ring, memory, 20, RT_RECV_DROP_NEWEST));
-    rti_recv_ring_put_datagram(&ring, (const unsigned char *)"abcdef", 6);
-    rti_recv_ring_put_datagram(&ring, (const unsigned char *)"", 0);
-    rti_recv_ring_put_datagram(&ring, (const unsigned char *)"xyz", 3); /* 7 of the 6 left */
+    CHECK_OK(rt_recv_ring_init(&ring, memory, 3 * entry + 8, RT_RECV_DROP_NEWEST));
+    put(&ring, "abcdef", 6, 1);
+    put(&ring, "", 0, 2);
+    put(&ring, "xyz", 3, 3); /* one byte more than is left */
     CHECK_EQ(ring.stats.dropped_entries, 1);
     CHECK_EQ(ring.stats.dropped_bytes, 3);
-    CHECK(rt_recv_ring_next(&ring, out, 4, &length));
+    CHECK(rt_recv_ring_next_from(&ring, out, 4, &length, &from));
     CHECK_EQ(length, 6);
     CHECK_EQ(memcmp(out, "abcd", 4), 0);
-    CHECK(rt_recv_ring_next(&ring, out, 4, &length));
+    CHECK(from.port == 1 && from.ip[0] == 10 && from.ip[3] == 1);
+    CHECK(rt_recv_ring_next_from(&ring, out, 4, &length, &from));
     CHECK_EQ(length, 0);
+    CHECK_EQ(from.port, 2);
     length = 77;
-    CHECK(!rt_recv_ring_next(&ring, out, 4, &length));
+    CHECK(!rt_recv_ring_next_from(&ring, out, 4, &length, &from));
     CHECK_EQ(length, 77);
-    ring.policy = RT_RECV_OVERWRITE_OLDEST;
+    CHECK_EQ(from.port, 2);
+}
+
+TEST(recv_ring_overwrites_whole_datagrams)
+{
+    const size_t entry = RT_RECV_ENTRY_OVERHEAD;
+    rt_recv_ring ring;
+    size_t length = 0;
+    CHECK_OK(rt_recv_ring_init(&ring, memory, 3 * entry + 8, RT_RECV_OVERWRITE_OLDEST));
     for (unsigned i = 0; i < 10; i++) {
-        unsigned char text[4] = {'0', '0', '0', (unsigned char)('0' + i)};
-        rti_recv_ring_put_datagram(&ring, text, 4);
+        char text[4] = {'0', '0', '0', (char)('0' + i)};
+        put(&ring, text, 4, 1);
     }
-    rti_recv_ring_put_datagram(&ring, memory, 17); /* never fits */
+    put(&ring, memory, 2 * entry + 9, 1); /* never fits */
     CHECK_EQ(ring.stats.overwritten_entries, 8);
-    CHECK_EQ(ring.stats.dropped_entries, 2);
+    CHECK_EQ(ring.stats.dropped_entries, 1);
     CHECK(rt_recv_ring_next(&ring, out, 10, &length));
     CHECK_EQ(memcmp(out, "0008", 4), 0);
     CHECK(rt_recv_ring_next(&ring, out, 10, &length));
     CHECK_EQ(memcmp(out, "0009", 4), 0);
     CHECK(!rt_recv_ring_next(&ring, out, 10, &length));
+    CHECK_OK(rt_recv_ring_init(&ring, memory, 8, RT_RECV_OVERWRITE_OLDEST));
+    put(&ring, "", 0, 1); /* nor does any in a ring that is smaller than what lies before one */
+    CHECK_EQ(ring.stats.dropped_entries, 1);
 }
 
 TEST(recv_ring_accounts_for_every_byte)

@@ -42,7 +42,7 @@ typedef enum {
                             the end of the stream; from the platform's own thread only */
     RT_OP_UDP_RECV,      /* fd, buffer, length; result: bytes; fills address */
     RT_OP_UDP_SEND,      /* fd, buffer, length, address; result: bytes */
-    RT_OP_UDP_RING,      /* standing: as RT_OP_RECV_RING, each datagram an entry */
+    RT_OP_UDP_RING,      /* standing: as RT_OP_RECV_RING, each datagram an entry with its sender */
     RT_OP_FILE_OPEN,     /* buffer = path, flags and mode of open(2); result: fd */
     RT_OP_FILE_READ,     /* fd, buffer, length, offset; result: bytes; 0 at the end */
     RT_OP_FILE_WRITE,    /* fd, buffer, length, offset; result: bytes */
@@ -66,6 +66,9 @@ typedef struct {
     void *loop;       /* the library's, as is the next */
     uint64_t opaque[RT_TIMER_OP_WORDS];
 } rt_timer_op;
+
+/* Bytes that a datagram takes in a ring beside its own. */
+#define RT_RECV_ENTRY_OVERHEAD (sizeof(uint32_t) + sizeof(rt_net_address))
 
 /* What happens to bytes that do not fit. */
 typedef enum {
@@ -143,6 +146,15 @@ RT_API size_t rt_recv_ring_read(rt_recv_ring *ring, void *buffer, size_t size);
  * Returns true; false, and nothing is written, if the ring is empty.
  * Nothing is lost on cancel. */
 RT_API bool rt_recv_ring_next(rt_recv_ring *ring, void *buffer, size_t size, size_t *length);
+
+/* The same, and tells who sent it.
+ * Callable on the thread of the platform that fills it.
+ * Never suspends.
+ * As rt_recv_ring_next; `from` is the caller's.
+ * Returns as rt_recv_ring_next.
+ * Nothing is lost on cancel. */
+RT_API bool rt_recv_ring_next_from(rt_recv_ring *ring, void *buffer, size_t size, size_t *length,
+                                   rt_net_address *from);
 
 /* Pushes an entry into a channel whose op the machine holds, and rings.
  * Callable from the tick of the machine that sends.
