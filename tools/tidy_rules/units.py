@@ -28,7 +28,6 @@ TESTED_BY = {
     "src/port/cortex_m/semihost.c": "test/cortex_m/suite/host_test.c",
     "src/port/cortex_m/startup.c": "test/cortex_m/suite/host_test.c",
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
-    "src/runtime/linux/loop_port.c": "test/unit/machine_port_test.c",
     "src/runtime/linux/observe.c": "test/tools/orrery_dump_test.sh",  # the tool asks a program
     "src/runtime/part_behaviour.c": "test/unit/sim_test.c",  # a run has them all
     "src/runtime/part_bus.c": "test/unit/sim_test.c",
