@@ -10,3 +10,9 @@ set_target_properties(orrery_tool PROPERTIES OUTPUT_NAME orrery
   RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin POSITION_INDEPENDENT_CODE ON)
 add_dependencies(libraries orrery_tool)
 install(TARGETS orrery_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT orrery)
+
+# `orrery lint` hands over to a program that lies beside it: here the one of the tree.
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/libexec/orrery)
+file(CREATE_LINK ${CMAKE_CURRENT_LIST_DIR}/lint ${PROJECT_BINARY_DIR}/libexec/orrery/lint SYMBOLIC)
+install(DIRECTORY ${CMAKE_CURRENT_LIST_DIR}/lint DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/orrery
+  COMPONENT orrery FILES_MATCHING PATTERN "*.py")

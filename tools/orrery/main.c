@@ -16,7 +16,7 @@
 #endif
 
 static const struct command *const commands[] = {
-    &command_dump, &command_stats, &command_trace, &command_journal, &command_sim,
+    &command_dump, &command_stats, &command_trace, &command_journal, &command_sim, &command_lint,
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
