@@ -156,8 +156,8 @@ RT_API rt_status rt_async_detach(rt_async_task *task);
  * Nothing is lost on cancel. */
 RT_API rt_status rt_async_cancel(rt_async_task *task);
 
-/* Has a poll task called again: the end of a pause. What comes before the call that pauses is not
- * lost.
+/* Has a poll task called again: the end of a pause. One that comes while the function runs is
+ * answered by another call, also if the function is about to pause.
  * Callable on a thread of the runtime.
  * Never suspends.
  * The handle stays the caller's.

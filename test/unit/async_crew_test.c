@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Poll tasks on several workers: called by one worker at a time, woken by all. */
+#define _GNU_SOURCE
+#define RTI_MODULE "async_crew_test"
+#include <orrery/rt.h>
+
+#include "support/crew.h"
+#include "support/test.h"
+#include "sync/channels.h"
+#include "task/asyncs.h"
+
+#define WORKERS 4
+#define TASKS   16
+#define VALUES  500
+
+static struct rti_channels channels;
+static struct rti_asyncs asyncs;
+static rt_channel_sender *tx[2];
+static rt_channel_receiver *rx[2];
+static rti_atomic_u64 sum;
+static rti_atomic_u32 ended;
+
+struct worker_state {
+    rt_async_frame frame;
+    rt_nap nap;
+    rti_atomic_u32 inside; /* calls under way */
+    rti_atomic_u32 pauses; /* begun */
+    uint64_t value;
+    uint64_t done;
+};
+
+static struct worker_state states[TASKS];
+static rt_async_task *tasks[TASKS];
+
+static void open_world(void)
+{
+    crew_world_open(WORKERS);
+    CHECK_OK(rti_channels_init(&channels, &crew_world.sched));
+    CHECK_OK(rti_asyncs_init(&asyncs, &crew_world.sched));
+    memset(states, 0, sizeof(states));
+    rti_u64_init(&sum, 0);
+    rti_u32_init(&ended, 0);
+}
+
+static void close_world(void)
+{
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    CHECK_EQ(rti_asyncs_audit(&asyncs), 0);
+    rti_asyncs_deinit(&asyncs);
+    rti_channels_deinit(&channels);
+    crew_world_close();
+}
+
+static rt_status relay(struct worker_state *self, rt_cx *cx)
+{
+    RT_ASYNC_BEGIN(&self->frame);
+    for (;;) {
+        RT_AWAIT(rt_channel_recv(rx[0], cx, &self->value));
+        if (RT_FAILED(rt_awaited)) {
+            break;
+        }
+        RT_AWAIT(rt_channel_send(tx[1], cx, &self->value));
+        CHECK_OK(rt_awaited);
+        self->done++;
+        if (self->done % 16 == 0) {
+            RT_AWAIT(rt_async_sleep(&self->nap, cx, 2000));
+            CHECK_OK(rt_awaited);
+        }
+    }
+    RT_ASYNC_END(RT_SUCCESS);
+}
+
+/* No two workers are in it at the same time. */
+static rt_status relay_alone(void *state, rt_cx *cx)
+{
+    struct worker_state *self = state;
+    CHECK_EQ(rti_u32_add_relaxed(&self->inside, 1), 0);
+    rt_status status = relay(self, cx);
+    (void)rti_u32_sub_acqrel(&self->inside, 1);
+    return status;
+}
+
+static void feed(void *arg)
+{
+    for (uint64_t i = 1; i <= VALUES; i++) {
+        uint64_t value = ((uintptr_t)arg << 32) + i;
+        CHECK_OK(rt_channel_send(tx[0], NULL, &value));
+        rti_u64_add_relaxed(&sum, value);
+    }
+    if (rti_u32_add_relaxed(&ended, 1) == 1) {
+        CHECK_OK(rt_channel_close_sender(tx[0]));
+    }
+}
+
+static void drain(void *arg)
+{
+    uint64_t left = 0;
+    (void)arg;
+    for (uint64_t i = 0; i < 2 * VALUES; i++) {
+        uint64_t value = 0;
+        CHECK_OK(rt_channel_recv(rx[1], NULL, &value));
+        left += value;
+    }
+    for (size_t i = 0; i < TASKS; i++) {
+        rt_status status = {RT_ERR_STATE, NULL};
+        CHECK_OK(rt_async_join(&tasks[i], NULL, &status));
+        CHECK_OK(status);
+    }
+    CHECK(rti_u64_load_relaxed(&sum) == left);
+}
+
+static void relay_through(size_t capacity)
+{
+    open_world();
+    rt_channel_config config = {.elem_size = 8, .capacity = capacity};
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_OK(capacity == 0 ? rt_channel_create_rendezvous(&config, &tx[i], &rx[i])
+                               : rt_channel_create(&config, &tx[i], &rx[i]));
+    }
+    for (size_t i = 0; i < TASKS; i++) {
+        tasks[i] = rt_async(relay_alone, &states[i]);
+        CHECK(tasks[i] != NULL);
+    }
+    crew_world_go(feed, (void *)1, 2);
+    crew_world_go(feed, (void *)2, 2);
+    crew_world_go(drain, NULL, 2);
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    CHECK_OK(rt_channel_close_receiver(rx[0]));
+    CHECK_OK(rt_channel_close_sender(tx[1]));
+    CHECK_OK(rt_channel_close_receiver(rx[1]));
+    close_world();
+}
+
+TEST(async_crew_relays_values_between_workers)
+{
+    relay_through(4);
+}
+
+TEST(async_crew_relays_values_from_hand_to_hand)
+{
+    relay_through(0);
+}
+
+static rt_status pause_often(void *state, rt_cx *cx)
+{
+    struct worker_state *self = state;
+    RT_ASYNC_BEGIN(&self->frame);
+    for (;;) {
+        rti_u32_add_relaxed(&self->pauses, 1);
+        RT_AWAIT(rt_async_pause(cx));
+        if (RT_FAILED(rt_awaited)) {
+            break;
+        }
+    }
+    RT_ASYNC_END(rt_awaited);
+}
+
+/* A wake that comes while a call runs that then pauses is not lost: there is one more pause. */
+static void wake_often(struct worker_state *state, rt_async_task *task)
+{
+    for (uint32_t round = 1; round <= 200; round++) {
+        while (rti_u32_load_relaxed(&state->pauses) < round) {
+            rti_fiber_yield(rti_worker_current());
+        }
+        CHECK_OK(rt_async_wake(task));
+    }
+}
+
+static void wake_one(void *arg)
+{
+    size_t i = (size_t)(uintptr_t)arg;
+    rt_status status = {RT_OK, NULL};
+    wake_often(&states[i], tasks[i]);
+    CHECK_OK(rt_async_cancel(tasks[i]));
+    CHECK_OK(rt_async_join(&tasks[i], NULL, &status));
+    CHECK_STATUS(status, RT_ERR_CANCELLED);
+}
+
+TEST(async_crew_wakes_from_all_sides_and_ends)
+{
+    open_world();
+    for (size_t i = 0; i < TASKS; i++) {
+        tasks[i] = rt_async(pause_often, &states[i]);
+    }
+    for (uintptr_t i = 0; i < TASKS; i++) {
+        crew_world_go(wake_one, (void *)i, 2);
+    }
+    close_world();
+}
