@@ -39,6 +39,7 @@ static const struct wish {
     rt_time timeout;    /* 0: LONG */
     rt_time cancel;     /* after that time; 0: never */
     bool is_at_nobodys; /* asked where no server is */
+    bool is_last;       /* the end comes while it is under way */
 } wishes[] = {
     {.path = "/hello", .http_status = 200, .body = "hello", .tries = 1},
     {.path = "/chunked", .http_status = 200, .body = "hello chunks", .tries = 1},
@@ -75,9 +76,8 @@ static const struct wish {
     {.path = "/silent", .status = RT_ERR_CANCELLED, .tries = 1, .cancel = 20 * RT_NS_PER_MS},
     {.path = "/hello", .status = RT_ERR_IO, .tries = 4, .is_at_nobodys = true},
     {.path = "/hello", .http_status = 200, .body = "hello", .tries = 1},
+    {.path = "/silent", .cancel = 20 * RT_NS_PER_MS, .is_last = true},
 };
-
-#define WISHES (sizeof(wishes) / sizeof(wishes[0]))
 
 static struct {
     rt_machine machine; /* first */
@@ -91,6 +91,7 @@ static struct {
     size_t next; /* of wishes */
     unsigned wrong_count;
     bool has_begun;
+    bool has_ended;
     char body[BODY_MAX];
 } app;
 
@@ -199,15 +200,14 @@ static void app_answer(const rt_op *op, rt_time now)
 {
     if (op == &app.nobody.base) {
         nobody_step();
+    } else if (op == &app.patience.base && wishes[app.next].is_last) {
+        rt_loop_close(&loop); /* which calls everything back, down to the receive */
     } else if (op == &app.patience.base) {
         (void)rt_op_cancel(&app.machine, &app.get.base);
     } else if (op == &app.get.base) {
         show_answer(&wishes[app.next]);
-        if (++app.next < WISHES) {
-            ask_next(now);
-        } else {
-            rt_loop_close(&loop);
-        }
+        app.next++;
+        ask_next(now);
     }
 }
 
@@ -222,6 +222,9 @@ static void app_tick(rt_machine *machine, rt_time now)
     while ((op = rt_machine_next(machine, RT_QUEUE_COMPLETIONS)) != NULL) {
         if (!rt_machine_is_closing(machine)) {
             app_answer(op, now);
+        } else {
+            /* Also the last one is answered, before anything is gone. */
+            app.has_ended = app.has_ended || op == &app.get.base;
         }
     }
 }
@@ -256,5 +259,5 @@ int main(int argc, char **argv)
     if (argc > 1) {
         save_journal(argv[1]);
     }
-    return app.wrong_count == 0 && app.next == WISHES ? EXIT_SUCCESS : EXIT_FAILURE;
+    return app.wrong_count == 0 && app.has_ended ? EXIT_SUCCESS : EXIT_FAILURE;
 }
