@@ -69,11 +69,14 @@ static void async_end(struct rti_async *async, struct rti_cx *cx, rt_status stat
     async->result_msg = status.msg;
     rti_nap_end(async);
     if (cx != NULL) {
-        (void)rt_cx_deinit((rt_cx *)(void *)cx);
+        rti_cx_poll_end(cx);
+        rti_cleanup_run_all(&cx->cleanups);
     }
     if (async->cx != NULL) {
         rti_asyncs_context_give(async->asyncs, async->cx);
         async->cx = NULL;
+    } else if (cx != NULL) {
+        (void)rt_cx_deinit((rt_cx *)(void *)cx);
     }
     rti_sched_end(async->line.sched, &async->run);
     async_tell(async);
@@ -109,23 +112,18 @@ static bool async_needs_context(const struct rti_cx *cx)
     return cx->is_waiting || !rti_list_is_empty(&cx->cleanups);
 }
 
-static void async_init_context(struct rti_async *async, struct rti_cx *cx)
-{
-    rt_status status =
-        rt_cx_init_poll((rt_cx *)(void *)cx, (rt_waker){.fn = rti_async_waker, .arg = async});
-    RT_ASSERT(!RT_FAILED(status));
-    if (rti_async_is_cancelled(async)) {
-        rti_cx_cancel(cx);
-    }
-}
-
 /* No context is left: one for the time of the call. What it registers is given up, so the task is
  * called again in any case. */
 static RTI_NOINLINE void async_step_without(struct rti_async *async)
 {
     struct rti_cx cx;
-    async_init_context(async, &cx);
-    rt_status status = async->poll(async->state, (rt_cx *)(void *)&cx);
+    rt_status status =
+        rt_cx_init_poll((rt_cx *)(void *)&cx, (rt_waker){.fn = rti_async_waker, .arg = async});
+    RT_ASSERT(!RT_FAILED(status));
+    if (rti_async_is_cancelled(async)) {
+        rti_cx_cancel(&cx);
+    }
+    status = async->poll(async->state, (rt_cx *)(void *)&cx);
     RT_SOMETIMES(true, "async: no context was left");
     if (status.code != RT_ERR_WOULDBLOCK) {
         async_end(async, &cx, status);
@@ -149,14 +147,14 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
     }
     struct rti_cx *cx = async->cx;
     if (cx == NULL) {
-        cx = rti_asyncs_context_take(async->asyncs);
+        cx = rti_asyncs_context_take(async->asyncs, async);
         if (cx == NULL) {
             async_step_without(async);
             return;
         }
-        async_init_context(async, cx);
         async->cx = cx;
-    } else if (rti_async_is_cancelled(async) && !rti_cancel_is_requested(&cx->cancel)) {
+    }
+    if (RTI_UNLIKELY(rti_async_is_cancelled(async)) && !rti_cancel_is_requested(&cx->cancel)) {
         rti_cx_cancel(cx);
     }
     rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
@@ -165,7 +163,6 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
         return;
     }
     if (!async_needs_context(cx)) {
-        (void)rt_cx_deinit((rt_cx *)(void *)cx);
         async->cx = NULL;
         rti_asyncs_context_give(async->asyncs, cx);
     }

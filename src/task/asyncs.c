@@ -15,6 +15,8 @@
 
 _Static_assert(RT_MAX_ASYNC > 0 && RT_MAX_ASYNC <= 1 << 15, "RT_MAX_ASYNC is out of range");
 
+static void asyncs_drop_spares(struct rti_asyncs *asyncs);
+
 static void asyncs_place(struct rti_asyncs *asyncs, struct rti_async *slots, size_t count,
                          void *contexts, size_t contexts_count)
 {
@@ -23,6 +25,7 @@ static void asyncs_place(struct rti_asyncs *asyncs, struct rti_async *slots, siz
     asyncs->fresh = 0;
     asyncs->used = 0;
     asyncs->free_head = (uint32_t)count;
+    asyncs->spares = NULL;
     rti_pool_init(&asyncs->contexts, contexts, sizeof(struct rti_cx), contexts_count);
 }
 
@@ -47,6 +50,7 @@ void rti_asyncs_deinit(struct rti_asyncs *asyncs)
     struct rti_port *port = asyncs->sched->port;
     RT_ASSERT(asyncs->sched->modules[RTI_MODULE_ASYNC] == asyncs);
     rti_asyncs_audit(asyncs);
+    asyncs_drop_spares(asyncs);
     rti_pool_deinit(&asyncs->contexts);
     if (asyncs->mapping != NULL) {
         port->ops->memory_unmap(port, asyncs->mapping, asyncs->mapping_size);
@@ -78,6 +82,7 @@ rt_status rt_async_reserve(const rt_async_config *config)
     }
     asyncs->mapping = memory;
     asyncs->mapping_size = size;
+    asyncs_drop_spares(asyncs);
     rti_pool_deinit(&asyncs->contexts);
     asyncs_place(asyncs, (struct rti_async *)(void *)memory, config->tasks, memory + slots_size,
                  contexts);
@@ -118,19 +123,63 @@ void rti_asyncs_give(struct rti_asyncs *asyncs, struct rti_async *async)
     rti_lock_release(&asyncs->lock);
 }
 
-struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs)
+struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs, struct rti_async *async)
 {
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    struct rti_cx *cx = rti_pool_alloc(&asyncs->contexts);
+    struct rti_cx *spare = asyncs->spares;
+    struct rti_cx *cx = spare;
+    if (spare != NULL) {
+        asyncs->spares = spare->outer;
+    } else {
+        cx = rti_pool_alloc(&asyncs->contexts);
+    }
     rti_lock_release(&asyncs->lock);
+    if (spare != NULL) {
+        spare->outer = NULL;
+        spare->waker.arg = async;
+    } else if (cx != NULL) {
+        rt_status status =
+            rt_cx_init_poll((rt_cx *)(void *)cx, (rt_waker){.fn = rti_async_waker, .arg = async});
+        RT_ASSERT(!RT_FAILED(status));
+    }
     return cx;
+}
+
+/* Is it as it was when it was made? */
+static bool context_is_clean(const struct rti_cx *cx)
+{
+    return !rti_cancel_is_requested(&cx->cancel) && cx->scope == NULL &&
+           cx->budget.deadline == RT_TIME_NEVER && cx->budget.poll_quota == UINT32_MAX &&
+           cx->budget.cost_quota == UINT64_MAX && cx->member.region == NULL;
 }
 
 void rti_asyncs_context_give(struct rti_asyncs *asyncs, struct rti_cx *cx)
 {
+    bool is_clean = context_is_clean(cx);
+    RT_ASSERT(!cx->is_waiting && rti_list_is_empty(&cx->cleanups));
+    if (!is_clean) {
+        (void)rt_cx_deinit((rt_cx *)(void *)cx);
+    }
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    rti_pool_free(&asyncs->contexts, cx);
+    if (is_clean) {
+        cx->outer = asyncs->spares;
+        asyncs->spares = cx;
+    } else {
+        rti_pool_free(&asyncs->contexts, cx);
+    }
     rti_lock_release(&asyncs->lock);
+}
+
+/* Gives the spares back to the pool. */
+static void asyncs_drop_spares(struct rti_asyncs *asyncs)
+{
+    struct rti_cx *cx;
+    while ((cx = asyncs->spares) != NULL) {
+        asyncs->spares = cx->outer;
+        cx->outer = NULL;
+        (void)rt_cx_deinit((rt_cx *)(void *)cx);
+        rti_pool_free(&asyncs->contexts, cx);
+    }
 }
 
 rt_async_task *rti_asyncs_handle(const struct rti_asyncs *asyncs, const struct rti_async *async)

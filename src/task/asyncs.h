@@ -10,9 +10,12 @@
  * they are free, so their memory is never anything else. Slots that were never used are counted by
  * `fresh` and not touched: a large table costs nothing until it is needed.
  *
+ * Making a context is ten times the work of a call that needs none. So one that comes back as it
+ * was lent is kept as it is, for the next.
+ *
  * I1  used + free = fresh.                                          (rti_asyncs_audit)
  *
- * `lock` is over the free list, `fresh`, `used` and the pool of contexts. */
+ * `lock` is over the free list, `fresh`, `used`, the pool of contexts and the spares. */
 
 #include <orrery/rt_static_config.h>
 
@@ -29,7 +32,8 @@ struct rti_asyncs {
     uint32_t free_head; /* `count` if none */
     rti_atomic_u32 serial;
     struct rti_pool contexts;
-    void *mapping; /* NULL: the static memory is used */
+    struct rti_cx *spares; /* initialized and clean, linked by `outer` */
+    void *mapping;         /* NULL: the static memory is used */
     size_t mapping_size;
     struct rti_async static_slots[RT_MAX_ASYNC];
     RTI_POOL_STORAGE(static_contexts, struct rti_cx, RT_MAX_ASYNC_CONTEXTS);
@@ -50,8 +54,9 @@ struct rti_async *rti_asyncs_take(struct rti_asyncs *asyncs);
 /* Gives it back. */
 void rti_asyncs_give(struct rti_asyncs *asyncs, struct rti_async *async);
 
-/* A context that is not initialized, or NULL; and its return. */
-struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs);
+/* A context for a task, or NULL if none is left; and its return. It waits for nothing and holds
+ * nothing. */
+struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs, struct rti_async *async);
 void rti_asyncs_context_give(struct rti_asyncs *asyncs, struct rti_cx *cx);
 
 /* The handle of a slot in use, and the slot of a handle; NULL if it is none or was consumed. */

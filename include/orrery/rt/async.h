@@ -98,7 +98,7 @@ typedef struct {
 
 /* Storage of a nap. All zero is a nap that has not begun. */
 typedef struct rt_nap {
-    uint64_t opaque[10];
+    uint64_t opaque[9];
 } rt_nap;
 
 /* What there is room for; all zero: RT_MAX_ASYNC and RT_MAX_ASYNC_CONTEXTS, in static memory. */
