@@ -33,6 +33,7 @@
 #include <orrery/rt/net.h>
 #include <orrery/rt/once.h>
 #include <orrery/rt/outcome.h>
+#include <orrery/rt/pool.h>
 #include <orrery/rt/region.h>
 #include <orrery/rt/registry.h>
 #include <orrery/rt/runtime.h>

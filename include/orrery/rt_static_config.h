@@ -43,6 +43,18 @@
 #define RT_ENSURE_TIME_NS 5000000000
 #endif
 
+#ifndef RT_MAX_POOLS
+#define RT_MAX_POOLS 2 /* pools of threads that are open at a time */
+#endif
+
+#ifndef RT_MAX_POOL_THREADS
+#define RT_MAX_POOL_THREADS 16 /* threads of one pool */
+#endif
+
+#ifndef RT_MAX_POOL_JOBS
+#define RT_MAX_POOL_JOBS 64 /* jobs of one pool: queued, running, or done and not joined */
+#endif
+
 #ifndef RT_STACK_ARENA_SIZE
 #define RT_STACK_ARENA_SIZE (1 * 1024 * 1024) /* stacks of actors and tasks, bytes */
 #endif

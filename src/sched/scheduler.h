@@ -96,6 +96,7 @@ enum rti_module {
     RTI_MODULE_BLOB,
     RTI_MODULE_HEAP,
     RTI_MODULE_GROUP,
+    RTI_MODULE_POOL,
     RTI_MODULE_COUNT,
 };
 

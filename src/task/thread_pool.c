@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "thread_pool"
+#include "task/thread_pool.h"
+
+#include "sync/cx.h"
+
+_Static_assert(sizeof(struct rti_job) % RTI_JOB_ALIGNMENT == 0, "the low bits are free");
+
+static void pool_lock(struct rti_thread_pool *pool)
+{
+    uint32_t word = 0;
+    /* Acquire pairs with the release of the last holder. */
+    if (rti_u32_cas_acqrel(&pool->lock, &word, 1)) {
+        return;
+    }
+    /* Acquire-release: as above, and says that somebody sleeps. */
+    while (rti_u32_exchange_acqrel(&pool->lock, 2) != 0) {
+        (void)pool->port->ops->futex_wait(pool->port, &pool->lock, 2, RTI_TIME_NEVER);
+    }
+}
+
+static void pool_unlock(struct rti_thread_pool *pool)
+{
+    /* Release pairs with the next holder's acquire. */
+    if (rti_u32_exchange_acqrel(&pool->lock, 0) == 2) {
+        pool->port->ops->futex_wake(pool->port, &pool->lock, 1);
+    }
+}
+
+/* Gives a job's place back if nobody needs it any more. Locked. */
+static void job_settle(struct rti_job *job)
+{
+    struct rti_thread_pool *pool = job->pool;
+    if (job->state == RTI_JOB_DONE && !job->is_held && !job->is_posted) {
+        job->state = RTI_JOB_FREE;
+        job->next = pool->free_head;
+        pool->free_head = job;
+    }
+}
+
+/* Takes the first of the queue; NULL if it is empty. Locked. */
+static struct rti_job *pool_pop(struct rti_thread_pool *pool)
+{
+    struct rti_job *job = pool->first;
+    if (job != NULL) {
+        RT_ASSERT(job->state == RTI_JOB_QUEUED && pool->queued > 0);
+        pool->first = job->next;
+        pool->queued--;
+        job->state = RTI_JOB_RUNNING;
+    }
+    return job;
+}
+
+/* A job has ended: its value is noted and who waits is told, on this thread or by the scheduler. */
+static void job_finish(struct rti_job *job, void *value)
+{
+    struct rti_thread_pool *pool = job->pool;
+    struct rti_sched *sched = pool->sched;
+    struct rti_port *port = pool->port;
+    pool_lock(pool);
+    job->value = value;
+    job->state = RTI_JOB_DONE;
+    struct rti_parker *parker = job->parker;
+    job->parker = NULL;
+    bool is_posting = job->waiter != NULL && !job->is_posted;
+    job->is_posted = job->is_posted || is_posting;
+    job_settle(job);
+    pool->unfinished--;
+    bool is_last = pool->unfinished == 0 && pool->closer != NULL && !pool->is_close_posted;
+    pool->is_close_posted = pool->is_close_posted || is_last;
+    pool_unlock(pool);
+    if (is_posting) {
+        rti_sched_post(sched, &job->post);
+    }
+    if (parker != NULL) {
+        rti_parker_unpark(parker, port);
+    }
+    if (is_last) {
+        rti_sched_post(sched, &pool->close_post);
+    }
+}
+
+/* The program's function returns to here, and it may fault before it has a frame. */
+static RTI_OUTSIDE void *job_call(const struct rti_job *job)
+{
+    return job->fn(job->arg);
+}
+
+/* The next job for a thread of the pool; NULL: the pool closes and nothing is left. */
+static struct rti_job *pool_await(struct rti_thread_pool *pool)
+{
+    for (;;) {
+        /* Acquire pairs with the add of who rings: a job of an older bell is seen below. */
+        uint32_t bell = rti_u32_load_acquire(&pool->bell);
+        pool_lock(pool);
+        struct rti_job *job = pool_pop(pool);
+        bool is_over = job == NULL && pool->is_closing;
+        pool_unlock(pool);
+        if (job != NULL || is_over) {
+            return job;
+        }
+        (void)pool->port->ops->futex_wait(pool->port, &pool->bell, bell, RTI_TIME_NEVER);
+    }
+}
+
+static void pool_thread(void *arg)
+{
+    struct rti_thread_pool *pool = arg;
+    struct rti_job *job;
+    while ((job = pool_await(pool)) != NULL) {
+        job_finish(job, job_call(job));
+    }
+}
+
+static void pool_ring(struct rti_thread_pool *pool, uint32_t threads)
+{
+    /* Pairs with the load in pool_await. */
+    (void)rti_u32_add_acqrel(&pool->bell, 1);
+    pool->port->ops->futex_wake(pool->port, &pool->bell, threads);
+}
+
+/* Claims and wakes the fiber that waits. On a worker. */
+static void pool_tell(struct rti_thread_pool *pool, struct rti_waiter **place)
+{
+    pool_lock(pool);
+    struct rti_waiter *waiter = *place;
+    *place = NULL;
+    bool is_won = waiter != NULL && rti_wait_claim(waiter->wait, waiter->event);
+    pool_unlock(pool);
+    if (is_won) {
+        rti_waiter_wake(waiter);
+    }
+}
+
+/* The post of a job: runs it, if there are no threads, and tells who waits for it. */
+static void job_posted(struct rti_post *post)
+{
+    struct rti_job *job = RTI_CONTAINER_OF(post, struct rti_job, post);
+    struct rti_thread_pool *pool = job->pool;
+    if (!pool->is_threaded) {
+        pool_lock(pool);
+        struct rti_job *next = pool_pop(pool);
+        pool_unlock(pool);
+        RT_ASSERT(next == job);
+        job_finish(job, job_call(job));
+    }
+    pool_tell(pool, &job->waiter);
+    pool_lock(pool);
+    job->is_posted = false;
+    job_settle(job);
+    pool_unlock(pool);
+}
+
+static void pool_close_posted(struct rti_post *post)
+{
+    struct rti_thread_pool *pool = RTI_CONTAINER_OF(post, struct rti_thread_pool, close_post);
+    pool_lock(pool);
+    pool->is_close_posted = false;
+    pool_unlock(pool);
+    pool_tell(pool, &pool->closer);
+}
+
+static void pool_init(struct rti_thread_pool *pool, struct rti_sched *sched, uint32_t queue_max)
+{
+    pool->sched = sched;
+    pool->port = sched->port;
+    rti_u32_init(&pool->lock, 0);
+    rti_u32_init(&pool->bell, 0);
+    pool->is_closing = false;
+    pool->threads_count = 0;
+    pool->queue_max = queue_max;
+    pool->queued = 0;
+    pool->unfinished = 0;
+    pool->first = NULL;
+    pool->free_head = NULL;
+    pool->closer = NULL;
+    pool->is_close_posted = false;
+    pool->close_post.call = pool_close_posted;
+    for (size_t i = RT_MAX_POOL_JOBS; i > 0; i--) {
+        struct rti_job *job = &pool->jobs[i - 1];
+        job->state = RTI_JOB_FREE;
+        job->is_held = false;
+        job->is_posted = false;
+        job->generation = 0;
+        job->pool = pool;
+        job->post.call = job_posted;
+        job->next = pool->free_head;
+        pool->free_head = job;
+    }
+}
+
+/* Has the threads end and waits for that: a moment, since there is no job left. */
+static void pool_stop_threads(struct rti_thread_pool *pool)
+{
+    pool_lock(pool);
+    pool->is_closing = true;
+    pool_unlock(pool);
+    pool_ring(pool, UINT32_MAX);
+    while (pool->threads_count > 0) {
+        pool->threads_count--;
+        pool->port->ops->thread_join(pool->port, &pool->threads[pool->threads_count]);
+    }
+}
+
+static rt_status pool_start_threads(struct rti_thread_pool *pool, uint32_t threads)
+{
+    pool->is_threaded = true;
+    for (uint32_t i = 0; i < threads; i++) {
+        rt_status status =
+            pool->port->ops->thread_start(pool->port, &pool->threads[i], pool_thread, pool);
+        if (status.code == RT_ERR_UNSUPPORTED) {
+            pool->is_threaded = false;
+            return RT_SUCCESS;
+        }
+        if (RT_FAILED(status)) {
+            pool_stop_threads(pool);
+            return status;
+        }
+        pool->threads_count++;
+    }
+    return RT_SUCCESS;
+}
+
+static struct rti_thread_pools *pools_of(const struct rti_worker *worker)
+{
+    return worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_POOL];
+}
+
+rt_pool *rt_pool_open(uint32_t threads, uint32_t queue)
+{
+    struct rti_thread_pools *pools = pools_of(rti_worker_enter());
+    if (pools == NULL || threads == 0 || threads > RT_MAX_POOL_THREADS || queue == 0 ||
+        queue > RT_MAX_POOL_JOBS) {
+        return NULL;
+    }
+    for (size_t i = 0; i < RT_MAX_POOLS; i++) {
+        struct rti_thread_pool *pool = &pools->pools[i];
+        if (!pool->is_open) {
+            pool_init(pool, pools->sched, queue);
+            if (RT_FAILED(pool_start_threads(pool, threads))) {
+                return NULL;
+            }
+            pool->is_open = true;
+            return (rt_pool *)(void *)pool;
+        }
+    }
+    return NULL;
+}
+
+static struct rti_thread_pool *pool_of(rt_pool *handle)
+{
+    struct rti_thread_pool *pool = (struct rti_thread_pool *)(void *)handle;
+    return pool != NULL && pool->is_open ? pool : NULL;
+}
+
+/* Puts a job into the queue, if it takes one. Locked. */
+static struct rti_job *pool_push(struct rti_thread_pool *pool, rt_task_fn fn, void *arg)
+{
+    struct rti_job *job = pool->free_head;
+    if (job == NULL || pool->queued == pool->queue_max) {
+        return NULL;
+    }
+    pool->free_head = job->next;
+    job->generation = (uint8_t)((job->generation + 1) % RTI_JOB_ALIGNMENT);
+    job->state = RTI_JOB_QUEUED;
+    job->is_held = true;
+    job->is_posted = !pool->is_threaded;
+    job->fn = fn;
+    job->arg = arg;
+    job->waiter = NULL;
+    job->parker = NULL;
+    job->next = NULL;
+    if (pool->first == NULL) {
+        pool->first = job;
+    } else {
+        pool->last->next = job;
+    }
+    pool->last = job;
+    pool->queued++;
+    pool->unfinished++;
+    return job;
+}
+
+static rt_status pool_spawn(struct rti_thread_pool *pool, rt_task_fn fn, void *arg, rt_job **out)
+{
+    if (pool == NULL || fn == NULL) {
+        return (rt_status){RT_ERR_INVALID, "there is no pool, or no function"};
+    }
+    pool_lock(pool);
+    bool is_closing = pool->is_closing;
+    struct rti_job *job = is_closing ? NULL : pool_push(pool, fn, arg);
+    uint8_t generation = job == NULL ? 0 : job->generation;
+    pool_unlock(pool);
+    if (is_closing) {
+        return (rt_status){RT_ERR_CLOSED, "the pool is being closed"};
+    }
+    if (job == NULL) {
+        return (rt_status){RT_ERR_FULL, "the queue is full, or too many jobs were not joined"};
+    }
+    if (pool->is_threaded) {
+        pool_ring(pool, 1);
+    } else {
+        rti_sched_post(pool->sched, &job->post);
+    }
+    *out = (rt_job *)((uintptr_t)job | generation);
+    return RT_SUCCESS;
+}
+
+rt_job *rt_pool_spawn(rt_pool *handle, rt_task_fn fn, void *arg, rt_status *out_status)
+{
+    (void)rti_worker_enter();
+    rt_job *job = NULL;
+    rt_status status = pool_spawn(pool_of(handle), fn, arg, &job);
+    if (out_status != NULL) {
+        *out_status = status;
+    }
+    return job;
+}
+
+/* The job of a handle, with its pool locked; NULL, nothing locked, if it is consumed. */
+static struct rti_job *job_enter(rt_job *handle)
+{
+    uintptr_t number = (uintptr_t)handle;
+    struct rti_job *job = (struct rti_job *)(number & ~(uintptr_t)(RTI_JOB_ALIGNMENT - 1));
+    if (job == NULL) {
+        return NULL;
+    }
+    pool_lock(job->pool);
+    if (!job->is_held || job->generation != (number & (RTI_JOB_ALIGNMENT - 1))) {
+        pool_unlock(job->pool);
+        return NULL;
+    }
+    return job;
+}
+
+/* Consumes the handle and leaves the job's pool, which is locked. */
+static void job_leave(struct rti_job *job, void **value)
+{
+    struct rti_thread_pool *pool = job->pool;
+    if (value != NULL && job->state == RTI_JOB_DONE) {
+        *value = job->value;
+    }
+    job->is_held = false;
+    job_settle(job);
+    pool_unlock(pool);
+}
+
+static void job_unlink(struct rti_waiter *waiter)
+{
+    struct rti_job *job = waiter->slot;
+    pool_lock(job->pool);
+    if (job->waiter == waiter) {
+        job->waiter = NULL;
+    }
+    pool_unlock(job->pool);
+}
+
+/* Waits as a fiber until the job, whose pool is locked, is done; leaves it unlocked. */
+static rt_status job_park(struct rti_worker *worker, struct rti_job *job)
+{
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    struct rti_cx_events events;
+    struct rti_cx *cx = worker->fiber->cx;
+    rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_JOIN;
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, job_unlink);
+    waiter.slot = job;
+    job->waiter = &waiter;
+    pool_unlock(job->pool);
+    rti_cx_events_add(&events, cx, worker->sched, &wait, RT_TIME_NEVER);
+    uint32_t event = rti_fiber_park(worker, &wait);
+    return event == RTI_EVENT_SOURCE ? RT_SUCCESS : rti_cx_events_status(&events, cx, event);
+}
+
+/* Waits as a thread. */
+static void job_block(struct rti_job *job)
+{
+    struct rti_parker parker;
+    rti_parker_init(&parker);
+    job->parker = &parker;
+    pool_unlock(job->pool);
+    bool is_told = rti_parker_park(&parker, job->pool->port, RTI_TIME_NEVER);
+    RT_ASSERT(is_told);
+}
+
+/* Waits for the job, whose pool is locked on the way in and on the way out. */
+static rt_status job_await(struct rti_worker *worker, struct rti_job *job)
+{
+    struct rti_thread_pool *pool = job->pool;
+    if (job->state == RTI_JOB_DONE) {
+        return RT_SUCCESS;
+    }
+    if (worker != NULL && worker->fiber == NULL) {
+        return (rt_status){RT_ERR_WOULDBLOCK, "the runtime's own stack cannot wait"};
+    }
+    rt_status status = RT_SUCCESS;
+    struct rti_cx *cx = worker == NULL ? NULL : worker->fiber->cx;
+    if (worker == NULL) {
+        job_block(job);
+    } else if (cx == NULL || !RT_FAILED(status = rti_cx_checkpoint(cx))) {
+        status = job_park(worker, job);
+    } else {
+        return status;
+    }
+    pool_lock(pool);
+    return status;
+}
+
+rt_status rt_pool_join(rt_job *handle, void **value)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_job *job = job_enter(handle);
+    if (job == NULL) {
+        return (rt_status){RT_ERR_INVALID, "this is no handle, or it is consumed"};
+    }
+    rt_status status = job_await(worker, job);
+    job_leave(job, RT_FAILED(status) ? NULL : value);
+    return status;
+}
+
+rt_status rt_pool_detach(rt_job *handle)
+{
+    (void)rti_worker_enter();
+    struct rti_job *job = job_enter(handle);
+    if (job == NULL) {
+        return (rt_status){RT_ERR_INVALID, "this is no handle, or it is consumed"};
+    }
+    job_leave(job, NULL);
+    return RT_SUCCESS;
+}
+
+static void closer_unlink(struct rti_waiter *waiter)
+{
+    struct rti_thread_pool *pool = waiter->slot;
+    pool_lock(pool);
+    if (pool->closer == waiter) {
+        pool->closer = NULL;
+    }
+    pool_unlock(pool);
+}
+
+/* Waits, as a fiber that cannot be cancelled, until the last job is done. */
+static void pool_park(struct rti_worker *worker, struct rti_thread_pool *pool)
+{
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_JOIN;
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, closer_unlink);
+    waiter.slot = pool;
+    pool_lock(pool);
+    bool is_done = pool->unfinished == 0;
+    if (!is_done) {
+        pool->closer = &waiter;
+    }
+    pool_unlock(pool);
+    if (is_done) {
+        bool is_mine = rti_wait_claim(&wait, RTI_EVENT_SOURCE);
+        RT_ASSERT(is_mine);
+        rti_wait_finish(&wait);
+        return;
+    }
+    (void)rti_fiber_park(worker, &wait);
+}
+
+rt_status rt_pool_close(rt_pool *handle)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_thread_pool *pool = pool_of(handle);
+    if (worker == NULL) {
+        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+    }
+    if (pool == NULL || pool->is_closing) {
+        return (rt_status){RT_ERR_INVALID, "this is no open pool"};
+    }
+    if (worker->fiber == NULL && !pool->is_threaded && pool->unfinished > 0) {
+        return (rt_status){RT_ERR_WOULDBLOCK, "jobs are left, and this stack must run them"};
+    }
+    pool_lock(pool);
+    pool->is_closing = true;
+    pool_unlock(pool);
+    if (worker->fiber != NULL) {
+        pool_park(worker, pool);
+    }
+    pool_stop_threads(pool);
+    pool->is_open = false;
+    return RT_SUCCESS;
+}
+
+void rti_thread_pools_init(struct rti_thread_pools *pools, struct rti_sched *sched)
+{
+    RT_ASSERT(sched->modules[RTI_MODULE_POOL] == NULL);
+    pools->sched = sched;
+    for (size_t i = 0; i < RT_MAX_POOLS; i++) {
+        pools->pools[i].is_open = false;
+    }
+    sched->modules[RTI_MODULE_POOL] = pools;
+}
+
+void rti_thread_pools_deinit(struct rti_thread_pools *pools)
+{
+    RT_ASSERT(pools->sched->modules[RTI_MODULE_POOL] == pools);
+    for (size_t i = 0; i < RT_MAX_POOLS; i++) {
+        if (pools->pools[i].is_open) {
+            pool_stop_threads(&pools->pools[i]);
+            RT_AUDIT(rti_thread_pool_audit(&pools->pools[i]));
+            pools->pools[i].is_open = false;
+        }
+    }
+    pools->sched->modules[RTI_MODULE_POOL] = NULL;
+}
+
+void rti_thread_pool_audit(struct rti_thread_pool *pool)
+{
+    uint32_t queued = 0;
+    uint32_t unfinished = 0;
+    pool_lock(pool);
+    for (const struct rti_job *at = pool->first; at != NULL; at = at->next) {
+        RT_ASSERT(at->state == RTI_JOB_QUEUED);
+        queued++;
+    }
+    for (size_t i = 0; i < RT_MAX_POOL_JOBS; i++) {
+        uint8_t state = pool->jobs[i].state;
+        unfinished += state == RTI_JOB_QUEUED || state == RTI_JOB_RUNNING;
+    }
+    RT_ASSERT(queued == pool->queued && queued <= pool->queue_max);
+    RT_ASSERT(unfinished == pool->unfinished);
+    pool_unlock(pool);
+}

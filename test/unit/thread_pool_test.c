@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "thread_pool_test"
+#include "task/thread_pool.h"
+
+#include <orrery/rt.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "sched/fiber.h"
+#include "support/tasks.h"
+#include "support/test.h"
+
+static rti_atomic_u32 gate; /* 0: jobs that wait at it wait */
+static rti_atomic_u32 at_gate;
+static rti_atomic_u32 done_count;
+
+static void *squares(void *arg)
+{
+    uintptr_t n = (uintptr_t)arg;
+    CHECK(rti_worker_current() == NULL || rti_fiber_current() == NULL);
+    (void)rti_u32_add_acqrel(&done_count, 1);
+    return TASKS_NUMBER(n * n);
+}
+
+static void *waits_at_the_gate(void *arg)
+{
+    (void)rti_u32_add_acqrel(&at_gate, 1);
+    while (rti_u32_load_acquire(&gate) == 0) {
+        sched_yield();
+    }
+    return arg;
+}
+
+static void reset(void)
+{
+    rti_u32_init(&gate, 0);
+    rti_u32_init(&at_gate, 0);
+    rti_u32_init(&done_count, 0);
+}
+
+static void *computes(void *arg)
+{
+    reset();
+    rt_pool *pool = rt_pool_open(3, 32);
+    CHECK(pool != NULL);
+    for (int round = 0; round < 5; round++) {
+        rt_job *jobs[20];
+        for (uintptr_t i = 0; i < 20; i++) {
+            jobs[i] = rt_pool_spawn(pool, squares, TASKS_NUMBER(i), NULL);
+            CHECK(jobs[i] != NULL);
+        }
+        for (uintptr_t i = 20; i > 0; i--) {
+            void *value = NULL;
+            CHECK_OK(rt_pool_join(jobs[i - 1], &value));
+            CHECK(value == TASKS_NUMBER((i - 1) * (i - 1)));
+        }
+    }
+    rti_thread_pool_audit((struct rti_thread_pool *)(void *)pool);
+    CHECK_EQ(rti_u32_load_relaxed(&done_count), 100);
+    CHECK_OK(rt_pool_close(pool));
+    CHECK_STATUS(rt_pool_close(pool), RT_ERR_INVALID);
+    rt_status status;
+    CHECK(rt_pool_spawn(pool, squares, NULL, &status) == NULL);
+    CHECK_STATUS(status, RT_ERR_INVALID);
+    return arg;
+}
+
+TEST(pool_gives_the_results_of_its_jobs)
+{
+    tasks_run_everywhere(computes, NULL);
+}
+
+static void *fills_the_queue(void *arg)
+{
+    rt_status status;
+    rt_job *jobs[5];
+    reset();
+    rt_pool *pool = rt_pool_open(1, 4);
+    jobs[0] = rt_pool_spawn(pool, waits_at_the_gate, NULL, NULL);
+    while (rti_u32_load_acquire(&at_gate) == 0) {
+        rt_yield();
+    }
+    for (size_t i = 1; i < 5; i++) {
+        jobs[i] = rt_pool_spawn(pool, squares, TASKS_NUMBER(i), &status);
+        CHECK_OK(status);
+        CHECK(jobs[i] != NULL);
+    }
+    CHECK(rt_pool_spawn(pool, squares, NULL, &status) == NULL);
+    CHECK_STATUS(status, RT_ERR_FULL);
+    rti_u32_store_release(&gate, 1);
+    for (size_t i = 0; i < 5; i++) {
+        CHECK_OK(rt_pool_join(jobs[i], NULL));
+    }
+    CHECK_OK(rt_pool_detach(rt_pool_spawn(pool, squares, NULL, &status)));
+    CHECK_OK(rt_pool_close(pool));
+    CHECK_EQ(rti_u32_load_relaxed(&done_count), 5);
+    return arg;
+}
+
+TEST(pool_says_when_its_queue_is_full)
+{
+    CHECK_OK(tasks_run_fixed(fills_the_queue, NULL));
+}
+
+static void *keeps_too_many(void *arg)
+{
+    rt_job *jobs[RT_MAX_POOL_JOBS];
+    rt_status status;
+    rt_pool *pool = rt_pool_open(2, RT_MAX_POOL_JOBS);
+    reset();
+    for (size_t i = 0; i < RT_MAX_POOL_JOBS; i++) {
+        jobs[i] = rt_pool_spawn(pool, squares, TASKS_NUMBER(i), &status);
+        CHECK_OK(status);
+        CHECK(jobs[i] != NULL);
+    }
+    CHECK(rt_pool_spawn(pool, squares, NULL, &status) == NULL);
+    CHECK_STATUS(status, RT_ERR_FULL);
+    CHECK_OK(rt_pool_join(jobs[0], NULL));
+    jobs[0] = rt_pool_spawn(pool, squares, NULL, &status);
+    CHECK_OK(status);
+    for (size_t i = 0; i < RT_MAX_POOL_JOBS; i++) {
+        CHECK_OK(rt_pool_detach(jobs[i]));
+    }
+    CHECK_OK(rt_pool_close(pool));
+    CHECK_EQ(rti_u32_load_relaxed(&done_count), RT_MAX_POOL_JOBS + 1);
+    return arg;
+}
+
+TEST(pool_has_a_limit_of_jobs_that_nobody_has_joined)
+{
+    tasks_run_everywhere(keeps_too_many, NULL);
+}
+
+static void *joins_a_job(void *arg)
+{
+    CHECK_STATUS(rt_pool_join(arg, NULL), RT_ERR_CANCELLED);
+    return NULL;
+}
+
+static void *cancels_a_joiner(void *arg)
+{
+    reset();
+    rt_pool *pool = rt_pool_open(1, 4);
+    rt_job *job = rt_pool_spawn(pool, waits_at_the_gate, NULL, NULL);
+    rt_task *task = rt_go(joins_a_job, job);
+    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    CHECK_STATUS(rt_cancel(task, NULL), RT_ERR_CANCELLED);
+    rti_u32_store_release(&gate, 1);
+    CHECK_OK(rt_pool_close(pool));
+    return arg;
+}
+
+TEST(pool_join_that_is_cancelled_returns_at_once_and_the_job_goes_on)
+{
+    CHECK_OK(tasks_run_fixed(cancels_a_joiner, NULL));
+}
+
+static rt_job *volatile shared_job;
+
+static void *joins_in_a_thread(void *arg)
+{
+    void *value = NULL;
+    CHECK(rti_worker_current() == NULL);
+    CHECK_OK(rt_pool_join(shared_job, &value));
+    *(void **)arg = value;
+    return NULL;
+}
+
+static void *has_a_thread(void *arg)
+{
+    void *value = NULL;
+    pthread_t thread;
+    reset();
+    rt_pool *pool = rt_pool_open(2, 4);
+    shared_job = rt_pool_spawn(pool, waits_at_the_gate, TASKS_NUMBER(3), NULL);
+    CHECK(pthread_create(&thread, NULL, joins_in_a_thread, &value) == 0);
+    CHECK_OK(rt_sleep(2 * RT_NS_PER_MS));
+    rti_u32_store_release(&gate, 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(value == TASKS_NUMBER(3));
+    CHECK_OK(rt_pool_close(pool));
+    return arg;
+}
+
+TEST(pool_join_blocks_a_thread_that_has_no_runtime)
+{
+    CHECK_OK(tasks_run_fixed(has_a_thread, NULL));
+}
+
+static void *uses_handles_twice(void *arg)
+{
+    reset();
+    rt_pool *pool = rt_pool_open(1, 4);
+    rt_job *volatile job = rt_pool_spawn(pool, squares, NULL, NULL);
+    CHECK_OK(rt_pool_join(job, NULL));
+    rt_job *other = rt_pool_spawn(pool, squares, NULL, NULL);
+    CHECK_STATUS(rt_pool_join(job, NULL), RT_ERR_INVALID);
+    CHECK_STATUS(rt_pool_detach(job), RT_ERR_INVALID);
+    CHECK_STATUS(rt_pool_join(NULL, NULL), RT_ERR_INVALID);
+    CHECK_OK(rt_pool_join(other, NULL));
+    CHECK_OK(rt_pool_close(pool));
+    return arg;
+}
+
+TEST(pool_handle_that_is_consumed_is_refused)
+{
+    tasks_run_everywhere(uses_handles_twice, NULL);
+}
+
+static void *opens_too_many(void *arg)
+{
+    rt_pool *pools[RT_MAX_POOLS];
+    CHECK(rt_pool_open(0, 1) == NULL && rt_pool_open(1, 0) == NULL);
+    CHECK(rt_pool_open(RT_MAX_POOL_THREADS + 1, 1) == NULL);
+    CHECK(rt_pool_open(1, RT_MAX_POOL_JOBS + 1) == NULL);
+    for (size_t i = 0; i < RT_MAX_POOLS; i++) {
+        pools[i] = rt_pool_open(1, 1);
+        CHECK(pools[i] != NULL);
+    }
+    CHECK(rt_pool_open(1, 1) == NULL);
+    CHECK_OK(rt_pool_close(pools[0]));
+    pools[0] = rt_pool_open(2, 2);
+    CHECK(pools[0] != NULL);
+    /* What is left open ends with the runtime, after the jobs that it has. */
+    reset();
+    CHECK_OK(rt_pool_detach(rt_pool_spawn(pools[0], squares, NULL, NULL)));
+    return arg;
+}
+
+TEST(pool_count_is_limited_and_the_runtime_closes_what_is_left)
+{
+    tasks_run_everywhere(opens_too_many, NULL);
+    CHECK_EQ(rti_u32_load_relaxed(&done_count), 1);
+}
+
+TEST(pool_needs_a_runtime)
+{
+    rt_status status;
+    CHECK(rt_pool_open(1, 1) == NULL);
+    CHECK_STATUS(rt_pool_close(NULL), RT_ERR_THREAD);
+    CHECK(rt_pool_spawn(NULL, squares, NULL, &status) == NULL);
+    CHECK_STATUS(status, RT_ERR_INVALID);
+}
+
+static void *goes_on(void *arg)
+{
+    for (int i = 0; i < 100; i++) {
+        rt_yield();
+    }
+    tasks_say('t');
+    return arg;
+}
+
+static void *works_beside(void *arg)
+{
+    reset();
+    rt_pool *pool = rt_pool_open(1, 1);
+    rt_job *job = rt_pool_spawn(pool, waits_at_the_gate, NULL, NULL);
+    CHECK_OK(rt_join(rt_go(goes_on, NULL), NULL));
+    rti_u32_store_release(&gate, 1);
+    CHECK_OK(rt_pool_join(job, NULL));
+    tasks_say('j');
+    CHECK_OK(rt_pool_close(pool));
+    return arg;
+}
+
+TEST(pool_jobs_run_beside_the_tasks)
+{
+    CHECK_OK(tasks_run_fixed(works_beside, NULL));
+    CHECK_STR(tasks_said(), "tj");
+}
