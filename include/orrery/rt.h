@@ -9,6 +9,7 @@
 #include <orrery/rt/arm.h>
 #include <orrery/rt/async.h>
 #include <orrery/rt/behaviour.h>
+#include <orrery/rt/blob.h>
 #include <orrery/rt/budget.h>
 #include <orrery/rt/bus.h>
 #include <orrery/rt/call.h>
@@ -18,6 +19,8 @@
 #include <orrery/rt/ensure.h>
 #include <orrery/rt/fault.h>
 #include <orrery/rt/file.h>
+#include <orrery/rt/group.h>
+#include <orrery/rt/heap.h>
 #include <orrery/rt/interval.h>
 #include <orrery/rt/ipc.h>
 #include <orrery/rt/isr.h>

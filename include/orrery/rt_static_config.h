@@ -250,6 +250,30 @@
          */
 #endif
 
+#ifndef RT_MAX_BLOBS
+#define RT_MAX_BLOBS 64 /* blobs that exist at a time */
+#endif
+
+#ifndef RT_MAX_BLOB_HOLDS
+#define RT_MAX_BLOB_HOLDS 256 /* holds of actors on blobs */
+#endif
+
+#ifndef RT_BLOB_MEMORY_SIZE
+#define RT_BLOB_MEMORY_SIZE (64 * 1024) /* bytes of all blobs */
+#endif
+
+#ifndef RT_HEAP_MEMORY_SIZE
+#define RT_HEAP_MEMORY_SIZE (64 * 1024) /* bytes of all private heaps */
+#endif
+
+#ifndef RT_MAX_GROUPS
+#define RT_MAX_GROUPS 16 /* groups that have members */
+#endif
+
+#ifndef RT_GROUP_MEMBER_POOL_SIZE
+#define RT_GROUP_MEMBER_POOL_SIZE 128 /* memberships in groups */
+#endif
+
 #ifndef RT_BEHAVIOUR_BATCH
 #define RT_BEHAVIOUR_BATCH 100 /* messages that a behaviour handles in one turn */
 #endif

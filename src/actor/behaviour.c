@@ -150,7 +150,7 @@ static inline void behaviour_handle(struct rti_turn *turn, struct rti_cell *cell
     }
     rt_behaviour_message msg = {.sender = cell->sender,
                                 .id = cell->id,
-                                .len = cell->len,
+                                .len = rti_cell_len(cell),
                                 .data = cell->len > 0 ? cell->data : NULL};
     turn->cell = cell;
     handler(turn->self->state, &msg);

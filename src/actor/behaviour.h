@@ -47,6 +47,7 @@
  * (two words that must agree). */
 
 #include <orrery/rt/behaviour.h>
+#include <orrery/rt/blob.h>
 #include <orrery/rt_static_config.h>
 
 #include "actor/actors.h"
@@ -196,6 +197,10 @@ void rti_behaviour_wake(struct rti_behaviours *module, struct rti_behaviour *beh
 /* rt_behaviour_send but for the thread. */
 rt_status rti_behaviour_send(struct rti_worker *worker, actor_id to, uint32_t id, const void *data,
                              size_t len);
+
+/* The same for the token of a blob, whose hold goes along, or is given back on failure. */
+rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32_t id,
+                                  const rt_blob_token *token);
 
 /* Who sends: the actor of either kind that runs on this worker; ACTOR_ID_INVALID: main. */
 actor_id rti_sender_id(const struct rti_worker *worker);

@@ -189,11 +189,11 @@ static rt_status send_to_actor(struct rti_worker *worker, const struct rti_cell 
     if (receiver == NULL) {
         return send_unknown();
     }
-    struct rti_entry *entry = rti_ipc_pools_make(&actors->ipc, data, head->len);
+    struct rti_entry *entry = rti_ipc_pools_make(&actors->ipc, data, rti_cell_len(head));
     if (entry == NULL) {
         return send_no_memory();
     }
-    entry->kind = RTI_ENTRY_TYPED;
+    entry->kind = (head->len & RTI_CELL_BLOB) != 0 ? RTI_ENTRY_BLOB : RTI_ENTRY_TYPED;
     entry->call_serial = head->id;
     entry->sender = head->sender;
     return rti_ipc_deliver_limited(worker, receiver, entry);
@@ -226,6 +226,34 @@ rt_status rti_behaviour_send(struct rti_worker *worker, actor_id to, uint32_t id
     return send_to_behaviour(worker, module, to, id, cell);
 }
 
+rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32_t id,
+                                  const rt_blob_token *token)
+{
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    struct rti_cell head = {
+        .to = to, .sender = rti_sender_id(worker), .id = id, .len = sizeof(*token) | RTI_CELL_BLOB};
+    if (!rti_is_behaviour_id(to)) {
+        if (rti_actors_lookup(module->actors, to) == NULL) {
+            rti_blob_discard(worker->sched, token);
+            return send_unknown();
+        }
+        rt_status status = send_to_actor(worker, &head, token);
+        if (status.code == RT_ERR_NOMEM) {
+            /* Nothing was made that would give the hold back. */
+            rti_blob_discard(worker->sched, token);
+        }
+        return status;
+    }
+    struct rti_cell *cell = send_make(module, token, sizeof(*token));
+    if (cell == NULL) {
+        rti_blob_discard(worker->sched, token);
+        return send_no_memory();
+    }
+    cell->len |= RTI_CELL_BLOB;
+    cell->sender = head.sender;
+    return send_to_behaviour(worker, module, to, id, cell);
+}
+
 rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t len)
 {
     return rti_behaviour_send(rti_worker_enter(), to, id, data, len);
@@ -245,7 +273,11 @@ rt_status rt_behaviour_forward(actor_id to, uint32_t id)
     turn->reductions--;
     if (!rti_is_behaviour_id(to)) {
         struct rti_cell head = {.to = to, .sender = cell->sender, .id = id, .len = cell->len};
-        return send_to_actor(worker, &head, cell->data);
+        rt_status status = send_to_actor(worker, &head, cell->data);
+        if (!RT_FAILED(status)) {
+            cell->len &= ~RTI_CELL_BLOB; /* the hold went along */
+        }
+        return status;
     }
     struct rti_behaviour *receiver = rti_behaviour_lookup(turn->module, to);
     if (receiver == NULL) {
@@ -265,7 +297,8 @@ uint32_t rt_behaviour_id(const rt_message *msg)
 {
     struct rti_actor *self = rti_actor_current();
     const struct rti_entry *held = self == NULL ? NULL : rti_ipc_held(self, msg);
-    return held != NULL && held->kind == RTI_ENTRY_TYPED ? held->call_serial : RT_BEHAVIOUR_PLAIN;
+    bool has_id = held != NULL && (held->kind == RTI_ENTRY_TYPED || held->kind == RTI_ENTRY_BLOB);
+    return has_id ? held->call_serial : RT_BEHAVIOUR_PLAIN;
 }
 
 rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *receiver,
@@ -279,7 +312,7 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
             rti_pressure_admit(&receiver->pressure, rti_mailbox_mail_count(&receiver->mailbox));
     }
     if (!send_is_admitted(admission)) {
-        rti_ipc_pools_free(pools, entry);
+        rti_ipc_pools_end(pools, entry, RT_OK);
         return send_refuse(module, admission, receiver->id);
     }
     if (admission == RTI_ADMIT_FOR_OLD) {

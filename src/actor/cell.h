@@ -28,12 +28,15 @@
 
 #define RTI_CELL_SMALL_SIZE 64
 
+/* The bit of `len` that says that the payload is a token of a blob. */
+#define RTI_CELL_BLOB UINT32_C(0x80000000)
+
 struct rti_cell {
     struct rti_mpsc_node node;
     actor_id to;
     actor_id sender;
     uint32_t id;
-    uint32_t len;
+    uint32_t len;         /* bytes of payload, and RTI_CELL_BLOB */
     unsigned char data[]; /* aligned to 8 */
 };
 
@@ -64,6 +67,9 @@ static inline size_t rti_cells_in_use(const struct rti_cells *cells)
     return rti_pool_in_use(&cells->small) + rti_pool_in_use(&cells->large);
 }
 
+/* Gives back the hold on a blob that a message carries (blob.c). */
+void rti_blob_discard(struct rti_sched *sched, const void *token);
+
 /* A cell for a payload of `len` bytes; NULL if so many are out. */
 static inline struct rti_cell *rti_cell_alloc(struct rti_cells *cells, size_t len)
 {
@@ -76,10 +82,18 @@ static inline struct rti_cell *rti_cell_alloc(struct rti_cells *cells, size_t le
     return cell;
 }
 
+static inline uint32_t rti_cell_len(const struct rti_cell *cell)
+{
+    return cell->len & ~RTI_CELL_BLOB;
+}
+
 static inline void rti_cell_free(struct rti_cells *cells, struct rti_cell *cell)
 {
+    if (RTI_UNLIKELY((cell->len & RTI_CELL_BLOB) != 0)) {
+        rti_blob_discard(cells->sched, cell->data);
+    }
     rti_lock_acquire(&cells->lock, cells->sched);
-    rti_pool_free(cell->len <= RTI_CELL_SMALL_MAX ? &cells->small : &cells->large, cell);
+    rti_pool_free(rti_cell_len(cell) <= RTI_CELL_SMALL_MAX ? &cells->small : &cells->large, cell);
     rti_lock_release(&cells->lock);
 }
 

@@ -2,6 +2,8 @@
 #define RTI_MODULE "ipc_pools"
 #include "actor/ipc_pools.h"
 
+#include "actor/blob.h"
+
 _Static_assert(RT_MAX_MESSAGE_SIZE > 0 && RT_MAX_MESSAGE_SIZE <= UINT32_MAX / 2,
                "the length of a message is 32 bits");
 
@@ -93,6 +95,9 @@ void rti_ipc_pools_end(struct rti_ipc_pools *pools, struct rti_entry *entry, rt_
             notice->release(notice);
         }
     } else {
+        if (RTI_UNLIKELY(entry->kind == RTI_ENTRY_BLOB)) {
+            rti_blob_discard(rti_worker_current()->sched, entry->data);
+        }
         rti_ipc_pools_free(pools, entry);
     }
 }

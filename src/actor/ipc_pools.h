@@ -158,7 +158,7 @@ static inline void rti_ipc_pools_free_small(struct rti_ipc_pools *pools, struct 
 /* The same for an ASYNC or CALL entry. */
 static inline void rti_ipc_pools_free(struct rti_ipc_pools *pools, struct rti_entry *entry)
 {
-    RT_DCHECK(entry->kind <= RTI_ENTRY_CALL);
+    RT_DCHECK(entry->kind <= RTI_ENTRY_BLOB);
     struct rti_pooled_entry *pooled = RTI_CONTAINER_OF(entry, struct rti_pooled_entry, entry);
     if (entry->data == pooled->small) {
         pools->small_count--;

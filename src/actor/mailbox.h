@@ -44,6 +44,7 @@ enum rti_entry_kind {
     RTI_ENTRY_ASYNC,
     RTI_ENTRY_TYPED, /* ASYNC, by rt_behaviour_send: call_serial is the id of the message */
     RTI_ENTRY_CALL,
+    RTI_ENTRY_BLOB, /* as TYPED; the payload is a token of a blob */
     RTI_ENTRY_SYNC,
     RTI_ENTRY_NOTICE,
 };
