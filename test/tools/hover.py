@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks clangd, as an editor does, what it shows when the pointer rests on a function of the library.
+"""Asks clangd, as an editor does, what it shows on each public function of the library.
 
-For every public function the hover text must have the function's whole manual text: what it does,
-who may call it, whether it may suspend and what is lost on cancel; and, for one that may suspend, the
-mark. Usage: hover.py CLANGD SOURCE_DIR WORK_DIR [NAME...]; the texts of
-NAMEs are printed. Exit status: 0 or 1.
+The hover text must have the function's whole manual text: what it does, who may call it, whether it
+may suspend and what is lost on cancel; and, for one that may suspend, the mark.
+
+Usage: hover.py CLANGD SOURCE_DIR WORK_DIR [NAME...]; the texts of NAMEs are printed. Exit status: 0
+or 1.
 """
 
 import json

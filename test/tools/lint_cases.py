@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs `orrery lint` over the files of test/tools/lint/ and compares: a line with the comment
-`hit: RULE` must be found by that rule, every other line by none. Usage: lint_cases.py TOOL SOURCE_DIR
-FLAGS, the folder of their compile_commands.json.
+`hit: RULE` must be found by that rule, every other line by none.
+
+Usage: lint_cases.py TOOL SOURCE_DIR FLAGS, the folder of their compile_commands.json.
 """
 
 import json

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # An editor that uses clangd shows, on every public function, what it does, who may call it, whether
-# it may suspend, what it returns and what is lost on cancel; and a header that does not say so fails.
+# it may suspend, what it returns and what is lost on cancel; a header that does not say so fails.
 #
 # Environment: SOURCE_DIR (the tree), BUILD_DIR, CC. Exit status: 0 passed, 1 failed, 77 skipped.
 set -eu

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each rule of orrery lint finds what it is for and is silent where nothing is wrong; our own tree is
-# clean; and its options do what they say.
+# Each rule of orrery lint finds what it is for and is silent where nothing is wrong; our own tree
+# is clean; and its options do what they say.
 #
 # Environment: SOURCE_DIR (the tree), BUILD_DIR, CC. Exit status: 0 passed, 1 failed, 77 skipped.
 set -eu
@@ -14,8 +14,9 @@ set -eu
     echo '['
     separator=
     for file in "$SOURCE_DIR"/test/tools/lint/*.c; do
-        printf '%s{"directory": "%s", "file": "%s", "command": "cc -std=gnu11 -I%s/include -c x"}\n' \
-            "$separator" "$work" "$file" "$SOURCE_DIR"
+        command="cc -std=gnu11 -I$SOURCE_DIR/include -c x"
+        printf '%s{"directory": "%s", "file": "%s", "command": "%s"}\n' \
+            "$separator" "$work" "$file" "$command"
         separator=,
     done
     echo ']'

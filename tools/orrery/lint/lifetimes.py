@@ -178,8 +178,8 @@ def thread_local_kept(source):
                 between = [w for w in waits if first < w.offset < at]
                 if between:
                     yield node, (
-                        f"{name} is used on both sides of {between[0].name}, which may suspend: the "
-                        "task may go on in another thread, where it is another object"
+                        f"{name} is used on both sides of {between[0].name}, which may suspend: "
+                        "the task may go on in another thread, where it is another object"
                     )
                     break
 

@@ -2,14 +2,14 @@
 """Which ways through a function leave a handle or a permit unconsumed.
 
 The function is walked statement by statement with the set of states that a variable can be in: not
-held (N), held (H), or done with (D). Both branches of an `if` are walked; loops are walked once, with
-and without their body. A way that leaves the function, or the block that the variable belongs to,
-while it may be held is a finding.
+held (N), held (H), or done with (D). Both branches of an `if` are walked; loops are walked once,
+with and without their body. A way that leaves the function, or the block that the variable belongs
+to, while it may be held is a finding.
 
 What counts as consumed: any use of the variable that is not a mere look at it (a comparison, the
 memory of a permit). So a handle that is returned, stored or passed to another function is done with
-here. A branch that is taken only if the start failed does not hold: its condition looks at the handle
-itself, or at the status that the reserve gave.
+here. A branch that is taken only if the start failed does not hold: its condition looks at the
+handle itself, or at the status that the reserve gave.
 """
 
 from clang.cindex import CursorKind
@@ -91,7 +91,7 @@ class Walk:
         return yes | no
 
     def text(self, cursor, then):
-        """The condition of an `if` as it is written: tokens of macros have no place of their own."""
+        """The condition of an `if` as it is written: tokens of macros have no own place."""
         start, end = cursor.extent.start.offset, then.extent.start.offset
         words = self.function.source.bytes[start:end].decode("utf-8", "replace")
         return " ".join(words.split()).removeprefix("if (")

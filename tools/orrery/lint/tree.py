@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A source file as libclang sees it: functions, calls, loops, and who runs in a task.
 
-What may suspend is read from the one mark in the headers (RT_SUSPENDS, an annotation under clang), and
-what a signal handler may call from the manual text of the function; no rule has a list of either.
+What may suspend is read from the one mark in the headers (RT_SUSPENDS, an annotation under clang),
+and what a signal handler may call from the manual text of the function; no rule has a list of
+either.
 """
 
 import functools
@@ -207,7 +208,9 @@ class Source:
     def entering(self):
         """The functions of this file that come to the runtime, by whatever call."""
         found = {
-            f.name for f in self.functions.values() if any(c.name.startswith("rt_") for c in f.calls)
+            f.name
+            for f in self.functions.values()
+            if any(c.name.startswith("rt_") for c in f.calls)
         }
         return self._callers_of(found)
 
