@@ -36,6 +36,7 @@ void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, stru
         sender->messages_sent++;
     }
     entry->sender = id;
+    RTI_PROBE2(send, id, receiver->id);
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, id, receiver->id);
     rti_mailbox_push(&receiver->mailbox, entry);
 }
@@ -170,10 +171,12 @@ RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc
     struct rti_mailbox *mailbox = &receiver->mailbox;
     entry->sender = self->id;
     self->messages_sent++;
+    RTI_PROBE2(send, self->id, receiver->id);
     if (rti_mailbox_claim_reader(mailbox)) {
         RT_DCHECK(receiver->held == NULL);
         receiver->held = entry;
         receiver->messages_received++;
+        RTI_PROBE2(receive, receiver->id, self->id);
         rti_fiber_wake_quietly(worker->sched, &mailbox->wait);
         return RT_SUCCESS;
     }
@@ -209,6 +212,7 @@ static inline void ipc_take(struct rti_actor *self, struct rti_entry *entry, rt_
     }
     self->messages_received++;
     ipc_show(entry, msg);
+    RTI_PROBE2(receive, self->id, entry->sender);
     rti_ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, entry->sender);
     if (RTI_UNLIKELY(entry->data == NULL)) {
         /* A notice without data: nothing of it must be kept. */
@@ -375,6 +379,7 @@ RTI_FLAT rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
     }
     rti_mailbox_remove(&self->mailbox, entry);
     self->messages_received++;
+    RTI_PROBE2(receive, self->id, entry->sender);
     ipc_show(entry, msg);
     return RT_SUCCESS;
 }

@@ -257,6 +257,7 @@ static struct rti_runnable *member_steal_round(struct rti_member *member, bool i
             runnable = rti_station_steal_next(own, victim);
         }
         if (runnable != NULL) {
+            RTI_PROBE2(steal, runnable->id, (start + i) % crew->stations_count);
             return runnable;
         }
         if (is_last && station_expire(victim, member->worker->now_ns)) {

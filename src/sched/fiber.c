@@ -85,6 +85,7 @@ bool rti_fiber_is_scheduler_needed(struct rti_worker *worker, struct rti_fiber *
 /* Puts `fiber` in the place of whatever ran on this worker. What is left is the switch itself. */
 static inline struct rti_context *fiber_enter(struct rti_worker *worker, struct rti_fiber *fiber)
 {
+    RTI_PROBE1(start, fiber->run.id);
     worker->fiber = fiber;
     rti_fiber_bring_errno(worker, fiber);
     return &fiber->context;
@@ -335,6 +336,7 @@ void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
         fiber->end = RTI_FIBER_OVERFLOWED;
     }
     rti_sched_settled(sched);
+    RTI_PROBE2(exit, fiber->run.id, fiber->end);
     rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_END,
                                                         .task = fiber->run.id,
                                                         .value = fiber->end});

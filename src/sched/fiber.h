@@ -96,6 +96,7 @@ static inline void rti_fiber_wake_quietly(struct rti_sched *sched, struct rti_wa
     struct rti_fiber *fiber = wait->target;
     RT_DCHECK(wait->wake == rti_fiber_wake);
     RT_DCHECK(rti_sched_journal(sched) == NULL);
+    RTI_PROBE1(ready, fiber->run.id);
     if (RTI_UNLIKELY(!rti_sched_is_local(sched))) {
         rti_sched_wake_shared(sched, &fiber->run);
         return;

@@ -55,6 +55,7 @@ static inline struct rti_context *
 rti_fiber_replace(struct rti_worker *worker, struct rti_fiber *self, struct rti_runnable *next)
 {
     struct rti_fiber *fiber = rti_fiber_of(next);
+    RTI_PROBE1(start, next->id);
     rti_runnable_to_switched(next);
     worker->fiber = fiber;
     rti_fiber_keep_errno(worker, self);
@@ -91,6 +92,7 @@ static RTI_ALWAYSINLINE uint32_t rti_fiber_park_here(struct rti_worker *worker,
     struct rti_fiber *self = worker->fiber;
     RT_ASSERT(self != NULL && self->wait == NULL);
     self->wait = wait;
+    RTI_PROBE2(park, self->run.id, wait->reason);
     if (RTI_UNLIKELY(rti_runnable_is_shared(&self->run))) {
         self->parked_ns = worker->now_ns;
         rti_fiber_leave_shared(worker, self, true);

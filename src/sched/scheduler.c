@@ -89,6 +89,7 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
 
 void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
 {
+    RTI_PROBE2(spawn, runnable->id, runnable->priority);
     if (!rti_sched_is_local(sched)) {
         rti_crew_start(sched->crew, runnable);
         return;

@@ -41,6 +41,7 @@
 
 #include "base/journal.h"
 #include "base/mpsc.h"
+#include "base/probe.h"
 #include "port/port.h"
 #include "sched/context.h"
 #include "sched/processor.h"
@@ -219,6 +220,7 @@ static inline void rti_sched_record(struct rti_sched *sched, const struct rti_jo
 /* Queues a runnable whose park was ended; called by wakes. */
 static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
 {
+    RTI_PROBE1(ready, runnable->id);
     if (RTI_UNLIKELY(!rti_sched_is_local(sched))) {
         rti_sched_wake_shared(sched, runnable);
         return;

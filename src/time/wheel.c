@@ -426,6 +426,7 @@ size_t rti_wheel_expire_max(struct rti_wheel *wheel, uint64_t now_ns, size_t max
             break;
         }
         fired++;
+        RTI_PROBE1(timer, timer->deadline_ns);
         timer->fire(timer);
     }
     wheel->pass_end_ns = 0;

@@ -13,6 +13,7 @@
 
 #include <orrery/rt_static_config.h>
 
+#include "base/probe.h"
 #include "base/time.h"
 #include "time/timer_heap.h"
 

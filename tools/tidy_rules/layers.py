@@ -48,7 +48,7 @@ C_NAMES = "errno float inttypes limits stdalign stdarg stdbool stddef stdint std
 C_HEADERS = {f"{name}.h" for name in C_NAMES.split()}
 # C11 and C++ name their atomics differently, and this header serves both.
 HEADER_EXCEPTIONS = {"include/orrery/rt/spsc.h": ("stdatomic.h", "atomic")}
-TOOL_FOLDERS = ("sanitizer/", "valgrind/")
+TOOL_FOLDERS = ("sanitizer/", "valgrind/", "sys/sdt.h")
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)[>\"]", re.MULTILINE)
 
