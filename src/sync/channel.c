@@ -339,7 +339,10 @@ enum rti_channel_try rti_channel_take(struct rti_channel *channel, void *out_val
     }
     (void)channel_first(&channel->receiver_line);
     (void)channel_first(&channel->sender_line);
-    struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value, channel->elem_size);
+    struct rti_channel_waiter *sender =
+        rti_waitlist_is_empty(&channel->sender_line)
+            ? NULL
+            : rti_channel_meet(channel, out_value, channel->elem_size);
     channel_refresh(channel);
     if (sender != NULL) {
         channel_serve(sender, RT_OK, wakes);

@@ -225,18 +225,12 @@ static inline struct rti_channel_waiter *rti_channel_waiter_of(struct rti_waiter
     return RTI_CONTAINER_OF(waiter, struct rti_channel_waiter, waiter);
 }
 
-/* Puts a waiter, whose wait has begun, at the end of its line. Part of rti_channel_join. */
-static inline void rti_channel_line_up(struct rti_channel *channel,
-                                       struct rti_channel_waiter *waiter,
-                                       enum rti_channel_waiter_kind kind)
+/* Puts a waiter that is filled in at the end of its line. */
+static RTI_ALWAYSINLINE void rti_channel_stand_in_line(struct rti_channel *channel,
+                                                       struct rti_channel_waiter *waiter,
+                                                       enum rti_channel_waiter_kind kind)
 {
     bool is_receiver = kind == RTI_CHANNEL_RECV || kind == RTI_CHANNEL_POLL;
-    waiter->channel = channel;
-    rti_link_init(&waiter->wake_link);
-    waiter->result = RTI_CHANNEL_NOT_SERVED;
-    waiter->kind = (uint8_t)kind;
-    waiter->is_promised = false;
-    waiter->is_collected = false;
     channel->waits++;
     if (is_receiver) {
         channel->send_limit = channel->tail;
@@ -246,6 +240,20 @@ static inline void rti_channel_line_up(struct rti_channel *channel,
         channel->recv_limit = channel->head;
         rti_waitlist_add(&channel->sender_line, &waiter->waiter);
     }
+}
+
+/* Puts a waiter, whose wait has begun, at the end of its line. Part of rti_channel_join. */
+static inline void rti_channel_line_up(struct rti_channel *channel,
+                                       struct rti_channel_waiter *waiter,
+                                       enum rti_channel_waiter_kind kind)
+{
+    waiter->channel = channel;
+    rti_link_init(&waiter->wake_link);
+    waiter->result = RTI_CHANNEL_NOT_SERVED;
+    waiter->kind = (uint8_t)kind;
+    waiter->is_promised = false;
+    waiter->is_collected = false;
+    rti_channel_stand_in_line(channel, waiter, kind);
 }
 
 /* Copies a value. A word needs no call and no table. */
@@ -304,16 +312,16 @@ static inline bool rti_channel_take_fast(struct rti_channel *channel, void *out_
 }
 
 /* The common case of a rendezvous, and of a receiver that is quicker than its senders: the first
- * receiver in line is a fiber and gets the value, of the channel's `size`, from hand to hand. The
- * waiter, to be woken when the channel is left, or NULL if it is any other case. */
+ * receiver in line, there is one, is a fiber and gets the value, of the channel's `size`, from hand
+ * to hand. The waiter, to be woken when the channel is left, or NULL if it is any other case. */
 static inline struct rti_channel_waiter *rti_channel_hand_over(struct rti_channel *channel,
                                                                const void *value, uint32_t size)
 {
-    struct rti_link *link = rti_list_peek(&channel->receiver_line.list);
-    if (link == NULL || !rti_waitlist_is_empty(&channel->sender_line) || channel->reserved != 0 ||
+    if (!rti_waitlist_is_empty(&channel->sender_line) || channel->reserved != 0 ||
         channel->tail != channel->head) {
         return NULL;
     }
+    struct rti_link *link = channel->receiver_line.list.head.next;
     struct rti_channel_waiter *waiter =
         rti_channel_waiter_of(RTI_CONTAINER_OF(link, struct rti_waiter, link));
     if (waiter->kind != RTI_CHANNEL_RECV ||
@@ -332,17 +340,18 @@ static inline struct rti_channel_waiter *rti_channel_hand_over(struct rti_channe
     return waiter;
 }
 
-/* The other way to meet at a rendezvous: the first sender in line is a fiber and has its value
- * taken from its hand. Only if no permit and no earlier receiver has a better right to the meeting.
- * The sender, to be woken when the channel is left, or NULL if it is any other case. */
+/* The other way to meet at a rendezvous: the first sender in line, there is one, is a fiber and has
+ * its value taken from its hand. Only if no permit and no earlier receiver has a better right to
+ * the meeting. The sender, to be woken when the channel is left, or NULL if it is any other case.
+ */
 static inline struct rti_channel_waiter *rti_channel_meet(struct rti_channel *channel,
                                                           void *out_value, uint32_t size)
 {
-    struct rti_link *link = rti_list_peek(&channel->sender_line.list);
-    if (link == NULL || !channel->is_rendezvous || channel->reserved != 0 ||
-        channel->tail != channel->head || !rti_waitlist_is_empty(&channel->receiver_line)) {
+    if (!channel->is_rendezvous || channel->reserved != 0 || channel->tail != channel->head ||
+        !rti_waitlist_is_empty(&channel->receiver_line)) {
         return NULL;
     }
+    struct rti_link *link = channel->sender_line.list.head.next;
     struct rti_channel_waiter *waiter =
         rti_channel_waiter_of(RTI_CONTAINER_OF(link, struct rti_waiter, link));
     if (waiter->kind != RTI_CHANNEL_SEND ||

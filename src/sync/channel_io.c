@@ -8,6 +8,7 @@
  * Memory: a fiber that waits to send keeps its value where it is; whoever makes a place copies it
  * there and the fiber comes back when all is done. The same for a fiber that waits to receive. */
 #define RTI_MODULE "channel_io"
+#include "sched/parking.h"
 #include "sync/channel_wait.h"
 
 static const rt_status io_null = {RT_ERR_INVALID, "there is no value and values have a size"};
@@ -116,8 +117,7 @@ static rt_status io_send_await(const struct rti_channel_call *call, const void *
         return io_refuse_wait();
     }
     if (call->cx == NULL && deadline == RT_TIME_NEVER && rti_sched_is_local(call->worker->sched)) {
-        return rti_channel_park_plain(call->worker, call->end, RTI_CHANNEL_SEND,
-                                      (void *)(uintptr_t)value);
+        return rti_channel_park_send(call->worker, call->end, (uintptr_t)value);
     }
     uint32_t number = call->channel->number;
     struct rti_sched *sched = call->worker->sched;
@@ -176,13 +176,16 @@ static RTI_NOINLINE rt_status io_send_plain(struct rti_worker *worker, struct rt
     if (RTI_UNLIKELY(channel->straight_size != WORD || sched->journal != NULL)) {
         return io_send_any(worker, end, value);
     }
-    struct rti_channel_waiter *waiter = rti_channel_hand_over(channel, value, WORD);
-    if (waiter != NULL) {
-        rti_fiber_wake_quietly(sched, waiter->waiter.wait);
-        return RT_SUCCESS;
-    }
-    if (RTI_LIKELY(rti_channel_is_full(channel) && worker->fiber != NULL)) {
-        return rti_channel_park_plain(worker, end, RTI_CHANNEL_SEND, (void *)(uintptr_t)value);
+    if (rti_waitlist_is_empty(&channel->receiver_line)) {
+        if (RTI_LIKELY(rti_channel_is_full(channel) && worker->fiber != NULL)) {
+            return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send);
+        }
+    } else {
+        struct rti_channel_waiter *waiter = rti_channel_hand_over(channel, value, WORD);
+        if (RTI_LIKELY(waiter != NULL)) {
+            rti_fiber_wake_quietly(sched, waiter->waiter.wait);
+            return RT_SUCCESS;
+        }
     }
     return io_send((rt_channel_sender *)rti_channel_end_id(end), NULL, value, RT_TIME_NEVER);
 }
@@ -351,13 +354,16 @@ static RTI_NOINLINE rt_status io_recv_plain(struct rti_worker *worker, struct rt
     if (RTI_UNLIKELY(channel->straight_size != WORD || sched->journal != NULL)) {
         return io_recv_any(worker, end, out_value);
     }
-    struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value, WORD);
-    if (sender != NULL) {
-        rti_fiber_wake_quietly(sched, sender->waiter.wait);
-        return RT_SUCCESS;
-    }
-    if (RTI_LIKELY(rti_channel_is_idle(channel) && worker->fiber != NULL)) {
-        return rti_channel_park_plain(worker, end, RTI_CHANNEL_RECV, out_value);
+    if (rti_waitlist_is_empty(&channel->sender_line)) {
+        if (RTI_LIKELY(rti_channel_is_idle(channel) && worker->fiber != NULL)) {
+            return rti_call_parking(worker, end, (uintptr_t)out_value, rti_channel_park_recv);
+        }
+    } else {
+        struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value, WORD);
+        if (RTI_LIKELY(sender != NULL)) {
+            rti_fiber_wake_quietly(sched, sender->waiter.wait);
+            return RT_SUCCESS;
+        }
     }
     return io_recv((rt_channel_receiver *)rti_channel_end_id(end), NULL, out_value, RT_TIME_NEVER);
 }

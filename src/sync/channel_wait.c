@@ -3,6 +3,8 @@
 #define RTI_MODULE "channel_wait"
 #include "sync/channel_wait.h"
 
+#include "sched/fiber_park.h"
+
 rt_status rti_channel_result(rt_status_code code)
 {
     switch (code) {
@@ -123,37 +125,72 @@ void rti_channel_wait_join(struct rti_channels *channels, struct rti_channel_wai
     rti_channel_wake_all(&wakes);
 }
 
-rt_status rti_channel_park_plain(struct rti_worker *worker, const struct rti_channel_end *end,
-                                 enum rti_channel_waiter_kind kind, void *slot)
+/* The rarer ends of a plain park: closed, the last one out, or somebody watches. */
+static RTI_NOINLINE rt_status channel_park_ended(struct rti_channel *channel, rt_status_code result,
+                                                 enum rti_channel_waiter_kind kind)
 {
-    struct rti_wait wait;
-    struct rti_channel_waiter waiter;
+    struct rti_channels *channels = rti_channels_of(rti_worker_current());
+    uint32_t number = channel->number;
+    if (rti_channel_is_gone(channel)) {
+        rti_channels_free(channels, channel);
+    }
+    if (result == RT_OK && channels->sched->journal != NULL) {
+        bool is_sender = kind == RTI_CHANNEL_SEND;
+        rti_channels_write(channels->sched, is_sender ? RTI_JOURNAL_SEND : RTI_JOURNAL_RECV, number,
+                           0);
+    }
+    return rti_channel_result(result);
+}
+
+/* Parks in line, with everything that differs between the two kinds known to the compiler: most of
+ * a rendezvous is this function. */
+static RTI_ALWAYSINLINE rt_status channel_park_plain(struct rti_worker *worker,
+                                                     const struct rti_channel_end *end,
+                                                     enum rti_channel_waiter_kind kind, void *slot)
+{
     struct rti_channel *channel = rti_channel_end_channel(end);
     struct rti_sched *sched = worker->sched;
-    uint32_t number = channel->number;
+    struct rti_wait wait;
+    struct rti_channel_waiter waiter;
     RT_DCHECK(rti_sched_is_local(sched));
-    rti_fiber_wait_begin(worker, &wait);
+    rti_wait_begin(&wait, rti_fiber_wake, worker->fiber, true);
     wait.reason = RTI_REASON_CHANNEL;
-    rti_wait_add(&wait, &waiter.waiter, RTI_EVENT_SOURCE, channel_fiber_unlink);
+    wait.waiters = &waiter.waiter;
+    /* What rti_wait_add and rti_channel_line_up fill in, each field once. */
+    rti_link_init(&waiter.waiter.link);
+    waiter.waiter.wait = &wait;
+    waiter.waiter.sibling = NULL;
+    waiter.waiter.unlink = channel_fiber_unlink;
     waiter.waiter.slot = slot;
+    waiter.waiter.event = RTI_EVENT_SOURCE;
+    waiter.channel = channel;
     waiter.end = end;
     waiter.permit = NULL;
-    rti_channel_line_up(channel, &waiter, kind);
+    rti_link_init(&waiter.wake_link);
+    waiter.result = RTI_CHANNEL_NOT_SERVED;
+    waiter.kind = (uint8_t)kind;
+    waiter.is_promised = false;
+    waiter.is_collected = false;
+    rti_channel_stand_in_line(channel, &waiter, kind);
     RT_AUDIT(rti_channel_audit(channel));
-    uint32_t event = rti_fiber_park_open(worker, &wait);
+    uint32_t event = rti_fiber_park_here(worker, &wait);
     RT_ASSERT(event == RTI_EVENT_SOURCE);
-    if (RTI_UNLIKELY(--channel->waits == 0 && rti_channel_is_gone(channel))) {
-        rti_channels_free(rti_channels_of(rti_worker_current()), channel);
+    channel->waits--;
+    if (RTI_LIKELY(waiter.result == RT_OK && (channel->senders | channel->receivers) != 0 &&
+                   sched->journal == NULL)) {
+        return RT_SUCCESS;
     }
-    if (RTI_UNLIKELY(waiter.result != RT_OK)) {
-        return rti_channel_result(waiter.result);
-    }
-    if (RTI_UNLIKELY(sched->journal != NULL)) {
-        /* The channel itself may be gone by now. */
-        bool is_sender = kind == RTI_CHANNEL_SEND;
-        rti_channels_write(sched, is_sender ? RTI_JOURNAL_SEND : RTI_JOURNAL_RECV, number, 0);
-    }
-    return RT_SUCCESS;
+    return channel_park_ended(channel, waiter.result, kind);
+}
+
+RTI_NOINLINE rt_status rti_channel_park_send(void *worker, void *end, uintptr_t value)
+{
+    return channel_park_plain(worker, end, RTI_CHANNEL_SEND, (void *)value);
+}
+
+RTI_NOINLINE rt_status rti_channel_park_recv(void *worker, void *end, uintptr_t out_value)
+{
+    return channel_park_plain(worker, end, RTI_CHANNEL_RECV, (void *)out_value);
 }
 
 rt_status rti_channel_park(const struct rti_channel_call *call, const struct rti_channel_want *want)

@@ -70,9 +70,8 @@ RT_API RT_MUST_CHECK rt_status rt_region_enter(rt_region *region, rt_cx *cx);
  * Never suspends.
  * `timer` is the caller's and stays in place while the timer is active; `waker` is copied.
  * Returns RT_OK; RT_ERR_INVALID if a pointer is NULL or no region or context; RT_ERR_STATE if the
- * region is not open; RT_ERR_CANCELLED if the context is cancelled already; RT_ERR_UNSUPPORTED on an
- * engine with several workers.
- * Nothing is lost on cancel. */
+ * region is not open; RT_ERR_CANCELLED if the context is cancelled already; RT_ERR_UNSUPPORTED on
+ * an engine with several workers. Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_region_timer_start(rt_region *region, rt_cx *cx,
                                                      rt_region_timer *timer, rt_time deadline,
                                                      rt_waker waker);
