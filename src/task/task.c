@@ -293,6 +293,7 @@ void rti_task_on_done(struct rti_fiber *fiber)
     task->outcome = (uint8_t)task_outcome(task);
     fiber->cx = NULL;
     fiber->cancel = NULL;
+    task->joins = NULL;
     if (RTI_UNLIKELY(rti_task_has_duties(task))) {
         rti_task_bury(task);
         return;
@@ -339,5 +340,7 @@ void rti_task_conclude(struct rti_task *task)
 
 void rti_task_kill(struct rti_task *task)
 {
+    /* Whoever it should have joined could not be: no handle counts as lost any more. */
+    task->tasks->is_cut_short = true;
     (void)rti_fiber_kill(task->tasks->sched, &task->fiber);
 }

@@ -59,22 +59,37 @@ void rti_task_run_hooks(struct rti_task *task)
 
 static void undertaker_start(struct rti_tasks *tasks);
 
-/* The first task in line, whose duties are done, leaves it. */
+/* Takes the youngest task of the line; NULL if it is empty. Locked. */
+static struct rti_task *line_take(struct rti_undertaker *self)
+{
+    struct rti_task **youngest = &self->line;
+    for (struct rti_task **at = &self->line; *at != NULL; at = &(*at)->next) {
+        youngest = (*at)->serial > (*youngest)->serial ? at : youngest;
+    }
+    struct rti_task *task = *youngest;
+    if (task != NULL) {
+        *youngest = task->next;
+        task->next = NULL;
+    }
+    return task;
+}
+
+/* The task whose duties are next: the present one until it has none, then another. */
 static struct rti_task *undertaker_next(struct rti_tasks *tasks)
 {
     struct rti_undertaker *self = &tasks->undertaker;
-    rti_lock_acquire(&tasks->lock, tasks->sched);
-    struct rti_task *task = self->first;
-    while (task != NULL && !rti_task_has_duties(task)) {
-        self->first = task->next;
-        rti_lock_release(&tasks->lock);
-        task->next = NULL;
-        rti_task_conclude(task);
-        rti_lock_acquire(&tasks->lock, tasks->sched);
-        task = self->first;
+    struct rti_task *done = self->task;
+    if (done != NULL) {
+        if (rti_task_has_duties(done)) {
+            return done;
+        }
+        self->task = NULL;
+        rti_task_conclude(done);
     }
+    rti_lock_acquire(&tasks->lock, tasks->sched);
+    self->task = line_take(self);
     rti_lock_release(&tasks->lock);
-    return task;
+    return self->task;
 }
 
 static void undertaker_main(void *arg)
@@ -95,7 +110,7 @@ static void undertaker_on_done(struct rti_fiber *fiber)
         rti_port_log("an ensure hook of a task that could not run it itself has faulted");
     }
     rti_lock_acquire(&tasks->lock, tasks->sched);
-    bool has_work = self->first != NULL;
+    bool has_work = self->task != NULL || self->line != NULL;
     self->is_running = has_work;
     rti_lock_release(&tasks->lock);
     if (has_work) {
@@ -107,7 +122,8 @@ static void undertaker_start(struct rti_tasks *tasks)
 {
     struct rti_undertaker *self = &tasks->undertaker;
     struct rti_fiber_options options = {.id = 0,
-                                        .priority = RT_PRIO_HIGH,
+                                        .priority =
+                                            tasks->is_cut_short ? RT_PRIO_LOW : RT_PRIO_HIGH,
                                         .main = undertaker_main,
                                         .arg = tasks,
                                         .on_done = undertaker_on_done};
@@ -121,14 +137,9 @@ void rti_task_bury(struct rti_task *task)
     struct rti_tasks *tasks = task->tasks;
     struct rti_undertaker *self = &tasks->undertaker;
     RT_ASSERT(rti_fiber_current() == NULL && rti_task_has_duties(task));
-    task->next = NULL;
     rti_lock_acquire(&tasks->lock, tasks->sched);
-    if (self->first == NULL) {
-        self->first = task;
-    } else {
-        self->last->next = task;
-    }
-    self->last = task;
+    task->next = self->line;
+    self->line = task;
     bool is_idle = !self->is_running;
     self->is_running = true;
     rti_lock_release(&tasks->lock);
@@ -143,7 +154,7 @@ void rti_undertaker_panic(struct rti_worker *worker, const rt_site *site, const 
     if (tasks == NULL || worker->fiber != &tasks->undertaker.fiber) {
         return;
     }
-    rti_task_report_hook(tasks->undertaker.first, site, message);
+    rti_task_report_hook(tasks->undertaker.task, site, message);
     rti_fiber_exit(worker);
 }
 

@@ -7,8 +7,10 @@
  * A task that returns or panics does them itself, on its own stack, above the frames that are still
  * there. One that was killed, faulted or overflowed cannot: none of its frames runs again. Its
  * stack stays as it is, since hooks may point into it, and the undertaker does them: a fiber of the
- * module with a stack of its own, started when there is work. It takes one task at a time, in the
- * order of their ends, and concludes it when the duties are done.
+ * module with a stack of its own, started when there is work. It takes one task at a time, the
+ * youngest first, and concludes it when the duties are done: a task that waits in a block of its
+ * own (rt_using) has the duty to wait for the tasks in it, and those are younger. When tasks are
+ * killed it lets all of them come to its line before it begins.
  *
  * A hook that panics or faults there ends the undertaker's fiber; a new one goes on with the next
  * hook. So each hook is begun exactly once, and the rest always run.
@@ -17,8 +19,7 @@
  * whose budget ends RT_ENSURE_TIME_NS after the first hook began (sync/cx.h).
  *
  * I1  Each hook is begun once: it is out of the stack before it is called.     (task_hook_next)
- * I2  A task in the undertaker's line has duties, or is the first and just losing the last one.
- *                                                                              (undertaker_main)
+ * I2  A task in the undertaker's line has duties.                              (rti_task_bury)
  *
  * Rejected: hooks on the worker's stack (they may wait); hooks on the dead task's stack below its
  * frames (an overflow has left no room there). */

@@ -3,8 +3,9 @@
  *
  * rt_timeout and rt_using run the operation as a task in a region of their own. The region makes
  * sure that nothing of the operation is left when they return: it closes when the last task in it
- * has ended. Whatever ends the caller's patience, its time or its own cancellation, becomes a
- * cancellation of the region, and then the caller waits on, shielded. */
+ * has ended. A hook of the caller closes it if the caller is killed in between. Whatever ends the
+ * caller's patience, its time or its own cancellation, becomes a cancellation of the region, and
+ * then the caller waits on, shielded. */
 #define RTI_MODULE "task_time"
 #include "sync/region.h"
 #include "task/task.h"
@@ -51,13 +52,27 @@ struct block {
     rt_task *task;
 };
 
-static const rt_status block_no_caller = {RT_ERR_THREAD, "only a task or an actor can wait"};
+static const rt_status block_no_caller = {RT_ERR_THREAD, "only a task can have a block"};
+
+/* The hook of a caller that was killed: its frames are gone for good, but the region in them must
+ * not go before the last of its tasks. */
+static rt_status block_drop(void *arg)
+{
+    struct block *block = arg;
+    (void)rt_region_cancel(&block->region);
+    return rt_region_close(&block->region, NULL);
+}
 
 /* Opens the region, inside the caller's, and starts the operation. */
 static rt_status block_begin(struct block *block, const rt_budget *budget)
 {
-    rt_status status = rt_region_open(&block->region, rt_region_current(), budget);
+    rt_status status = rt_ensure_at(block->site, block_drop, block);
     if (RT_FAILED(status)) {
+        return status;
+    }
+    status = rt_region_open(&block->region, rt_region_current(), budget);
+    if (RT_FAILED(status)) {
+        (void)rt_ensure_drop();
         return status;
     }
     rt_task_config config = {.region = &block->region, .status = &status};
@@ -65,6 +80,7 @@ static rt_status block_begin(struct block *block, const rt_budget *budget)
     if (block->task == NULL) {
         rt_status closed = rt_region_close(&block->region, NULL);
         RT_ASSERT(!RT_FAILED(closed));
+        (void)rt_ensure_drop();
     }
     return status;
 }
@@ -78,6 +94,7 @@ static void block_end(struct block *block)
     RT_ASSERT(!RT_FAILED(status));
     status = rt_cx_deinit((rt_cx *)(void *)&shield);
     RT_ASSERT(!RT_FAILED(status));
+    (void)rt_ensure_drop();
 }
 
 /* Waits for everything in the block, and for the operation's result. `status` is what the first
@@ -101,7 +118,7 @@ rt_status rt_timeout_at(const rt_site *site, rt_time duration, rt_task_fn fn, vo
                         void **value)
 {
     struct rti_worker *worker = rti_worker_enter();
-    if (worker == NULL || worker->fiber == NULL) {
+    if (rti_task_of(worker) == NULL) {
         return block_no_caller;
     }
     struct rti_cx *cx = worker->fiber->cx;
@@ -122,7 +139,7 @@ rt_status rt_using_at(const rt_site *site, const rt_budget *budget, rt_task_fn f
                       void **value)
 {
     struct rti_worker *worker = rti_worker_enter();
-    if (worker == NULL || worker->fiber == NULL) {
+    if (rti_task_of(worker) == NULL) {
         return block_no_caller;
     }
     struct rti_cx *cx = worker->fiber->cx;
@@ -138,6 +155,7 @@ rt_status rt_using_at(const rt_site *site, const rt_budget *budget, rt_task_fn f
     /* The whole block first: its tasks may outlive the first one. */
     rt_status closed = rt_region_close(&block.region, NULL);
     if (!RT_FAILED(closed)) {
+        (void)rt_ensure_drop();
         return rt_join(block.task, value);
     }
     return block_finish(&block, closed, value);

@@ -38,8 +38,8 @@ rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint6
     tasks->handles_lost = handles_lost;
     tasks->is_cut_short = false;
     tasks->undertaker.is_running = false;
-    tasks->undertaker.first = NULL;
-    tasks->undertaker.last = NULL;
+    tasks->undertaker.task = NULL;
+    tasks->undertaker.line = NULL;
     for (size_t i = 0; i < RT_MAX_LOCALS; i++) {
         tasks->keys[i] = (struct rti_local_key){.is_used = false};
     }
@@ -118,7 +118,6 @@ void rti_tasks_kill_all(struct rti_tasks *tasks)
     RT_ASSERT(rti_fiber_current() == NULL);
     for (uint32_t i = 0; i < tasks->fresh; i++) {
         if (tasks_is_alive(&tasks->slots[i])) {
-            tasks->is_cut_short = true;
             rti_task_kill(&tasks->slots[i]);
         }
     }

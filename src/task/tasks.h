@@ -25,8 +25,8 @@
 /* Runs the hooks of tasks that cannot do it themselves, one task at a time. */
 struct rti_undertaker {
     struct rti_fiber fiber;
-    struct rti_task *first; /* whose duties it does now; the others wait behind */
-    struct rti_task *last;
+    struct rti_task *task; /* whose duties it does now; NULL: nobody's */
+    struct rti_task *line; /* who waits for it, in any order */
     bool is_running;
     _Alignas(16) unsigned char stack[RTI_UNDERTAKER_STACK_SIZE];
 };

@@ -236,12 +236,13 @@ RT_API RT_SUSPENDS rt_status rt_sleep(rt_time duration);
 
 /* Runs fn(arg) as a task of its own and gives it `duration` nanoseconds: then it is cancelled, and
  * waited for. The macro rt_timeout calls it with the place it stands in.
- * Callable from a task or an actor.
+ * Callable from a task.
  * May suspend: until the operation has ended. If the caller is cancelled, so is the operation.
  * `arg` stays the caller's, and is not used any more when this returns; `value` may be NULL.
  * Returns RT_OK: *value is the result. RT_ERR_TIMEOUT: the time was over and the operation saw it.
  * RT_ERR_CANCELLED: the caller was cancelled. RT_ERR_PANICKED: the operation panicked.
- * RT_ERR_NOMEM: it could not be started. RT_ERR_THREAD outside of tasks and actors.
+ * RT_ERR_NOMEM: it could not be started, or the caller has
+ * RT_MAX_HOOKS hooks. RT_ERR_THREAD outside of tasks.
  * On cancel the result of the operation is lost. */
 RT_API RT_SUSPENDS rt_status rt_timeout_at(const rt_site *site, rt_time duration, rt_task_fn fn,
                                            void *arg, void **value);
@@ -250,13 +251,13 @@ RT_API RT_SUSPENDS rt_status rt_timeout_at(const rt_site *site, rt_time duration
 
 /* Runs fn(arg) as the first task of a new block and waits until every task of the block has ended,
  * detached ones too. The macro rt_using calls it with the place it stands in.
- * Callable from a task or an actor.
+ * Callable from a task.
  * May suspend: until the last task of the block has ended. If the caller is cancelled, so are they.
  * `budget` is copied and bounds all of them; NULL: no limit. `arg` stays the caller's; `value` may
  * be NULL.
  * Returns what fn's end is, as rt_join does; RT_ERR_BUDGET_EXHAUSTED if the deadline of the budget
- * cut the block short; RT_ERR_NOMEM if it could not be started; RT_ERR_THREAD outside of tasks and
- * actors.
+ * cut the block short; RT_ERR_NOMEM if it could not be started; RT_ERR_THREAD outside of
+ * tasks.
  * Nothing is lost on cancel. */
 RT_API RT_SUSPENDS rt_status rt_using_at(const rt_site *site, const rt_budget *budget,
                                          rt_task_fn fn, void *arg, void **value);
