@@ -29,6 +29,7 @@ static struct rti_sched sched;
 static struct rti_crew crew;
 static struct rti_clockwork clockworks[WORKERS_MAX];
 static struct rti_station stations[WORKERS_MAX];
+static struct rti_warden_view views[WORKERS_MAX];
 static struct rti_member members[2 * WORKERS_MAX + 1];
 static struct rti_fiber fibers[FIBERS];
 static char stacks[FIBERS][STACK_BYTES] RTI_ALIGNED(16);
@@ -120,7 +121,8 @@ static double run_round(uint32_t workers, size_t fibers_count, void (*main_fn)(v
                                      .members_max = 2 * workers + 1,
                                      .stations = stations,
                                      .members = members,
-                                     .timers = timers};
+                                     .timers = timers,
+                                     .views = views};
     rti_crew_init(&crew, &sched, &config);
     for (size_t i = 0; i < fibers_count; i++) {
         struct rti_fiber_options options = {.id = (uint32_t)i + 1,

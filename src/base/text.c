@@ -33,6 +33,19 @@ bool rti_text_holds(uintptr_t address)
     return false;
 }
 
+void rti_text_bounds(uintptr_t *low, uintptr_t *high)
+{
+    *low = UINTPTR_MAX;
+    *high = 0;
+    for (const struct text_row *row = __start_orrery_text;
+         __start_orrery_text != NULL && row < __stop_orrery_text; row++) {
+        uintptr_t begin = text_address(&row->begin);
+        uintptr_t end = text_address(&row->end);
+        *low = begin < end && begin < *low ? begin : *low;
+        *high = begin < end && end > *high ? end : *high;
+    }
+}
+
 bool rti_text_is_known(void)
 {
     return rti_text_holds((uintptr_t)rti_text_holds) && rti_text_holds((uintptr_t)rti_panic);

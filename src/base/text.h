@@ -19,6 +19,9 @@
 /* Does this address lie in the library's code? */
 bool rti_text_holds(uintptr_t address);
 
+/* No address of the library's code is below *low or at or above *high. */
+void rti_text_bounds(uintptr_t *low, uintptr_t *high);
+
 /* Is there a table, and does it hold what it must? */
 bool rti_text_is_known(void);
 

@@ -120,6 +120,17 @@ struct rti_port_ops {
     void (*faults_attend)(struct rti_port *port, void *stack, size_t size);
     /* Puts everything back as it was; the thread of faults_open only. */
     void (*faults_close)(struct rti_port *port);
+
+    /* NULL where threads cannot be interrupted. From here on `handler` is called on a thread that
+     * `interrupt` names, wherever that stands: in a signal handler, on the stack of faults_attend,
+     * with the instruction and the stack pointer of what was interrupted. One owner at a time. */
+    rt_status (*interrupts_open)(struct rti_port *port,
+                                 void (*handler)(uintptr_t pc, uintptr_t sp));
+    void (*interrupts_close)(struct rti_port *port);
+    /* Lets the calling thread be interrupted, and gives the name for it. */
+    uintptr_t (*interrupts_attend)(struct rti_port *port);
+    /* Any thread; `thread` has not been joined. */
+    void (*interrupt)(struct rti_port *port, uintptr_t thread);
 };
 
 /* What a port has done so far; written by who waits, read by anybody. */

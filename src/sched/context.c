@@ -73,7 +73,7 @@ _Noreturn RTI_UNSANITIZED void rti_context_leave_annotated(struct rti_context *f
     rti_arch_leave(&to->saved, transfer);
 }
 
-static RTI_UNSANITIZED void context_begin(void *transfer, void *argument)
+static RTI_UNSANITIZED RTI_OUTSIDE void context_begin(void *transfer, void *argument)
 {
     struct rti_context *self = argument;
     context_arrive(self);

@@ -6,6 +6,7 @@
 #include "sched/crew_search.h"
 #include "sched/fault.h"
 #include "sched/fiber.h"
+#include "sched/preempt.h"
 
 static void member_init(struct rti_member *member, struct rti_crew *crew, uint32_t index,
                         uint64_t seed)
@@ -46,8 +47,9 @@ void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,
         member_init(&crew->members[i], crew, i, config->seed);
     }
     sched->worker.errno_address = rti_errno_address();
-    sched->worker.station = rti_crew_take_idle(crew);
-    RT_ASSERT(sched->worker.station != NULL);
+    crew->warden.crew = crew;
+    crew->warden.views = config->views;
+    rti_member_hold(&crew->members[0], rti_crew_take_idle(crew));
 }
 
 static void count_live(struct rti_crew *crew, uint64_t change)
@@ -166,6 +168,7 @@ static void member_dispatch(struct rti_member *member, struct rti_runnable *runn
     struct rti_worker *worker = member->worker;
     rti_runnable_to_running(runnable);
     member->turns_until_look--;
+    worker->lent = NULL;
     rti_station_count(&worker->station->turns, 1);
     runnable->step(runnable, worker);
     struct rti_fiber *departed = worker->departed;
@@ -188,16 +191,58 @@ static void member_work(struct rti_member *member)
     rti_context_deinit(&member->worker->context);
 }
 
+/* Lets the thread be interrupted; it has a stack for that. */
+static void member_attend(struct rti_member *member)
+{
+    struct rti_port *port = member->crew->sched->port;
+    if (member->crew->is_preemptive) {
+        member->os_thread = port->ops->interrupts_attend(port);
+    }
+}
+
+void rti_worker_let_go(struct rti_worker *worker)
+{
+    struct rti_station *station = worker->station;
+    RT_DCHECK(station != NULL);
+    worker->station = NULL;
+    worker->lent = station;
+    /* Release pairs with who takes it: what this worker did with it is complete. */
+    rti_u32_store_release(&station->state, RTI_STATION_BLOCKED);
+}
+
+bool rti_worker_come_back(struct rti_worker *worker)
+{
+    struct rti_station *station = worker->lent;
+    uint32_t state = RTI_STATION_BLOCKED;
+    worker->lent = NULL;
+    if (worker->station != NULL) {
+        return true;
+    }
+    /* Acquire pairs with the release of the last one to let go of it. */
+    if (station == NULL || !rti_u32_cas_acqrel(&station->state, &state, RTI_STATION_HELD)) {
+        station = rti_crew_take_idle(worker->member->crew);
+    }
+    if (station == NULL) {
+        return false;
+    }
+    rti_member_hold(worker->member, station);
+    return true;
+}
+
 void rti_member_main(void *arg)
 {
     struct rti_member *member = arg;
     struct rti_worker *worker = member->worker;
     rti_worker_set_current(worker);
     worker->errno_address = rti_errno_address();
-    RT_ASSERT(worker->station == NULL && member->given != NULL);
-    worker->station = member->given;
+    struct rti_station *given = member->given;
+    RT_ASSERT(given != NULL);
     member->given = NULL;
+    rti_member_hold(member, given);
     void *fault_stack = rti_faults_attend(member->crew->sched);
+    if (fault_stack != NULL) {
+        member_attend(member);
+    }
     member_work(member);
     rti_faults_unattend(member->crew->sched, fault_stack);
     rti_worker_set_current(NULL);
@@ -231,18 +276,26 @@ rt_status rti_crew_run(struct rti_crew *crew)
     RT_ASSERT(rti_worker_current() == first->worker && first->worker->fiber == NULL);
     RT_ASSERT(first->worker->station != NULL);
     first->turns_until_look = 0;
+    crew->is_preemptive = rti_preempt_open(crew->sched);
+    member_attend(first);
     rti_u32_store_relaxed(&crew->is_over, 0);
+    rti_warden_start(&crew->warden);
     rti_crew_rouse_one(crew);
     member_work(first);
+    rti_warden_stop(&crew->warden);
     struct rti_member *member;
     while ((member = crew_next_started(crew)) != NULL) {
         port->ops->thread_join(port, &member->thread);
         member->worker->station = NULL;
+        member->os_thread = 0;
+    }
+    if (crew->is_preemptive) {
+        rti_preempt_close(crew->sched);
     }
     crew->members_count = 1;
     RT_ASSERT(crew->idle_members == NULL && rti_u32_load_relaxed(&crew->spinning) == 0);
     RT_ASSERT(rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count);
-    first->worker->station = rti_crew_take_idle(crew);
+    rti_member_hold(first, rti_crew_take_idle(crew));
     (void)rti_sched_drain_posts(crew->sched);
     return RT_SUCCESS;
 }

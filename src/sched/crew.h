@@ -49,6 +49,7 @@
 #include "sched/injector.h"
 #include "sched/parker.h"
 #include "sched/station.h"
+#include "sched/warden.h"
 
 struct rti_crew;
 
@@ -64,6 +65,7 @@ struct rti_member {
     rti_atomic_u32 attention;     /* not 0: the running fiber should come to the member's stack */
     int32_t turns_until_look;     /* the worker's own stays 0: every yield comes to this stack */
     int32_t look_interval;
+    uintptr_t os_thread; /* its name for interrupts; 0: it cannot be */
     uint32_t index;
     bool is_spinning;
     bool is_started; /* has a thread; crew's lock */
@@ -76,6 +78,8 @@ struct rti_crew {
     uint32_t stations_count;
     uint32_t members_max;
     struct rti_injector injector;
+    struct rti_warden warden;
+    bool is_preemptive;                /* threads can be interrupted */
     struct rti_lock lock;              /* the two idle lists and members_count */
     struct rti_station *idle_stations; /* a stack: the last one given back is warm */
     struct rti_member *idle_members;
@@ -97,6 +101,7 @@ struct rti_crew_config {
     struct rti_station *stations;          /* `workers` of them */
     struct rti_member *members;            /* `members_max` of them */
     const struct rti_timer_source *timers; /* one per station */
+    struct rti_warden_view *views;         /* one per station, zeroed */
 };
 
 /* Makes `sched`, which has run nothing yet, the scheduler of a crew. The calling thread is its

@@ -36,7 +36,20 @@ struct rti_station *rti_crew_take_idle(struct rti_crew *crew)
         rti_u32_store_relaxed(&crew->idle_count, rti_u32_load_relaxed(&crew->idle_count) - 1);
     }
     rti_lock_release(&crew->lock);
+    if (station != NULL) {
+        /* Not idle any more; fence; then the warden: pairs with its own announcement. */
+        rti_fence_seqcst();
+        rti_warden_rouse(&crew->warden);
+    }
     return station;
+}
+
+void rti_member_hold(struct rti_member *member, struct rti_station *station)
+{
+    RT_ASSERT(member->worker->station == NULL);
+    RT_ASSERT(rti_u32_load_relaxed(&station->state) == RTI_STATION_HELD);
+    rti_ptr_store_relaxed(&station->holder, member);
+    member->worker->station = station;
 }
 
 bool rti_crew_give_back(struct rti_crew *crew, struct rti_station *station)
@@ -129,6 +142,41 @@ void rti_crew_rouse_one(struct rti_crew *crew)
     crew_stop_spinning(crew);
 }
 
+void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station)
+{
+    bool has_work = !rti_station_is_empty(station) || !rti_injector_is_empty(&crew->injector) ||
+                    rti_ptr_load_relaxed(&station->next) != NULL;
+    if (has_work && !crew_is_over(crew)) {
+        rti_u32_add_acqrel(&crew->spinning, 1);
+        if (crew_send(crew, station)) {
+            return;
+        }
+        crew_stop_spinning(crew);
+    }
+    (void)rti_crew_give_back(crew, station);
+    /* Given back; fence; then looks again, as a member does. */
+    rti_fence_seqcst();
+    if (!rti_injector_is_empty(&crew->injector)) {
+        rti_crew_rouse_one(crew);
+    }
+}
+
+bool rti_crew_preempt(struct rti_crew *crew, struct rti_station *station)
+{
+    struct rti_port *port = crew->sched->port;
+    struct rti_member *member = rti_ptr_load_relaxed(&station->holder);
+    if (member == NULL) {
+        return false;
+    }
+    rti_u32_store_relaxed(&member->attention, 1);
+    /* Without work for another there is nothing to gain. */
+    if (!crew->is_preemptive || member->os_thread == 0) {
+        return false;
+    }
+    port->ops->interrupt(port, member->os_thread);
+    return true;
+}
+
 void rti_crew_end(struct rti_crew *crew)
 {
     struct rti_port *port = crew->sched->port;
@@ -193,10 +241,8 @@ static void crew_end_poll(struct rti_crew *crew)
     rti_u32_store_release(&crew->is_polled, 0);
 }
 
-/* Takes in what has happened outside, without waiting. */
-static void member_poll(struct rti_member *member)
+void rti_crew_poll(struct rti_crew *crew, uint64_t now_ns)
 {
-    struct rti_crew *crew = member->crew;
     struct rti_port *port = crew->sched->port;
     if (!crew_begin_poll(crew)) {
         return;
@@ -204,7 +250,7 @@ static void member_poll(struct rti_member *member)
     rti_u32_exchange_acqrel(&port->attention, 0);
     port->ops->wait(port, 0);
     rti_sched_drain_posts(crew->sched);
-    rti_u64_store_relaxed(&crew->polled_ns, member->worker->now_ns);
+    rti_u64_store_relaxed(&crew->polled_ns, now_ns);
     crew_end_poll(crew);
     /* Whoever wanted to sleep in the poller meanwhile lies on its futex: somebody must go back. */
     rti_fence_seqcst();
@@ -229,7 +275,7 @@ static void member_look(struct rti_member *member)
     if (rti_u32_load_relaxed(&port->attention) != 0 ||
         member->worker->now_ns - rti_u64_load_relaxed(&crew->polled_ns) >=
             (uint64_t)RT_PORT_LOOK_NS) {
-        member_poll(member);
+        rti_crew_poll(crew, member->worker->now_ns);
     }
 }
 
@@ -317,7 +363,7 @@ static struct rti_runnable *member_find(struct rti_member *member)
         return runnable;
     }
     member_look(member);
-    member_poll(member);
+    rti_crew_poll(member->crew, member->worker->now_ns);
     runnable = rti_station_pick(station);
     return runnable != NULL ? runnable : member_steal(member);
 }
@@ -372,8 +418,11 @@ static void member_sleep(struct rti_member *member)
     rti_lock_release(&crew->lock);
     if (!is_over) {
         (void)rti_parker_park(&member->parker, crew->sched->port, RTI_TIME_NEVER);
-        member->worker->station = member->given;
+        struct rti_station *given = member->given;
         member->given = NULL;
+        if (given != NULL) {
+            rti_member_hold(member, given);
+        }
     }
 }
 
@@ -394,14 +443,27 @@ static void member_give_up(struct rti_member *member)
     }
 }
 
+/* The same for one whose station was taken from it: whether all are idle is not of its doing. */
+static void member_check_over(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    rti_lock_acquire(&crew->lock, crew->sched);
+    bool are_all_idle = rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count;
+    rti_lock_release(&crew->lock);
+    if (are_all_idle && rti_crew_live(crew) == 0) {
+        rti_crew_end(crew);
+    }
+}
+
 /* Takes a station again because there is work. */
 static bool member_return(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
-    member->worker->station = rti_crew_take_idle(crew);
-    if (member->worker->station == NULL) {
+    struct rti_station *station = rti_crew_take_idle(crew);
+    if (station == NULL) {
         return false;
     }
+    rti_member_hold(member, station);
     member->is_spinning = true;
     rti_u32_add_acqrel(&crew->spinning, 1);
     return true;
@@ -428,6 +490,12 @@ struct rti_runnable *rti_crew_search(struct rti_member *member)
     struct rti_crew *crew = member->crew;
     struct rti_worker *worker = member->worker;
     while (!crew_is_over(crew)) {
+        if (worker->station == NULL) {
+            /* It was taken from the fiber that has just left. */
+            member_check_over(member);
+            member_wait(member);
+            continue;
+        }
         struct rti_runnable *runnable = member_find(member);
         if (runnable != NULL) {
             if (member->is_spinning) {

@@ -20,6 +20,20 @@ struct rti_station *rti_crew_take_idle(struct rti_crew *crew);
 /* Gives a station back. Returns true if all are idle now. */
 bool rti_crew_give_back(struct rti_crew *crew, struct rti_station *station);
 
+/* Gives a station that the caller holds to a member that sleeps, if it has work or there is any
+ * elsewhere; else to the idle ones. Any thread. */
+void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station);
+
+/* Asks the fiber that runs at a station to suspend, and takes the station from it if it stands in
+ * the program's own code. False if it cannot be interrupted. Any thread. */
+bool rti_crew_preempt(struct rti_crew *crew, struct rti_station *station);
+
+/* Takes in what has happened outside, without waiting, unless somebody is at it. Any thread. */
+void rti_crew_poll(struct rti_crew *crew, uint64_t now_ns);
+
+/* Makes the station the member's. */
+void rti_member_hold(struct rti_member *member, struct rti_station *station);
+
 /* Makes every member leave its loop. */
 void rti_crew_end(struct rti_crew *crew);
 

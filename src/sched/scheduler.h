@@ -70,6 +70,7 @@ struct rti_worker {
     struct rti_runnable *handoff; /* picked by a fiber, to be stepped on this stack */
     struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */
     uint64_t turns;               /* dispatches from this stack; all of them while observed */
+    uint32_t reductions;          /* blocks that counted themselves: sched/reductions.c */
     uint32_t locks_held;          /* a bit per rank of sched/lock.h; checked builds only */
     void *turn;                   /* of the behaviour that runs on this stack now; else NULL */
     uint64_t luck;                /* the draws of fair choices (sync/select.c); 0: not begun */
@@ -78,6 +79,7 @@ struct rti_worker {
     struct rti_member *member;
     struct rti_station *station; /* what it runs at; NULL: it may run nothing */
     struct rti_fiber *leaving;   /* suspended, to be made visible to others on this stack */
+    struct rti_station *lent;    /* let go of in a blocking call; may be another's by now */
     bool is_parking;             /* `leaving` parks; else it yields */
     uint64_t now_ns;             /* the clock at its last look */
 };
@@ -179,6 +181,14 @@ bool rti_sched_glance(struct rti_sched *sched);
 /* Calls what was posted, in bounded numbers. False if there was nothing. One thread at a time: the
  * worker's, or the one that is in the crew's poller. */
 bool rti_sched_drain_posts(struct rti_sched *sched);
+
+/* With several workers: the worker lets go of its station, and the warden may give it to another.
+ * On the worker's own thread, while its fiber is outside of the runtime or about to block; safe in
+ * a signal handler. */
+void rti_worker_let_go(struct rti_worker *worker);
+
+/* The end of it: true if the worker has a station again, its own or an idle one. */
+bool rti_worker_come_back(struct rti_worker *worker);
 
 /* rti_sched_attend and _wake with several workers. */
 RTI_COLD void rti_sched_attend_shared(void);

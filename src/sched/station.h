@@ -15,7 +15,7 @@
  * station for ever; after RTI_STATION_STREAK_MAX runnables taken from `next` in a row one is taken
  * from the rings. How often that was needed is counted. A lone `next` wakes nobody: its waker is
  * about to suspend, more often than not, and waking a sleeping core costs some thousand times a
- * turn. If the waker computes on instead, the monitor sees it lie and has it fetched.
+ * turn. If the waker computes on instead, the warden sees it lie and has it fetched.
  *
  * Which level is next is a bit field of the holder's own: a bit is set by a push and cleared when a
  * pop finds the ring empty, so it may say "ready" of a ring that thieves have emptied, never
@@ -58,7 +58,7 @@ struct rti_station {
     uint32_t tick;                 /* holder: picks */
     uint32_t index;                /* which one it is; fixed */
     rti_atomic_u32 state;          /* enum rti_station_state */
-    rti_atomic_u32 held_for;       /* ticks of its holder's dispatches, for the monitor */
+    rti_atomic_ptr holder;         /* the member that runs with it; a hint for the warden */
     struct rti_station *idle_next; /* the crew's, while IDLE */
     struct rti_timer_source timers;
     rti_atomic_u64 live; /* started here minus ended here, modulo 2^64; written by the holder */

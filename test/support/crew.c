@@ -23,7 +23,8 @@ void crew_world_open(uint32_t workers)
                                      .seed = 1,
                                      .stations = crew_world.stations,
                                      .members = crew_world.members,
-                                     .timers = timers};
+                                     .timers = timers,
+                                     .views = crew_world.views};
     rti_crew_init(&crew_world.crew, &crew_world.sched, &config);
 }
 

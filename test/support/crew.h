@@ -19,6 +19,7 @@ struct crew_world {
     struct rti_crew crew;
     struct rti_clockwork clockworks[CREW_WORKERS_MAX];
     struct rti_station stations[CREW_WORKERS_MAX];
+    struct rti_warden_view views[CREW_WORKERS_MAX];
     struct rti_member members[2 * CREW_WORKERS_MAX + 1];
     struct rti_fiber fibers[CREW_FIBERS_MAX];
     char stacks[CREW_FIBERS_MAX][CREW_STACK_BYTES] RTI_ALIGNED(16);

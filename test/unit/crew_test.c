@@ -5,6 +5,7 @@
 #define RTI_MODULE "crew_test"
 #include "sched/crew.h"
 
+#include "sched/fault.h"
 #include "sched/lock.h"
 #include "support/crew.h"
 #include "support/test.h"
@@ -336,4 +337,42 @@ TEST(crew_calls_what_another_thread_posts)
     crew_world_close();
     port->ops->thread_join(port, &thread);
     CHECK_EQ(rti_u64_load_relaxed(&total), RTI_COUNT_OF(posts));
+}
+
+/* Endless loops, one per worker and more: the others run all the same. */
+static rti_atomic_u32 are_done;
+
+static void loop_for_ever(void *arg)
+{
+    volatile uint64_t *turns = arg;
+    while (rti_u32_load_relaxed(&are_done) == 0) {
+        (*turns)++;
+    }
+}
+
+static void end_the_loops(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 5; i++) {
+        rti_fiber_sleep_until(rti_worker_current(),
+                              rti_deadline_after(&crew_world.sched, RTI_NS_PER_MS));
+    }
+    rti_u32_store_relaxed(&are_done, 1);
+}
+
+TEST(crew_endless_loops_on_every_worker_do_not_stop_the_others)
+{
+    static volatile uint64_t turns[4];
+    if (RTI_TSAN) {
+        test_skip("the sanitizer keeps signals back until the program calls something");
+    }
+    crew_world_open(2);
+    CHECK_OK(rti_faults_open(&crew_world.sched));
+    for (size_t i = 0; i < RTI_COUNT_OF(turns); i++) {
+        crew_world_go(loop_for_ever, (void *)(uintptr_t)&turns[i], 0);
+    }
+    crew_world_go(end_the_loops, NULL, 3);
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    rti_faults_close(&crew_world.sched);
+    crew_world_close();
 }

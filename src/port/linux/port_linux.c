@@ -29,6 +29,8 @@
 #define RTI_MODULE "port_linux"
 #include "port/linux/port_linux.h"
 
+#include "port/linux/interrupt.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -270,6 +272,10 @@ static const struct rti_port_ops port_linux_ops = {
     .faults_open = rti_linux_faults_open,
     .faults_attend = rti_linux_faults_attend,
     .faults_close = rti_linux_faults_close,
+    .interrupts_open = rti_linux_interrupts_open,
+    .interrupts_close = rti_linux_interrupts_close,
+    .interrupts_attend = rti_linux_interrupts_attend,
+    .interrupt = rti_linux_interrupt,
 };
 
 static rt_status config_check(const struct rti_port_linux_config *config)

@@ -42,6 +42,7 @@ static rt_status parallel_open(struct rt_runtime *runtime, const rt_config *conf
     size_t size = aligned(sizeof(*parallel)) + aligned(workers * sizeof(struct rti_station)) +
                   aligned(threads * sizeof(struct rti_member)) +
                   aligned(workers * sizeof(struct rti_timer_source)) +
+                  aligned(workers * sizeof(struct rti_warden_view)) +
                   aligned(workers * sizeof(struct rti_clockwork));
     char *at = port->ops->memory_map(port, size);
     if (at == NULL) {
@@ -52,6 +53,7 @@ static rt_status parallel_open(struct rt_runtime *runtime, const rt_config *conf
     struct rti_station *stations = cut(&at, workers * sizeof(struct rti_station));
     struct rti_member *members = cut(&at, threads * sizeof(struct rti_member));
     struct rti_timer_source *timers = cut(&at, workers * sizeof(struct rti_timer_source));
+    struct rti_warden_view *views = cut(&at, workers * sizeof(struct rti_warden_view));
     struct rti_clockwork *clockworks = cut(&at, workers * sizeof(struct rti_clockwork));
     for (uint32_t i = 0; i < workers; i++) {
         rti_clockwork_init(&clockworks[i], port->ops->clock_ns(port));
@@ -64,7 +66,8 @@ static rt_status parallel_open(struct rt_runtime *runtime, const rt_config *conf
                                                 .seed = port->ops->random(port),
                                                 .stations = stations,
                                                 .members = members,
-                                                .timers = timers};
+                                                .timers = timers,
+                                                .views = views};
     rti_crew_init(&parallel->crew, &runtime->sched, &parallel->config);
     return RT_SUCCESS;
 }

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interrupts of threads on Linux: one signal, one handler.
+ *
+ * SIGURG, because nothing uses it by chance, debuggers pass it on silently and its default is to be
+ * ignored. The handler runs on the thread's alternate stack: a fiber's stack may be smaller than
+ * the kernel's frame. System calls that it interrupts are restarted where the system can.
+ *
+ * A program that has a handler of its own for SIGURG gets its signals all the same: what was not
+ * sent by this process to a thread goes to it. */
+#define _GNU_SOURCE
+#define RTI_MODULE "interrupt"
+#include "port/linux/interrupt.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+#if defined(__x86_64__)
+#include "port/linux/ucontext_x86_64.h"
+#elif defined(__aarch64__)
+#include "port/linux/ucontext_aarch64.h"
+#endif
+
+#define INTERRUPT_SIGNAL SIGURG
+
+static struct {
+    rti_atomic_u32 is_open;
+    void (*handler)(uintptr_t pc, uintptr_t sp);
+    struct sigaction previous;
+} interrupts;
+
+static void interrupt_caught(int signal, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
+        struct rti_fault where = {.kind = RTI_FAULT_ACCESS};
+        ucontext_read(context, &where);
+        interrupts.handler(where.pc, where.sp);
+    } else if ((interrupts.previous.sa_flags & SA_SIGINFO) != 0) {
+        interrupts.previous.sa_sigaction(signal, info, context);
+    } else if (interrupts.previous.sa_handler != SIG_DFL &&
+               interrupts.previous.sa_handler != SIG_IGN) {
+        interrupts.previous.sa_handler(signal);
+    }
+    errno = saved_errno;
+}
+
+rt_status rti_linux_interrupts_open(struct rti_port *port,
+                                    void (*handler)(uintptr_t pc, uintptr_t sp))
+{
+    (void)port;
+    uint32_t expected = 0;
+    /* Acquire pairs with the release in close. */
+    if (!rti_u32_cas_acqrel(&interrupts.is_open, &expected, 1)) {
+        return (rt_status){RT_ERR_STATE, "another runtime interrupts threads"};
+    }
+    interrupts.handler = handler;
+    struct sigaction action = {.sa_sigaction = interrupt_caught,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(INTERRUPT_SIGNAL, &action, &interrupts.previous) != 0) {
+        rti_u32_store_release(&interrupts.is_open, 0); /* as in close */
+        return (rt_status){RT_ERR_IO, "the system refuses a handler for interrupts"};
+    }
+    return RT_SUCCESS;
+}
+
+void rti_linux_interrupts_close(struct rti_port *port)
+{
+    (void)port;
+    sigaction(INTERRUPT_SIGNAL, &interrupts.previous, NULL);
+    /* Pairs with the acquire in open. */
+    rti_u32_store_release(&interrupts.is_open, 0);
+}
+
+uintptr_t rti_linux_interrupts_attend(struct rti_port *port)
+{
+    (void)port;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, INTERRUPT_SIGNAL);
+    int error = pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    RT_ASSERT(error == 0);
+    _Static_assert(sizeof(pthread_t) <= sizeof(uintptr_t), "a thread's name is a word");
+    return (uintptr_t)pthread_self();
+}
+
+void rti_linux_interrupt(struct rti_port *port, uintptr_t thread)
+{
+    (void)port;
+    (void)pthread_kill((pthread_t)thread, INTERRUPT_SIGNAL);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "preempt"
+#include "sched/preempt.h"
+
+#include "base/text.h"
+#include "sched/station.h"
+
+bool rti_preempt_is_outside(const struct rti_fiber *fiber, uintptr_t pc, uintptr_t sp)
+{
+    if (!rti_stack_holds(&fiber->stack, sp) || rti_text_holds(pc)) {
+        return false;
+    }
+    uintptr_t low;
+    uintptr_t high;
+    rti_text_bounds(&low, &high);
+    const uintptr_t *word = (const uintptr_t *)((sp + sizeof(*word) - 1) & ~(sizeof(*word) - 1));
+    const uintptr_t *end = (const uintptr_t *)(const void *)fiber->stack.high_guard;
+    for (; word < end; word++) {
+        uintptr_t value = *(const volatile uintptr_t *)word;
+        if (value >= low && value < high && rti_text_holds(value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* On the interrupted thread, in a signal handler. */
+static void preempt_interrupted(uintptr_t pc, uintptr_t sp)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (worker == NULL || worker->fiber == NULL || worker->station == NULL ||
+        !rti_preempt_is_outside(worker->fiber, pc, sp)) {
+        return;
+    }
+    rti_worker_let_go(worker);
+}
+
+bool rti_preempt_open(struct rti_sched *sched)
+{
+    const struct rti_port_ops *ops = sched->port->ops;
+    if (!sched->catches_faults || !rti_text_is_known() || ops->interrupts_open == NULL) {
+        return false;
+    }
+    return !RT_FAILED(ops->interrupts_open(sched->port, preempt_interrupted));
+}
+
+void rti_preempt_close(struct rti_sched *sched)
+{
+    sched->port->ops->interrupts_close(sched->port);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_PREEMPT_H
+#define RTI_PREEMPT_H
+
+/* Fibers that hold a worker for too long, and how it is taken from them.
+ *
+ * A fiber is never stopped in the middle of something. What is taken from it is its station: the
+ * thread goes on computing, another one serves whoever waits, and when the fiber comes to suspend
+ * the next time it queues like everybody else. So a program with more endless loops than workers
+ * still runs; the system shares the processors among the threads.
+ *
+ * The warden interrupts the thread. In the handler, on that thread, the question is whether the
+ * interrupted code is the program's own: the runtime may have the station in a register. It is the
+ * program's if neither the instruction nor any word on the live part of the fiber's stack is an
+ * address of the library's code: a call of the runtime that has not returned has left one there.
+ * A word that only looks like one, left over from an earlier call in a frame that did not clear it,
+ * makes the answer no; then the next interrupt asks again.
+ *
+ * The second way is reductions, for code compiled with -fsanitize-coverage=trace-pc: the compiler
+ * calls a function in every block, which counts down and yields at zero. That is a real preemption,
+ * works on every engine, and in the simulator it happens at the same block in every run. It asks
+ * the same question first: a filter that the runtime calls must not yield.
+ *
+ * I1  A station is let go of only on the thread that holds it, outside of the runtime.
+ *                                                                     (preempt_interrupted)
+ *
+ * Rejected: switching fibers in the handler (the fiber may be inside malloc, whose lock it would
+ * keep); a flag set by each public function (two stores per call, and functions that come back by a
+ * jump have no end). */
+
+#include "sched/fiber.h"
+
+/* Blocks that a fiber may run between two suspensions, if its code counts them. */
+#define RTI_REDUCTIONS_MAX 4000
+
+/* Does the code at `pc`, with the stack pointer `sp`, belong to the program, with no call of the
+ * runtime below it? Safe in a signal handler, on the fiber's own thread. */
+bool rti_preempt_is_outside(const struct rti_fiber *fiber, uintptr_t pc, uintptr_t sp);
+
+/* Has interrupted threads let go of their stations from now on. False where that cannot be. */
+bool rti_preempt_open(struct rti_sched *sched);
+void rti_preempt_close(struct rti_sched *sched);
+
+#endif
