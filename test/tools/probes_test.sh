@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The library has its probes: each name is in the notes of the shared library, each place in the code
-# is one nop, and a debugger stops at one by its name.
+# The library has its probes: each name is in the notes of the shared library, each place in the
+# code is one nop, and a debugger stops at one by its name.
 #
 # Environment: SOURCE_DIR (the tree), BUILD_DIR, CC. Exit status: 0 passed, 1 failed, 77 skipped.
 set -eu
@@ -26,7 +26,7 @@ count=$(wc -l <"$work/places")
 [ "$count" -ge 9 ] || fail "only $count places"
 while read -r place; do
     objdump -d --start-address="$place" --stop-address="$((place + 1))" "$library" |
-        grep -q '	\(90\|1f 20 03 d5\|d503201f\) .*nop' || fail "at $place there is no nop"
+        grep -q '[[:space:]]\(90\|1f 20 03 d5\|d503201f\) .*nop' || fail "at $place there is no nop"
 done <"$work/places"
 
 # A tracer that understands the notes stops there.
