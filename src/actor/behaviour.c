@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "actor/ipc.h"
+#include "actor/rest.h"
 #include "base/marks.h"
 #include "sched/crew.h"
 
@@ -16,7 +17,7 @@ _Static_assert(RT_MAX_BEHAVIOURS > 0 && RT_MAX_BEHAVIOURS <= 1 << RTI_BEHAVIOUR_
 /* How a turn ended. */
 enum outcome {
     OUTCOME_AGAIN, /* there is more to do */
-    OUTCOME_IDLE,  /* nothing waits, and the queue says so */
+    OUTCOME_EMPTY, /* nothing waits, or nothing that can be reached yet */
     OUTCOME_MUTED, /* it waits for another */
     OUTCOME_ENDED,
 };
@@ -124,11 +125,6 @@ static inline struct rti_mpsc_node *behaviour_pop(struct rti_behaviour *self, bo
     return rti_mpsc_pop(&self->mailbox, &node) == RTI_MPSC_ITEM ? node : NULL;
 }
 
-static inline bool behaviour_try_idle(struct rti_behaviour *self, bool is_local)
-{
-    return is_local ? rti_mpsc_try_idle_alone(&self->mailbox) : rti_mpsc_try_idle(&self->mailbox);
-}
-
 static void behaviours_count_dead_letter(struct rti_behaviours *module)
 {
     (void)rti_u32_add_relaxed(&module->dead_letters, 1);
@@ -223,7 +219,7 @@ static enum outcome behaviour_work(struct rti_turn *turn, bool is_local)
         }
         struct rti_mpsc_node *node = behaviour_pop(self, is_local);
         if (node == NULL) {
-            return behaviour_try_idle(self, is_local) ? OUTCOME_IDLE : OUTCOME_AGAIN;
+            return OUTCOME_EMPTY;
         }
         if (RTI_UNLIKELY(node == &self->control)) {
             /* From here on an order queues it anew. Pairs with rti_behaviour_order. */
@@ -312,11 +308,16 @@ static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
         return;
     }
     worker->turn = NULL;
-    if (outcome == OUTCOME_AGAIN) {
+    bool is_queued = true;
+    if (outcome == OUTCOME_EMPTY) {
+        is_queued = rti_rest_try(run, &self->mailbox, is_local) == RTI_REST_QUEUE;
+    } else if (outcome == OUTCOME_MUTED) {
+        /* A release that came between has left the queueing to us. */
+        is_queued = !rti_runnable_to_parked(run);
+    } else {
         rti_runnable_to_yielding(run);
-        behaviour_queue(worker->sched, run);
-    } else if (!rti_runnable_to_parked(run)) {
-        /* A push or a release came between: it has left the queueing to us. */
+    }
+    if (is_queued) {
         behaviour_queue(worker->sched, run);
     }
 }
