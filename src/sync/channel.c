@@ -294,7 +294,9 @@ static bool channel_newcomer_may_send(struct rti_channel *channel)
     if (!channel->is_rendezvous) {
         return channel_free_count(channel) > 0;
     }
-    return channel_first(&channel->sender_line) == NULL && channel_can_grant(channel);
+    bool is_first = channel_first(&channel->sender_line) == NULL;
+    channel_refresh(channel); /* one that was claimed may have left the line just now */
+    return is_first && channel_can_grant(channel);
 }
 
 enum rti_channel_try rti_channel_put(struct rti_channel *channel, const void *value,

@@ -367,6 +367,23 @@ TEST(rendezvous_permit_whose_receiver_left_keeps_its_value_for_the_next)
     CHECK_EQ(take(), 9);
 }
 
+TEST(rendezvous_newcomer_that_finds_a_claimed_sender_leaves_the_straight_path_open)
+{
+    start(2, true);
+    struct someone *receiver = join(0, RTI_CHANNEL_RECV, 0);
+    CHECK_EQ(rti_channel_reserve(&channel, &permits[1]), RTI_CHANNEL_DONE);
+    claim_by(receiver, RTI_EVENT_TIMEOUT);
+    leave(receiver, false);
+    int value = 5;
+    CHECK(rti_channel_commit(&channel, &permits[1], &value, &wakes));
+    struct someone *sender = join(2, RTI_CHANNEL_SEND, 6);
+    claim_by(sender, RTI_EVENT_TIMEOUT);
+    CHECK_EQ(put(7), RTI_CHANNEL_MUST_WAIT);
+    CHECK_EQ(channel.recv_limit, channel.head + 1);
+    CHECK(!leave(sender, false));
+    CHECK_EQ(take(), 5);
+}
+
 TEST(rendezvous_of_two_who_poll_goes_through_a_place)
 {
     start(1, true);
