@@ -106,6 +106,7 @@ static void task_init(struct rti_task *task, const struct task_order *order,
     struct rti_tasks *tasks = task->tasks;
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
+    task->is_doomed = false;
     task->has_value = false;
     task->serial = rti_u32_add_relaxed(&tasks->serial, 1) + 1;
     task->watcher = NULL;
@@ -115,6 +116,7 @@ static void task_init(struct rti_task *task, const struct task_order *order,
     task->name = order->config->name != NULL ? order->config->name : order->site->what;
     task->joins = NULL;
     task->hook_count = 0;
+    task->hook_depth = 0;
     task->locals_set = 0;
     task->panic_site = NULL;
     task->message[0] = '\0';
@@ -342,5 +344,9 @@ void rti_task_kill(struct rti_task *task)
 {
     /* Whoever it should have joined could not be: no handle counts as lost any more. */
     task->tasks->is_cut_short = true;
+    if (task->hook_depth > 0) {
+        task->is_doomed = true;
+        return;
+    }
     (void)rti_fiber_kill(task->tasks->sched, &task->fiber);
 }

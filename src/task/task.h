@@ -60,6 +60,7 @@ struct rti_task {
     struct rti_task_word life;
     uint8_t outcome;   /* rt_outcome, from the end on */
     bool is_panicking; /* rt_panic_task was called */
+    bool is_doomed;    /* killed while a hook runs: it ends when the hook has */
     bool has_value;    /* its function returned */
     uint32_t index;    /* of its slot */
     uint32_t serial;   /* counts spawns; what reports call it */
@@ -76,6 +77,7 @@ struct rti_task {
     const char *name;
     struct rti_task *joins; /* whom it waits for in a join; NULL: nobody */
     uint32_t hook_count;
+    uint32_t hook_depth; /* hooks of it that run on its own fiber now, one inside another */
     struct rti_hook hooks[RT_MAX_HOOKS]; /* ensure hooks, the latest last */
     uint32_t locals_set;                 /* a bit per key */
     struct rti_local locals[RT_MAX_LOCALS];
@@ -137,7 +139,8 @@ rt_status rti_task_take(struct rti_task *task, rt_task_result *result);
 /* Lets a task go whose handle was consumed: its end gives it back. */
 void rti_task_release(struct rti_task *task);
 
-/* Ends a task without another line of its function; its hooks are run. */
+/* Ends a task without another line of its function; its hooks are run. One that is in a hook ends
+ * when that has: hooks are begun once, and come to their end. */
 void rti_task_kill(struct rti_task *task);
 
 /* The end: what is left when the fiber is over and no hook remains. On a worker's own stack. */

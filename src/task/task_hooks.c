@@ -53,7 +53,9 @@ void rti_task_run_hooks(struct rti_task *task)
 {
     struct rti_cx shield;
     shield_begin(&shield);
+    task->hook_depth++;
     task_do_duties(task);
+    task->hook_depth--;
     shield_end(&shield);
 }
 
@@ -185,8 +187,13 @@ rt_status rt_ensure_run(void)
     }
     struct rti_cx shield;
     shield_begin(&shield);
+    task->hook_depth++;
     rt_status status = hook_run_next(task);
+    task->hook_depth--;
     shield_end(&shield);
+    if (RTI_UNLIKELY(task->is_doomed && task->hook_depth == 0)) {
+        rti_task_kill(task);
+    }
     return status;
 }
 

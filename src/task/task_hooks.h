@@ -18,6 +18,8 @@
  * Shield. Hooks run in a context of their own, which a cancellation of the task does not reach, and
  * whose budget ends RT_ENSURE_TIME_NS after the first hook began (sync/cx.h).
  *
+ * A kill that comes while a hook runs waits for its end.
+ *
  * I1  Each hook is begun once: it is out of the stack before it is called.     (task_hook_next)
  * I2  A task in the undertaker's line has duties.                              (rti_task_bury)
  *
