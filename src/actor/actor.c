@@ -44,6 +44,7 @@ void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
     actor->reachable_id = ACTOR_ID_INVALID;
     actor->actors = actors;
     rti_mailbox_init(&actor->mailbox, rti_fiber_wake, &actor->fiber, actors->sched->is_local);
+    actor->mailbox.waiter.unlink = rti_actors_unwatch;
     actor->held = NULL;
     actor->reply = NULL;
     actor->waits_for = ACTOR_ID_INVALID;
@@ -74,6 +75,9 @@ static inline void actor_begin(struct rti_actor *actor, actor_id id)
     actor->messages_received = 0;
     actor->turn_mark = 0;
     actor->pressure.self = id;
+    actor->bus_published = 0;
+    actor->bus_read = 0;
+    actor->spawn_status = RT_SUCCESS;
     /* call_serial goes on: an id may live again, and no answer to a former life may find this. */
 }
 
@@ -105,19 +109,87 @@ static void actor_init_fiber(struct rti_actor *actor, const actor_config *config
     rti_fiber_init(&actor->fiber, &options);
 }
 
+/* Remembers for the caller why it has no new actor. */
+static RTI_COLD actor_id actor_refuse_spawn(struct rti_actors *actors, rt_status why)
+{
+    struct rti_actor *self = rti_actor_current();
+    if (self != NULL) {
+        self->spawn_status = why;
+    } else {
+        rti_actors_lock(actors);
+        actors->spawn_status = why;
+        rti_actors_unlock(actors);
+    }
+    return ACTOR_ID_INVALID;
+}
+
+rt_status rt_spawn_status(void)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    struct rti_actor *self = rti_actor_of(worker);
+    if (self != NULL) {
+        return self->spawn_status;
+    }
+    rti_actors_lock(actors);
+    rt_status status = actors->spawn_status;
+    rti_actors_unlock(actors);
+    return status;
+}
+
+/* What a new actor needs. */
+struct actor_need {
+    size_t stack_size;
+    bool is_heap;
+    actor_id kept_id; /* the id that it is to have again; ACTOR_ID_INVALID: a new one */
+};
+
+/* Takes the next free slot, or the one of the kept id, with a stack and the lock; NULL, and nothing
+ * has changed, if there is none. A stack may have to be asked of the system, which nobody does
+ * under the lock. */
+static struct rti_actor *actor_take_slot(struct rti_actors *actors, const struct actor_need *need,
+                                         rt_status *why)
+{
+    struct rti_stack_block stack;
+    bool is_shared = !rti_sched_is_local(actors->sched);
+    bool is_taken = is_shared && rti_stack_block_take_into(actors->stacks, need->stack_size,
+                                                           need->is_heap, &stack);
+    rti_actors_lock(actors);
+    uint32_t index = RTI_UNLIKELY(need->kept_id != ACTOR_ID_INVALID)
+                         ? rti_handle_index(&actors->ids, need->kept_id)
+                         : rti_handle_next_index(&actors->ids);
+    if (RTI_UNLIKELY(index == RTI_HANDLE_END)) {
+        rti_actors_unlock(actors);
+        if (is_taken) {
+            rti_stack_block_give(actors->stacks, &stack);
+        }
+        *why = (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("RT_MAX_ACTORS actors live already")};
+        return NULL;
+    }
+    struct rti_actor *actor = &actors->table[index];
+    if (is_taken) {
+        actor->stack = stack;
+    } else if (is_shared || !rti_stack_block_take_into(actors->stacks, need->stack_size,
+                                                       need->is_heap, &actor->stack)) {
+        rti_actors_unlock(actors);
+        *why = (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("there is no memory for its stack")};
+        return NULL;
+    }
+    return actor;
+}
+
 static actor_id actor_spawn(struct rti_actors *actors, const struct actor_code *code,
                             const actor_config *config)
 {
     size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
-    uint32_t index = code->kept_id != ACTOR_ID_INVALID
-                         ? rti_handle_index(&actors->ids, code->kept_id)
-                         : rti_handle_next_index(&actors->ids);
-    if (index == RTI_HANDLE_END) {
-        return ACTOR_ID_INVALID;
-    }
-    struct rti_actor *actor = &actors->table[index];
-    if (!rti_stack_block_take_into(actors->stacks, size, config->malloc_stack, &actor->stack)) {
-        return ACTOR_ID_INVALID;
+    rt_status why;
+    struct rti_actor *actor = actor_take_slot(
+        actors, &(struct actor_need){size, config->malloc_stack, code->kept_id}, &why);
+    if (RTI_UNLIKELY(actor == NULL)) {
+        return actor_refuse_spawn(actors, why);
     }
     actor_id id =
         code->kept_id != ACTOR_ID_INVALID ? code->kept_id : rti_handle_alloc(&actors->ids);
@@ -125,6 +197,7 @@ static actor_id actor_spawn(struct rti_actors *actors, const struct actor_code *
     actor_begin(actor, id);
     actor_copy_name(actor, config->name);
     actor_init_fiber(actor, config, code);
+    rti_actors_unlock(actors);
     rti_fiber_start(actors->sched, &actor->fiber);
     return id;
 }
@@ -137,8 +210,10 @@ static actor_id actor_spawn_checked(const struct actor_code *code, const actor_c
         return ACTOR_ID_INVALID;
     }
     const actor_config *config = cfg != NULL ? cfg : &actor_config_default;
-    if (code->fn == NULL || !actor_config_is_valid(config)) {
-        return ACTOR_ID_INVALID;
+    if (RTI_UNLIKELY(code->fn == NULL || !actor_config_is_valid(config))) {
+        return actor_refuse_spawn(
+            actors, (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no function, an unknown priority, or "
+                                                             "a stack of a size that cannot be")});
     }
     return actor_spawn(actors, code, config);
 }
@@ -197,7 +272,14 @@ bool rt_actor_alive(actor_id id)
         struct rti_behaviours *behaviours = rti_behaviours_of(rti_worker_enter());
         return behaviours != NULL && rti_behaviour_lookup(behaviours, id) != NULL;
     }
-    return rti_actor_lookup(id) != NULL;
+    struct rti_actors *actors = rti_actors_of(rti_worker_enter());
+    if (actors == NULL) {
+        return false;
+    }
+    rti_actors_lock(actors);
+    bool is_alive = rti_actors_lookup(actors, id) != NULL;
+    rti_actors_unlock(actors);
+    return is_alive;
 }
 
 struct rti_actor *rti_actor_current(void)
@@ -264,13 +346,14 @@ static void actor_hasten(struct rti_sched *sched, struct rti_runnable *run)
 void rti_actor_kill(struct rti_actor *actor)
 {
     struct rti_sched *sched = actor->actors->sched;
-    RT_ASSERT(actor->reachable_id == actor->id);
+    RT_ASSERT(actor->reachable_id == actor->id && rti_worker_current()->fiber != &actor->fiber);
     actor->reachable_id = ACTOR_ID_INVALID;
-    if (&actor->fiber != sched->worker.fiber) {
+    if (rti_sched_is_local(sched)) {
         actor_hasten(sched, &actor->fiber.run);
     }
     bool is_marked = rti_fiber_kill(sched, &actor->fiber);
-    RT_ASSERT(is_marked);
+    /* With several workers it may have come to its own end, and its death waits for the lock. */
+    RT_ASSERT(is_marked || !rti_sched_is_local(sched));
 }
 
 rt_status rt_actor_kill(actor_id id)
@@ -283,11 +366,20 @@ rt_status rt_actor_kill(actor_id id)
     if (rti_is_behaviour_id(id)) {
         return rti_behaviour_kill(actors, id);
     }
+    rti_actors_lock(actors);
     struct rti_actor *actor = rti_actors_lookup(actors, id);
     if (actor == NULL) {
+        rti_actors_unlock(actors);
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
     }
-    rti_actor_kill(actor);
+    if (&actor->fiber == worker->fiber) {
+        actor->reachable_id = ACTOR_ID_INVALID;
+        rti_actors_unlock(actors);
+        (void)rti_fiber_kill(worker->sched, &actor->fiber); /* does not return */
+    } else {
+        rti_actor_kill(actor);
+        rti_actors_unlock(actors);
+    }
     return RT_SUCCESS;
 }
 
@@ -310,6 +402,23 @@ static size_t actor_depth_max(const struct rti_actor *actor)
     return count_max == 0 && actor->messages_received > 0 ? 1 : count_max;
 }
 
+static void actor_describe(const struct rti_actor *actor, struct rt_actor_stats *out)
+{
+    *out = (struct rt_actor_stats){
+        .priority = (rt_priority)actor->fiber.run.priority,
+        .state = actor_state(actor),
+        .messages_sent = actor->messages_sent,
+        .messages_received = actor->messages_received,
+        .bus_published = actor->bus_published,
+        .bus_read = actor->bus_read,
+        .mailbox_depth = actor->mailbox.count,
+        .mailbox_depth_max = actor_depth_max(actor),
+        .stack_size = rti_stack_own_size(&actor->fiber.stack),
+        .stack_used_max = actor->is_stack_painted ? rti_stack_high_water(&actor->fiber.stack) : 0,
+    };
+    memcpy(out->name, actor->name, sizeof(out->name));
+}
+
 rt_status rt_actor_stats(actor_id id, struct rt_actor_stats *out)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -317,21 +426,15 @@ rt_status rt_actor_stats(actor_id id, struct rt_actor_stats *out)
     if (actors == NULL) {
         return rti_actor_refusal(worker);
     }
+    rti_actors_lock(actors);
     const struct rti_actor *actor = rti_actors_lookup(actors, id);
-    if (actor == NULL || out == NULL) {
-        return (rt_status){RT_ERR_INVALID,
-                           RTI_SENTENCE("no living actor has this id, or no room for the answer")};
+    bool is_answered = actor != NULL && out != NULL;
+    if (is_answered) {
+        actor_describe(actor, out);
     }
-    *out = (struct rt_actor_stats){
-        .priority = (rt_priority)actor->fiber.run.priority,
-        .state = actor_state(actor),
-        .messages_sent = actor->messages_sent,
-        .messages_received = actor->messages_received,
-        .mailbox_depth = actor->mailbox.count,
-        .mailbox_depth_max = actor_depth_max(actor),
-        .stack_size = rti_stack_own_size(&actor->fiber.stack),
-        .stack_used_max = actor->is_stack_painted ? rti_stack_high_water(&actor->fiber.stack) : 0,
-    };
-    memcpy(out->name, actor->name, sizeof(out->name));
-    return RT_SUCCESS;
+    rti_actors_unlock(actors);
+    return is_answered ? RT_SUCCESS
+                       : (rt_status){RT_ERR_INVALID,
+                                     RTI_SENTENCE(
+                                         "no living actor has this id, or no room for the answer")};
 }

@@ -57,6 +57,8 @@ struct rti_actor {
     struct rti_entry *reply; /* the answer to its last call, still readable; NULL if none */
     rti_count messages_sent;
     rti_count messages_received;
+    rti_count bus_published; /* entries, on any bus */
+    rti_count bus_read;
     actor_id waits_for;          /* the receiver of its SYNC message, or whom it calls */
     uint32_t call_serial;        /* of its last call */
     struct rti_call_wait *call;  /* on its stack while it waits for an answer */
@@ -67,6 +69,7 @@ struct rti_actor {
     struct rti_list names;       /* registered */
     struct rti_list owned[RTI_OWNED_COUNT];
     struct rti_stack_block stack; /* the memory of its fiber's stack */
+    rt_status spawn_status;       /* why its last spawn that failed did */
     bool is_stack_painted;
     struct rti_pressure pressure;
     rt_mailbox_config limit;        /* what pressure.limit points to, if it does */
@@ -110,7 +113,8 @@ static inline struct rti_actor *rti_actor_of(struct rti_worker *worker)
 /* The actor that calls this; NULL outside of an actor and of the runtime. */
 struct rti_actor *rti_actor_current(void);
 
-/* The living actor with this id in the calling thread's runtime; NULL for every other number. */
+/* The living actor with this id in the calling thread's runtime; NULL for every other number. For
+ * who knows that there is one worker, or that the actor cannot end meanwhile. */
 struct rti_actor *rti_actor_lookup(actor_id id);
 
 /* Puts a notice at the tail of an actor's mailbox and wakes it if it waits for mail. The notice is
@@ -123,7 +127,7 @@ static inline void rti_mailbox_remove_notice(struct rti_actor *actor, struct rti
     rti_mailbox_remove(&actor->mailbox, &notice->entry);
 }
 
-/* Ends an actor from outside, or the calling one: then it does not return. */
+/* Ends an actor other than the calling one. Under the lock. */
 void rti_actor_kill(struct rti_actor *actor);
 
 /* Starts an actor as rt_spawn_ex does, under an id that an actor with is_id_kept has left, or under

@@ -54,3 +54,10 @@ void rti_actor_wait_for(struct rti_actor *waiter, struct rti_actor *target)
         }
     }
 }
+
+void rti_actor_wait_ended(struct rti_actor *waiter)
+{
+    rti_actors_lock(waiter->actors);
+    waiter->waits_for = ACTOR_ID_INVALID;
+    rti_actors_unlock(waiter->actors);
+}

@@ -13,7 +13,11 @@
 
 #include "actor/actor.h"
 
-/* Notes that `waiter` is about to wait for `target`, and tells if that closes a cycle. */
+/* Notes that `waiter` is about to wait for `target`, and tells if that closes a cycle. Under the
+ * lock of the actors; telling is rare, and may hold them up. */
 void rti_actor_wait_for(struct rti_actor *waiter, struct rti_actor *target);
+
+/* Notes that it waits no more. Takes the lock. */
+void rti_actor_wait_ended(struct rti_actor *waiter);
 
 #endif

@@ -9,10 +9,11 @@ static struct rti_actor_timers *timers_of(const struct rti_actor *actor)
     return actor->actors->sched->modules[RTI_MODULE_ACTOR_TIMER];
 }
 
-/* Gives the record back once it has ended and no tick of it is queued or held. */
+/* Gives the record back once it has ended and no tick of it is posted, queued or held. */
 static void timer_free_if_idle(struct rti_actor_timer *record)
 {
-    if (!record->is_ended || record->is_notice_out[0] || record->is_notice_out[1]) {
+    if (!record->is_ended || record->is_notice_out[0] || record->is_notice_out[1] ||
+        rti_u32_load_relaxed(&record->due) != 0) {
         return;
     }
     rti_list_remove(&record->at_owner);
@@ -57,15 +58,51 @@ static void timer_send_tick(struct rti_actor_timer *record)
 
 /* The next due time on the timer's own grid that is still to come; those passed over are overruns.
  */
-static uint64_t timer_next_deadline(struct rti_actor_timer *record, uint64_t now_ns)
+static uint64_t timer_next_deadline(const struct rti_actor_timer *record, uint64_t now_ns,
+                                    uint64_t *missed)
 {
     uint64_t next_ns = record->timer.deadline_ns + record->interval_ns;
+    *missed = 0;
     if (next_ns <= now_ns) {
-        uint64_t missed = (now_ns - next_ns) / record->interval_ns + 1;
-        record->overruns += missed;
-        next_ns += missed * record->interval_ns;
+        *missed = (now_ns - next_ns) / record->interval_ns + 1;
+        next_ns += *missed * record->interval_ns;
     }
     return next_ns;
+}
+
+/* With several workers: what timer_fire has left to do, without the lock of the wheel. */
+static void timer_bring(struct rti_post *post)
+{
+    struct rti_actor_timer *record = RTI_CONTAINER_OF(post, struct rti_actor_timer, post);
+    struct rti_actors *actors = record->owner->actors;
+    rti_actors_lock(actors);
+    /* Acquire-release pairs with the add in timer_fire_shared: from here on it posts again. */
+    uint32_t due = rti_u32_exchange_acqrel(&record->due, 0);
+    if (record->is_ended) {
+        timer_free_if_idle(record);
+    } else {
+        record->overruns += due - 1;
+        record->is_ended = record->interval_ns == 0;
+        timer_send_tick(record);
+    }
+    rti_actors_unlock(actors);
+}
+
+/* Under the lock of the wheel. */
+static void timer_fire_shared(struct rti_actor_timer *record)
+{
+    struct rti_actor_timers *timers = timers_of(record->owner);
+    uint64_t missed = 0;
+    if (record->interval_ns != 0) {
+        uint64_t now_ns = rti_sched_clock(timers->actors->sched);
+        rti_clockwork_rearm(timers->clockwork, &record->timer,
+                            timer_next_deadline(record, now_ns, &missed));
+    }
+    uint32_t count = missed < UINT16_MAX ? (uint32_t)missed + 1 : UINT16_MAX;
+    /* Acquire-release pairs with the exchange in timer_bring. */
+    if (rti_u32_add_acqrel(&record->due, count) == 0) {
+        rti_sched_post(timers->actors->sched, &record->post);
+    }
 }
 
 static void timer_fire(struct rti_timer *timer)
@@ -73,13 +110,20 @@ static void timer_fire(struct rti_timer *timer)
     struct rti_actor_timer *record = RTI_CONTAINER_OF(timer, struct rti_actor_timer, timer);
     struct rti_actor_timers *timers = timers_of(record->owner);
     struct rti_sched *sched = timers->actors->sched;
+    if (!rti_sched_is_local(sched)) {
+        timer_fire_shared(record);
+        return;
+    }
     rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_TIMER,
                                                         .task = record->owner->id,
                                                         .timer = record->id});
     if (record->interval_ns == 0) {
         record->is_ended = true;
     } else {
-        rti_clockwork_rearm(timers->clockwork, timer, timer_next_deadline(record, sched->now_ns));
+        uint64_t missed;
+        rti_clockwork_rearm(timers->clockwork, timer,
+                            timer_next_deadline(record, sched->now_ns, &missed));
+        record->overruns += missed;
     }
     timer_send_tick(record);
 }
@@ -98,20 +142,16 @@ static void timer_init(struct rti_actor_timer *record, struct rti_actor *owner, 
         rti_notice_init(&record->notices[i], RT_SENDER_TIMER, &record->id, sizeof(record->id));
         record->is_notice_out[i] = false;
     }
+    rti_u32_init(&record->due, 0);
+    record->post.call = timer_bring;
     record->notices[0].release = timer_release_first;
     record->notices[1].release = timer_release_second;
     rti_list_push_tail(&owner->owned[RTI_OWNED_TIMERS], &record->at_owner);
 }
 
-static rt_status timer_start(uint64_t delay_ns, uint64_t interval_ns, timer_id *out)
+static rt_status timer_make(struct rti_actor *self, uint64_t delay_ns, uint64_t interval_ns,
+                            timer_id *out)
 {
-    struct rti_actor *self = rti_actor_current();
-    if (self == NULL) {
-        return rti_actor_refusal(rti_worker_current());
-    }
-    if (out == NULL) {
-        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is nowhere to put the id")};
-    }
     struct rti_actor_timers *timers = timers_of(self);
     timer_id id = rti_handle_alloc(&timers->ids);
     if (id == RTI_HANDLE_NONE) {
@@ -126,6 +166,21 @@ static rt_status timer_start(uint64_t delay_ns, uint64_t interval_ns, timer_id *
     }
     *out = id;
     return RT_SUCCESS;
+}
+
+static rt_status timer_start(uint64_t delay_ns, uint64_t interval_ns, timer_id *out)
+{
+    struct rti_actor *self = rti_actor_current();
+    if (self == NULL) {
+        return rti_actor_refusal(rti_worker_current());
+    }
+    if (out == NULL) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is nowhere to put the id")};
+    }
+    rti_actors_lock(self->actors);
+    rt_status status = timer_make(self, delay_ns, interval_ns, out);
+    rti_actors_unlock(self->actors);
+    return status;
 }
 
 rt_status rt_timer_after(uint32_t delay_us, timer_id *out)
@@ -147,7 +202,7 @@ static void timer_end(struct rti_actor_timers *timers, struct rti_actor_timer *r
 {
     RT_ASSERT(!record->is_ended);
     bool was_armed = rti_clockwork_disarm(timers->clockwork, &record->timer);
-    RT_ASSERT(was_armed);
+    RT_ASSERT(was_armed || rti_u32_load_relaxed(&record->due) != 0);
     record->is_ended = true;
     for (size_t i = 0; i < RTI_ACTOR_TIMER_NOTICES; i++) {
         if (rti_notice_is_queued(&record->notices[i])) {
@@ -170,19 +225,25 @@ static struct rti_actor_timer *timer_lookup(const struct rti_actor *self, timer_
     return record->owner == self && !record->is_ended ? record : NULL;
 }
 
+static rt_status timer_unknown(void)
+{
+    return (rt_status){RT_ERR_INVALID,
+                       RTI_SENTENCE("the caller has no such timer that still runs")};
+}
+
 rt_status rt_timer_cancel(timer_id id)
 {
     struct rti_actor *self = rti_actor_current();
     if (self == NULL) {
         return rti_actor_refusal(rti_worker_current());
     }
+    rti_actors_lock(self->actors);
     struct rti_actor_timer *record = timer_lookup(self, id);
-    if (record == NULL) {
-        return (rt_status){RT_ERR_INVALID,
-                           RTI_SENTENCE("the caller has no such timer that still runs")};
+    if (record != NULL) {
+        timer_end(timers_of(self), record);
     }
-    timer_end(timers_of(self), record);
-    return RT_SUCCESS;
+    rti_actors_unlock(self->actors);
+    return record != NULL ? RT_SUCCESS : timer_unknown();
 }
 
 bool rt_timer_is_tick(const rt_message *msg)
@@ -196,13 +257,14 @@ rt_status rt_timer_overruns(timer_id id, uint64_t *out)
     if (self == NULL) {
         return rti_actor_refusal(rti_worker_current());
     }
-    struct rti_actor_timer *record = timer_lookup(self, id);
-    if (record == NULL || out == NULL) {
-        return (rt_status){RT_ERR_INVALID,
-                           RTI_SENTENCE("the caller has no such timer that still runs")};
+    rti_actors_lock(self->actors);
+    const struct rti_actor_timer *record = timer_lookup(self, id);
+    bool is_answered = record != NULL && out != NULL;
+    if (is_answered) {
+        *out = record->overruns;
     }
-    *out = record->overruns;
-    return RT_SUCCESS;
+    rti_actors_unlock(self->actors);
+    return is_answered ? RT_SUCCESS : timer_unknown();
 }
 
 /* Step five of a death. The mailbox is clear, so no tick of the dead one is queued or held. */
@@ -246,7 +308,8 @@ size_t rti_actor_timers_audit(const struct rti_actor_timers *timers)
             continue;
         }
         used++;
-        RT_ASSERT(rti_timer_is_armed(&record->timer) == !record->is_ended);
+        RT_ASSERT(rti_timer_is_armed(&record->timer) == !record->is_ended ||
+                  !rti_sched_is_local(timers->actors->sched));
         RT_ASSERT(!rti_notice_is_queued(&record->notices[0]) ||
                   !rti_notice_is_queued(&record->notices[1]));
         RT_ASSERT(rti_link_is_linked(&record->at_owner));

@@ -12,6 +12,10 @@
  *     ARMED --cancel, death--> ENDED     a one-shot that fires is ENDED too
  *     ENDED, no notice in use: the record is free
  *
+ * With several workers a timer fires under the lock of the wheel, where the lock of the actors may
+ * not be taken. It then counts itself in `due` and posts; the post brings the tick. A record whose
+ * post is on its way is not free.
+ *
  * I1  A record's timer is armed iff it has not ended.                  (rti_actor_timers_audit)
  * I2  At most one of its notices is queued.                            (rti_actor_timers_audit)
  * I3  A record in use is in its owner's list.                          (rti_actor_timers_audit) */
@@ -34,6 +38,8 @@ struct rti_actor_timer {
     uint64_t overruns;
     struct rti_notice notices[RTI_ACTOR_TIMER_NOTICES];
     bool is_notice_out[RTI_ACTOR_TIMER_NOTICES]; /* queued or held */
+    rti_atomic_u32 due;                          /* ticks that a post is to bring */
+    struct rti_post post;                        /* on its way iff `due` is not 0 */
 };
 
 struct rti_actor_timers {

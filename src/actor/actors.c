@@ -10,6 +10,7 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
         return (rt_status){RT_ERR_STATE, RTI_SENTENCE("this runtime has its actors already")};
     }
     actors->sched = sched;
+    rti_lock_init(&actors->lock, sched, RTI_LOCK_ACTOR);
     actors->stacks = rti_stacks_of(sched);
     RT_ASSERT(actors->stacks != NULL);
     rti_ipc_pools_init(&actors->ipc);
@@ -20,6 +21,7 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
         rti_list_init(&actors->death_hooks[step]);
     }
     actors->has_hooks_for_all = false;
+    actors->spawn_status = RT_SUCCESS;
     rti_handle_init(&actors->ids, actors->id_slots, RT_MAX_ACTORS, RTI_ACTOR_INDEX_BITS);
     rti_handle_let_end(&actors->ids, RTI_ACTOR_ID_MAX);
     actors->kept_count = 0;
@@ -44,13 +46,39 @@ void rti_actors_deinit(struct rti_actors *actors)
 
 void rti_actors_kill_all(struct rti_actors *actors)
 {
-    RT_ASSERT(actors->sched->worker.fiber == NULL);
+    RT_ASSERT(rti_worker_current()->fiber == NULL);
     for (size_t i = 0; i < RT_MAX_ACTORS; i++) {
         struct rti_actor *actor = &actors->table[i];
+        rti_actors_lock(actors);
         if (actor->reachable_id != ACTOR_ID_INVALID) {
             rti_actor_kill(actor);
         }
+        rti_actors_unlock(actors);
     }
+}
+
+void rti_actors_unwatch(struct rti_waiter *waiter)
+{
+    struct rti_actors *actors = rti_actors_of_waiter(waiter);
+    rti_actors_lock(actors);
+    rti_mailbox_unwatch(waiter);
+    rti_actors_unlock(actors);
+}
+
+void rti_actors_unlink_sync(struct rti_waiter *waiter)
+{
+    struct rti_actors *actors = rti_actors_of_waiter(waiter);
+    rti_actors_lock(actors);
+    rti_sync_wait_unlink(waiter);
+    rti_actors_unlock(actors);
+}
+
+void rti_actors_unlink_line(struct rti_waiter *waiter)
+{
+    struct rti_actors *actors = rti_actors_of_waiter(waiter);
+    rti_actors_lock(actors);
+    rti_waitlist_unlink(waiter);
+    rti_actors_unlock(actors);
 }
 
 /* What the living actors account for of the pools. */
@@ -67,7 +95,8 @@ static void actors_audit_one(const struct rti_actor *actor, struct ledger *ledge
     RT_ASSERT(actor->reachable_id == actor->id || actor->reachable_id == ACTOR_ID_INVALID);
     RT_ASSERT(actor->held == NULL || !rti_link_is_linked(&actor->held->link));
     RT_ASSERT(actor->reply == NULL || !rti_link_is_linked(&actor->reply->link));
-    RT_ASSERT(actor->waits_for == ACTOR_ID_INVALID || actor->fiber.wait != NULL ||
+    RT_ASSERT(!rti_sched_is_local(actor->actors->sched) || actor->waits_for == ACTOR_ID_INVALID ||
+              actor->fiber.wait != NULL ||
               rti_runnable_state(&actor->fiber.run) == RTI_RUNNABLE_RUNNING);
     RT_ASSERT(actor->call == NULL || actor->waits_for != ACTOR_ID_INVALID);
     ledger->actors++;
@@ -94,7 +123,9 @@ void rti_actors_audit(const struct rti_actors *actors)
         actors_audit_one(actor, &ledger);
     }
     RT_ASSERT(ledger.actors + actors->kept_count == rti_handle_audit(&actors->ids));
-    RT_ASSERT(ledger.arena_stacks <= rti_stacks_audit(actors->stacks));
+    /* With several workers somebody may be taking or giving one right now. */
+    RT_ASSERT(!rti_sched_is_local(actors->sched) ||
+              ledger.arena_stacks <= rti_stacks_audit(actors->stacks));
     RT_ASSERT(ledger.entries == rti_pool_in_use(&actors->ipc.entries));
     RT_ASSERT(ledger.entries <=
               rti_ipc_pools_data_in_use(&actors->ipc) + rti_pool_in_use(&actors->ipc.sync));

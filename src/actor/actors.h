@@ -13,7 +13,14 @@
  *     "at least".                                                                (rti_actors_audit)
  * I3  The stacks of living actors are in use at the scheduler's stacks. (rti_actors_audit)
  *
- * Costs: see `make size`. */
+ * One lock for all of it. With several workers every public function of the module takes it after
+ * it has entered, and gives it back before it parks, calls a filter of the program or returns; a
+ * death runs under it from its first step to its last. What a waiter's `unlink` touches is the
+ * module's, so the unlinks take it too. Deadlines claim waits without it, so a claim may fail under
+ * it. Ids are looked up, and slots given and taken, only under it: who holds it may use the actor
+ * it has found. Waking under it is right, because the locks of the queues are of higher rank.
+ *
+ * Costs: see `make size`; with one worker the lock is a flag that is tested. */
 
 #include <orrery/rt_static_config.h>
 
@@ -24,6 +31,7 @@
 #include "actor/monitor.h"
 #include "actor/registry.h"
 #include "base/handle.h"
+#include "sched/lock.h"
 
 /* Bits that hold an index below `count`. */
 #define RTI_INDEX_BITS(count) ((count) <= 2 ? 1 : 32 - __builtin_clz((unsigned)(count)-1))
@@ -36,12 +44,14 @@
 struct rti_actors {
     struct rti_actor table[RT_MAX_ACTORS]; /* first: a send finds its receiver here */
     struct rti_sched *sched;
+    struct rti_lock lock; /* RTI_LOCK_ACTOR, over all that follows and what hangs at the actors */
     struct rti_stacks *stacks; /* of the scheduler */
     struct rti_ipc_pools ipc;
     struct rti_links links;
     struct rti_monitors monitors;
     struct rti_registry registry;
     struct rti_list death_hooks[RTI_DEATH_STEP_COUNT];
+    rt_status spawn_status; /* of callers that are no actors */
     bool has_hooks_for_all; /* some are called for actors that own nothing too */
     struct rti_handle_table ids;
     uint32_t kept_count; /* ids that are taken although nobody lives under them */
@@ -73,7 +83,31 @@ static inline struct rti_actors *rti_actors_of(const struct rti_worker *worker)
     return worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_ACTOR];
 }
 
-/* The living actor with this id; NULL for every other number. */
+/* Takes and gives back the module's lock; nothing with one worker. */
+static RTI_ALWAYSINLINE void rti_actors_lock(struct rti_actors *actors)
+{
+    rti_lock_acquire(&actors->lock, actors->sched);
+}
+
+static RTI_ALWAYSINLINE void rti_actors_unlock(struct rti_actors *actors)
+{
+    rti_lock_release(&actors->lock);
+}
+
+/* The module of the actor that waits in this waiter's wait: for its `unlink`. */
+static inline struct rti_actors *rti_actors_of_waiter(const struct rti_waiter *waiter)
+{
+    struct rti_fiber *fiber = waiter->wait->target;
+    return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber)->actors;
+}
+
+/* The `unlink` of waiters of actors, under the lock: of one that watches a mailbox, of a SYNC
+ * sender's, of one in a plain line. */
+void rti_actors_unwatch(struct rti_waiter *waiter);
+void rti_actors_unlink_sync(struct rti_waiter *waiter);
+void rti_actors_unlink_line(struct rti_waiter *waiter);
+
+/* The living actor with this id; NULL for every other number. Under the lock. */
 static inline struct rti_actor *rti_actors_lookup(struct rti_actors *actors, actor_id id)
 {
     uint32_t index = id & RTI_ACTOR_INDEX_MASK;

@@ -263,7 +263,9 @@ static void behaviour_die(struct rti_turn *turn)
     }
     behaviour_clear(module, self);
     rti_pressure_release(module, &self->pressure);
+    rti_actors_lock(module->actors);
     rti_monitors_tell(&self->watchers, self->life_id, turn->reason);
+    rti_actors_unlock(module->actors);
     rti_attachments_end(&self->attachments);
     RT_ASSERT(rti_list_is_empty(&self->pressure.muted) && self->pressure.on == ACTOR_ID_INVALID);
     if (rti_runnable_state(&self->run) == RTI_RUNNABLE_WOKEN) {

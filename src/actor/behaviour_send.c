@@ -55,17 +55,18 @@ static void send_unlink_mute(struct rti_waiter *waiter)
     actor->mute_waiter = NULL;
 }
 
-/* Mutes the sender, if there is one that can be. An actor with a stack waits here. */
+/* Mutes the sender, if there is one that can be. An actor with a stack waits here. Under the lock
+ * of the actors, which it gives back. */
 static RTI_NOINLINE void send_mute(struct rti_worker *worker, struct rti_behaviours *module,
                                    struct rti_pressure *receiver)
 {
     struct rti_turn *turn = rti_turn_of(worker);
+    struct rti_actor *self = turn != NULL ? NULL : rti_actor_of(worker);
     if (turn != NULL) {
         turn->is_muted |= rti_pressure_mute(module, &turn->self->pressure, receiver);
-        return;
     }
-    struct rti_actor *self = rti_actor_of(worker);
     if (self == NULL) {
+        rti_actors_unlock(module->actors);
         return;
     }
     struct rti_wait wait;
@@ -74,7 +75,9 @@ static RTI_NOINLINE void send_mute(struct rti_worker *worker, struct rti_behavio
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, send_unlink_mute);
     waiter.slot = self;
     self->mute_waiter = &waiter;
-    if (rti_pressure_mute(module, &self->pressure, receiver)) {
+    bool is_muted = rti_pressure_mute(module, &self->pressure, receiver);
+    rti_actors_unlock(module->actors);
+    if (is_muted) {
         (void)rti_fiber_park(worker, &wait);
     } else {
         rti_wait_finish(&wait);
@@ -158,6 +161,7 @@ static RTI_NOINLINE rt_status send_limited(struct rti_worker *worker, struct rti
     }
     send_deliver(worker, module, receiver, cell);
     if (admission == RTI_ADMIT_MUTED) {
+        rti_actors_lock(module->actors);
         send_mute(worker, module, &receiver->pressure);
     }
     return RT_SUCCESS;
@@ -185,13 +189,13 @@ static rt_status send_to_actor(struct rti_worker *worker, const struct rti_cell 
                                const void *data)
 {
     struct rti_actors *actors = rti_actors_of(worker);
+    rti_actors_lock(actors);
     struct rti_actor *receiver = rti_actors_lookup(actors, head->to);
-    if (receiver == NULL) {
-        return send_unknown();
-    }
-    struct rti_entry *entry = rti_ipc_pools_make(&actors->ipc, data, rti_cell_len(head));
+    struct rti_entry *entry =
+        receiver == NULL ? NULL : rti_ipc_pools_make(&actors->ipc, data, rti_cell_len(head));
     if (entry == NULL) {
-        return send_no_memory();
+        rti_actors_unlock(actors);
+        return receiver == NULL ? send_unknown() : send_no_memory();
     }
     entry->kind = (head->len & RTI_CELL_BLOB) != 0 ? RTI_ENTRY_BLOB : RTI_ENTRY_TYPED;
     entry->call_serial = head->id;
@@ -312,8 +316,10 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
             rti_pressure_admit(&receiver->pressure, rti_mailbox_mail_count(&receiver->mailbox));
     }
     if (!send_is_admitted(admission)) {
+        actor_id to = receiver->id;
         rti_ipc_pools_end(pools, entry, RT_OK);
-        return send_refuse(module, admission, receiver->id);
+        rti_actors_unlock(receiver->actors);
+        return send_refuse(module, admission, to);
     }
     if (admission == RTI_ADMIT_FOR_OLD) {
         rti_mailbox_drop_oldest(receiver);
@@ -326,12 +332,18 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
     rti_mailbox_push(&receiver->mailbox, entry);
     if (admission == RTI_ADMIT_MUTED && module != NULL) {
         send_mute(worker, module, &receiver->pressure);
+    } else {
+        rti_actors_unlock(receiver->actors);
     }
     return RT_SUCCESS;
 }
 
 void rti_mailbox_drop_oldest(struct rti_actor *receiver)
 {
+    if (receiver->mailbox.is_shown) {
+        /* A filter looks at one of them, perhaps on another worker: nothing leaves now. */
+        return;
+    }
     struct rti_entry *at = rti_mailbox_peek(&receiver->mailbox);
     while (at != NULL && at->kind == RTI_ENTRY_NOTICE) {
         at = rti_mailbox_next(&receiver->mailbox, at);
@@ -357,19 +369,22 @@ rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
     if (actors == NULL) {
         return rti_actor_refusal(worker);
     }
+    rti_actors_lock(actors);
     struct rti_actor *actor = rti_actors_lookup(actors, id);
-    if (actor == NULL || (config != NULL && !rti_mailbox_config_is_valid(config))) {
-        return (rt_status){RT_ERR_INVALID,
-                           RTI_SENTENCE("no living actor with a stack, or no such policy")};
-    }
-    if (config != NULL) {
+    bool is_set = actor != NULL && (config == NULL || rti_mailbox_config_is_valid(config));
+    if (is_set && config != NULL) {
         actor->limit = *config;
+        actor->pressure.limit = &actor->limit;
+    } else if (is_set) {
+        actor->pressure.limit = NULL;
+        if (rti_behaviours_of(worker) != NULL) {
+            rti_pressure_release(rti_behaviours_of(worker), &actor->pressure);
+        }
     }
-    actor->pressure.limit = config != NULL ? &actor->limit : NULL;
-    if (config == NULL && rti_behaviours_of(worker) != NULL) {
-        rti_pressure_release(rti_behaviours_of(worker), &actor->pressure);
-    }
-    return RT_SUCCESS;
+    rti_actors_unlock(actors);
+    return is_set ? RT_SUCCESS
+                  : (rt_status){RT_ERR_INVALID,
+                                RTI_SENTENCE("no living actor with a stack, or no such policy")};
 }
 
 rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
@@ -382,8 +397,10 @@ rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
     struct rti_behaviours *module = rti_behaviours_of(worker);
     const struct rti_behaviour *behaviour =
         module == NULL ? NULL : rti_behaviour_lookup(module, id);
+    rti_actors_lock(actors);
     const struct rti_actor *actor = rti_actors_lookup(actors, id);
     if (out == NULL || (behaviour == NULL && actor == NULL)) {
+        rti_actors_unlock(actors);
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id, or no room")};
     }
     const struct rti_pressure *pressure =
@@ -397,6 +414,7 @@ rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
         .releases = pressure->releases,
         .is_muted = pressure->on != ACTOR_ID_INVALID,
     };
+    rti_actors_unlock(actors);
     return RT_SUCCESS;
 }
 

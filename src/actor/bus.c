@@ -73,25 +73,30 @@ static void subscription_end(struct rti_subscription *subscription)
     rti_bus_cursor_close(&subscription->bus->entries, subscription_number(subscription));
 }
 
-/* The calling actor and its subscription at the bus with this id. */
-static rt_status subscription_lookup(bus_id id, struct rti_subscription **out)
+/* The subscription of the calling actor at the bus with this id. RT_OK: the lock is taken. */
+static rt_status subscription_lock(struct rti_worker *worker, bus_id id,
+                                   struct rti_subscription **out)
 {
-    struct rti_worker *worker = rti_worker_enter();
     struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
     if (RTI_UNLIKELY(self == NULL)) {
         return rti_actor_refusal(worker);
     }
+    rti_actors_lock(self->actors);
     struct rti_bus *bus = bus_lookup(buses_of(worker), id);
-    if (RTI_UNLIKELY(bus == NULL)) {
-        return bus_unknown();
-    }
-    struct rti_subscription *subscription = subscription_find(self, bus);
+    struct rti_subscription *subscription = bus == NULL ? NULL : subscription_find(self, bus);
     if (RTI_UNLIKELY(subscription == NULL)) {
-        return (rt_status){RT_ERR_INVALID,
-                           RTI_SENTENCE("the caller does not subscribe to this bus")};
+        rti_actors_unlock(self->actors);
+        return bus == NULL ? bus_unknown()
+                           : (rt_status){RT_ERR_INVALID,
+                                         RTI_SENTENCE("the caller does not subscribe to this bus")};
     }
     *out = subscription;
     return RT_SUCCESS;
+}
+
+static void subscription_unlock(const struct rti_subscription *subscription)
+{
+    rti_actors_unlock(subscription->owner->actors);
 }
 
 rt_status rt_bus_create(const rt_bus_config *cfg, bus_id *out)
@@ -105,16 +110,19 @@ rt_status rt_bus_create(const rt_bus_config *cfg, bus_id *out)
         return (rt_status){RT_ERR_INVALID,
                            RTI_SENTENCE("a bus needs a configuration within the limits")};
     }
+    rti_actors_lock(buses->actors);
     bus_id id = rti_handle_alloc(&buses->ids);
-    if (id == RTI_HANDLE_NONE) {
-        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no place for another bus is left")};
+    if (id != RTI_HANDLE_NONE) {
+        struct rti_bus *bus = &buses->table[rti_handle_index(&buses->ids, id)];
+        bus->id = id;
+        rti_bus_entries_init(&bus->entries, cfg, &buses->actors->ipc);
+        rti_waitlist_init(&bus->waiting);
+        *out = id;
     }
-    struct rti_bus *bus = &buses->table[rti_handle_index(&buses->ids, id)];
-    bus->id = id;
-    rti_bus_entries_init(&bus->entries, cfg, &buses->actors->ipc);
-    rti_waitlist_init(&bus->waiting);
-    *out = id;
-    return RT_SUCCESS;
+    rti_actors_unlock(buses->actors);
+    return id != RTI_HANDLE_NONE
+               ? RT_SUCCESS
+               : (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no place for another bus is left")};
 }
 
 static void bus_end(struct rti_buses *buses, struct rti_bus *bus)
@@ -124,13 +132,8 @@ static void bus_end(struct rti_buses *buses, struct rti_bus *bus)
     rti_handle_free(&buses->ids, bus->id);
 }
 
-rt_status rt_bus_destroy(bus_id id)
+static rt_status bus_destroy(struct rti_buses *buses, bus_id id)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_buses *buses = buses_of(worker);
-    if (buses == NULL) {
-        return rti_actor_refusal(worker);
-    }
     struct rti_bus *bus = bus_lookup(buses, id);
     if (bus == NULL) {
         return bus_unknown();
@@ -140,6 +143,19 @@ rt_status rt_bus_destroy(bus_id id)
     }
     bus_end(buses, bus);
     return RT_SUCCESS;
+}
+
+rt_status rt_bus_destroy(bus_id id)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_buses *buses = buses_of(worker);
+    if (buses == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    rti_actors_lock(buses->actors);
+    rt_status status = bus_destroy(buses, id);
+    rti_actors_unlock(buses->actors);
+    return status;
 }
 
 /* Removes what is too old and tells the time; 0 on a bus without an age, where nobody asks. */
@@ -175,13 +191,9 @@ static void bus_wake_all(struct rti_bus *bus)
     }
 }
 
-rt_status rt_bus_publish(bus_id id, const void *data, size_t len)
+static inline rt_status bus_publish(struct rti_worker *worker, struct rti_buses *buses, bus_id id,
+                                    const void *data, size_t len)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_buses *buses = buses_of(worker);
-    if (RTI_UNLIKELY(buses == NULL)) {
-        return rti_actor_refusal(worker);
-    }
     struct rti_bus *bus = bus_lookup(buses, id);
     if (RTI_UNLIKELY(bus == NULL)) {
         return bus_unknown();
@@ -195,19 +207,31 @@ rt_status rt_bus_publish(bus_id id, const void *data, size_t len)
     if (RT_FAILED(status)) {
         return status;
     }
+    struct rti_actor *self = rti_actor_of(worker);
+    if (self != NULL) {
+        self->bus_published++;
+    }
     bus_record(worker, RTI_JOURNAL_SEND, bus, bus->entries.published - 1);
     bus_wake_all(bus);
     return RT_SUCCESS;
 }
 
-rt_status rt_bus_subscribe(bus_id id)
+rt_status rt_bus_publish(bus_id id, const void *data, size_t len)
 {
     struct rti_worker *worker = rti_worker_enter();
-    struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
-    if (self == NULL) {
+    struct rti_buses *buses = buses_of(worker);
+    if (RTI_UNLIKELY(buses == NULL)) {
         return rti_actor_refusal(worker);
     }
-    struct rti_bus *bus = bus_lookup(buses_of(worker), id);
+    rti_actors_lock(buses->actors);
+    rt_status status = bus_publish(worker, buses, id, data, len);
+    rti_actors_unlock(buses->actors);
+    return status;
+}
+
+static rt_status bus_subscribe(struct rti_actor *self, struct rti_buses *buses, bus_id id)
+{
+    struct rti_bus *bus = bus_lookup(buses, id);
     if (bus == NULL) {
         return bus_unknown();
     }
@@ -226,12 +250,27 @@ rt_status rt_bus_subscribe(bus_id id)
     return RT_SUCCESS;
 }
 
+rt_status rt_bus_subscribe(bus_id id)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
+    if (self == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    rti_actors_lock(self->actors);
+    rt_status status = bus_subscribe(self, buses_of(worker), id);
+    rti_actors_unlock(self->actors);
+    return status;
+}
+
 rt_status rt_bus_unsubscribe(bus_id id)
 {
     struct rti_subscription *subscription = NULL;
-    rt_status status = subscription_lookup(id, &subscription);
+    rt_status status = subscription_lock(rti_worker_enter(), id, &subscription);
     if (!RT_FAILED(status)) {
+        struct rti_actors *actors = subscription->owner->actors;
         subscription_end(subscription);
+        rti_actors_unlock(actors);
     }
     return status;
 }
@@ -252,6 +291,7 @@ static bool bus_take(struct rti_worker *worker, const struct rti_subscription *s
         memcpy(target->buf, entry->block, len);
     }
     *target->actual_len = len;
+    subscription->owner->bus_read++;
     bus_record(worker, RTI_JOURNAL_RECV, bus, entry->seq);
     rti_bus_cursor_pass(&bus->entries, number);
     return true;
@@ -271,18 +311,23 @@ static rt_status bus_no_target(void)
 rt_status rt_bus_read(bus_id id, void *buf, size_t max_len, size_t *actual_len)
 {
     struct bus_target target = {.buf = buf, .max_len = max_len, .actual_len = actual_len};
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_subscription *subscription = NULL;
-    rt_status status = subscription_lookup(id, &subscription);
+    rt_status status = subscription_lock(worker, id, &subscription);
     if (RT_FAILED(status)) {
         return status;
     }
     if (!target_is_valid(&target)) {
-        return bus_no_target();
+        status = bus_no_target();
+    } else if (!bus_take(worker, subscription, &target)) {
+        status = bus_unread();
     }
-    return bus_take(rti_worker_current(), subscription, &target) ? RT_SUCCESS : bus_unread();
+    subscription_unlock(subscription);
+    return status;
 }
 
-/* Parks the reader until an entry is published, mail comes or the deadline passes. */
+/* Parks the reader until an entry is published, mail comes or the deadline passes. Under the lock,
+ * which it gives back for as long. */
 static uint32_t bus_await(struct rti_worker *worker, struct rti_subscription *subscription,
                           uint64_t deadline_ns)
 {
@@ -292,12 +337,15 @@ static uint32_t bus_await(struct rti_worker *worker, struct rti_subscription *su
     struct rti_deadline deadline;
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_BUS;
-    rti_wait_add(&wait, &data, BUS_EVENT_DATA, rti_waitlist_unlink);
+    rti_wait_add(&wait, &data, BUS_EVENT_DATA, rti_actors_unlink_line);
     rti_waitlist_add(&subscription->bus->waiting, &data);
-    rti_wait_add(&wait, &mail, BUS_EVENT_MAIL, rti_mailbox_unwatch);
+    rti_wait_add(&wait, &mail, BUS_EVENT_MAIL, rti_actors_unwatch);
     rti_mailbox_watch(&subscription->owner->mailbox, &mail);
+    subscription_unlock(subscription);
     rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);
-    return rti_fiber_park(worker, &wait);
+    uint32_t event = rti_fiber_park(worker, &wait);
+    rti_actors_lock(subscription->owner->actors);
+    return event;
 }
 
 /* Waits until there is something to read, mail came or the time is over. */
@@ -310,8 +358,8 @@ static rt_status bus_read_waiting(struct rti_worker *worker, struct rti_subscrip
         timeout_ms < 0 ? RTI_TIME_NEVER
                        : rti_deadline_after(worker->sched, (uint64_t)timeout_ms * RTI_NS_PER_MS);
     for (;;) {
-        uint32_t event = bus_await(worker, subscription, deadline_ns);
-        if (bus_take(worker, subscription, target)) {
+        uint32_t event = bus_await(rti_worker_current(), subscription, deadline_ns);
+        if (bus_take(rti_worker_current(), subscription, target)) {
             return RT_SUCCESS;
         }
         if (mailbox->count != mail_before) {
@@ -328,41 +376,49 @@ rt_status rt_bus_read_wait(bus_id id, void *buf, size_t max_len, size_t *actual_
                            int32_t timeout_ms)
 {
     struct bus_target target = {.buf = buf, .max_len = max_len, .actual_len = actual_len};
+    struct rti_worker *worker = rti_worker_enter();
     struct rti_subscription *subscription = NULL;
-    rt_status status = subscription_lookup(id, &subscription);
+    rt_status status = subscription_lock(worker, id, &subscription);
     if (RT_FAILED(status)) {
         return status;
     }
     if (!target_is_valid(&target)) {
-        return bus_no_target();
+        status = bus_no_target();
+    } else if (!bus_take(worker, subscription, &target)) {
+        status = timeout_ms == 0 ? bus_unread()
+                                 : bus_read_waiting(worker, subscription, &target, timeout_ms);
     }
-    struct rti_worker *worker = rti_worker_current();
-    if (bus_take(worker, subscription, &target)) {
-        return RT_SUCCESS;
-    }
-    return timeout_ms == 0 ? bus_unread()
-                           : bus_read_waiting(worker, subscription, &target, timeout_ms);
+    subscription_unlock(subscription);
+    return status;
 }
 
 size_t rt_bus_entry_count(bus_id id)
 {
     struct rti_buses *buses = buses_of(rti_worker_enter());
-    const struct rti_bus *bus = buses == NULL ? NULL : bus_lookup(buses, id);
-    return bus == NULL ? 0 : bus->entries.count;
+    if (buses == NULL) {
+        return 0;
+    }
+    rti_actors_lock(buses->actors);
+    const struct rti_bus *bus = bus_lookup(buses, id);
+    size_t count = bus == NULL ? 0 : bus->entries.count;
+    rti_actors_unlock(buses->actors);
+    return count;
 }
 
 rt_status rt_bus_dropped(bus_id id, uint64_t *out)
 {
     struct rti_subscription *subscription = NULL;
-    rt_status status = subscription_lookup(id, &subscription);
+    rt_status status = subscription_lock(rti_worker_enter(), id, &subscription);
     if (RT_FAILED(status)) {
         return status;
     }
     if (out == NULL) {
-        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the count")};
+        status = (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the count")};
+    } else {
+        *out = subscription->bus->entries.cursors[subscription_number(subscription)].dropped;
     }
-    *out = subscription->bus->entries.cursors[subscription_number(subscription)].dropped;
-    return RT_SUCCESS;
+    subscription_unlock(subscription);
+    return status;
 }
 
 /* Step four of a death. */

@@ -16,8 +16,11 @@ static struct rti_call_wait *call_wait_of(struct rti_waiter *waiter)
 /* From here on no answer finds the call. */
 static void call_unlink(struct rti_waiter *waiter)
 {
+    struct rti_actors *actors = rti_actors_of_waiter(waiter);
+    rti_actors_lock(actors);
     call_wait_of(waiter)->caller->call = NULL;
     rti_waitlist_unlink(waiter);
+    rti_actors_unlock(actors);
 }
 
 /* Claims a call's wait; false if a deadline or a kill was first. */
@@ -42,7 +45,8 @@ void rti_calls_close(struct rti_actor *dead)
     }
 }
 
-/* Parks the caller until the answer, the other's end or the deadline. */
+/* Parks the caller until the answer, the other's end or the deadline. Under the lock, which it
+ * gives back. */
 static rt_status_code call_await(struct rti_worker *worker, struct rti_actor *self,
                                  struct rti_actor *target, int32_t timeout_ms)
 {
@@ -53,15 +57,16 @@ static rt_status_code call_await(struct rti_worker *worker, struct rti_actor *se
     wait.reason = RTI_REASON_CALL;
     rti_wait_add(&wait, &call.waiter, RTI_EVENT_SOURCE, call_unlink);
     rti_waitlist_add(&target->callers, &call.waiter);
+    self->call = &call;
+    rti_actor_wait_for(self, target);
+    rti_actors_unlock(self->actors);
     if (timeout_ms > 0) {
         uint64_t timeout_ns = (uint64_t)timeout_ms * RTI_NS_PER_MS;
         rti_deadline_add(&deadline, worker->sched, &wait,
                          rti_deadline_after(worker->sched, timeout_ns));
     }
-    self->call = &call;
-    rti_actor_wait_for(self, target);
     (void)rti_fiber_park(worker, &wait);
-    self->waits_for = ACTOR_ID_INVALID;
+    rti_actor_wait_ended(self);
     return call.result;
 }
 
@@ -77,6 +82,7 @@ static rt_status call_check(struct rti_actor *self, struct rti_actor *target, co
     return RT_SUCCESS;
 }
 
+/* Under the lock, which it gives back. */
 static rt_status call_make(struct rti_worker *worker, struct rti_actor *self,
                            struct rti_actor *target, struct rti_entry *request, int32_t timeout_ms)
 {
@@ -96,6 +102,11 @@ static rt_status call_make(struct rti_worker *worker, struct rti_actor *self,
     }
 }
 
+static rt_status call_no_memory(void)
+{
+    return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
+}
+
 rt_status rt_call(actor_id to, const void *data, size_t len, rt_message *reply, int32_t timeout_ms)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -103,20 +114,21 @@ rt_status rt_call(actor_id to, const void *data, size_t len, rt_message *reply, 
     if (self == NULL) {
         return rti_actor_refusal(worker);
     }
+    rti_actors_lock(self->actors);
     struct rti_actor *target = rti_actors_lookup(self->actors, to);
+    struct rti_entry *request = NULL;
     rt_status status = call_check(self, target, data, len);
+    if (!RT_FAILED(status) && reply == NULL) {
+        status = (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the answer")};
+    } else if (!RT_FAILED(status) && timeout_ms == 0) {
+        status = (rt_status){RT_ERR_WOULDBLOCK, RTI_SENTENCE("an answer is never there at once")};
+    } else if (!RT_FAILED(status)) {
+        request = rti_ipc_pools_make(&self->actors->ipc, data, len);
+        status = request != NULL ? RT_SUCCESS : call_no_memory();
+    }
     if (RT_FAILED(status)) {
+        rti_actors_unlock(self->actors);
         return status;
-    }
-    if (reply == NULL) {
-        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the answer")};
-    }
-    if (timeout_ms == 0) {
-        return (rt_status){RT_ERR_WOULDBLOCK, RTI_SENTENCE("an answer is never there at once")};
-    }
-    struct rti_entry *request = rti_ipc_pools_make(&self->actors->ipc, data, len);
-    if (request == NULL) {
-        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
     }
     status = call_make(worker, self, target, request, timeout_ms);
     if (!RT_FAILED(status)) {
@@ -147,6 +159,39 @@ static struct rti_call_wait *call_find(struct rti_actors *actors, rt_call_id id)
     return caller->call;
 }
 
+static rt_status call_gone(void)
+{
+    return (rt_status){RT_ERR_NOT_FOUND, RTI_SENTENCE("nobody waits for this answer any more")};
+}
+
+static rt_status call_answer(struct rti_worker *worker, struct rti_actors *actors, rt_call_id call,
+                             const void *data, size_t len)
+{
+    struct rti_call_wait *wait = call_find(actors, call);
+    if (wait == NULL || rti_wait_event(wait->waiter.wait) != RTI_EVENT_NONE) {
+        return call_gone();
+    }
+    struct rti_entry *answer = rti_ipc_pools_make(&actors->ipc, data, len);
+    if (answer == NULL) {
+        RT_SOMETIMES(true, "call: no room for the answer");
+        return call_no_memory();
+    }
+    if (!call_claim(wait, RT_OK)) {
+        /* With several workers: the deadline came in between. */
+        RT_ASSERT(!rti_sched_is_local(actors->sched));
+        rti_ipc_pools_free(&actors->ipc, answer);
+        return call_gone();
+    }
+    struct rti_actor *self = rti_actor_of(worker);
+    struct rti_actor *caller = wait->caller;
+    answer->sender = self == NULL ? ACTOR_ID_INVALID : self->id;
+    RT_ASSERT(caller->reply == NULL);
+    caller->reply = answer;
+    rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, answer->sender, caller->id);
+    rti_waiter_wake(&wait->waiter);
+    return RT_SUCCESS;
+}
+
 rt_status rt_reply_to(rt_call_id call, const void *data, size_t len)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -157,25 +202,10 @@ rt_status rt_reply_to(rt_call_id call, const void *data, size_t len)
     if (len > RT_MAX_MESSAGE_SIZE || (data == NULL && len > 0)) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the payload is NULL or too long")};
     }
-    struct rti_call_wait *wait = call_find(actors, call);
-    if (wait == NULL || rti_wait_event(wait->waiter.wait) != RTI_EVENT_NONE) {
-        return (rt_status){RT_ERR_NOT_FOUND, RTI_SENTENCE("nobody waits for this answer any more")};
-    }
-    struct rti_entry *answer = rti_ipc_pools_make(&actors->ipc, data, len);
-    if (answer == NULL) {
-        RT_SOMETIMES(true, "call: no room for the answer");
-        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
-    }
-    struct rti_actor *self = rti_actor_of(worker);
-    struct rti_actor *caller = wait->caller;
-    answer->sender = self == NULL ? ACTOR_ID_INVALID : self->id;
-    RT_ASSERT(caller->reply == NULL);
-    caller->reply = answer;
-    rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, answer->sender, caller->id);
-    bool is_claimed = call_claim(wait, RT_OK);
-    RT_ASSERT(is_claimed);
-    rti_waiter_wake(&wait->waiter);
-    return RT_SUCCESS;
+    rti_actors_lock(actors);
+    rt_status status = call_answer(worker, actors, call, data, len);
+    rti_actors_unlock(actors);
+    return status;
 }
 
 rt_status rt_reply(const rt_message *msg, const void *data, size_t len)

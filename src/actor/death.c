@@ -47,6 +47,11 @@ static RTI_COLD void death_log(const struct rti_actor *actor)
         rti_actor_text_add(&text, " ended by ");
         rti_actor_text_add(&text, rti_fault_name((enum rti_fault_kind)actor->fiber.fault));
     }
+    if (actor->name[0] != '\0') {
+        rti_actor_text_add(&text, " (");
+        rti_actor_text_add(&text, actor->name);
+        rti_actor_text_add(&text, ")");
+    }
     rti_port_log(text.line);
 }
 
@@ -107,17 +112,18 @@ void rti_death_process(struct rti_actor *actor)
 {
     RT_ASSERT(rti_worker_here()->fiber == NULL && actor->id != ACTOR_ID_INVALID);
     struct rti_actors *actors = actor->actors;
+    if (RTI_UNLIKELY(actor->fiber.end >= RTI_FIBER_OVERFLOWED)) {
+        death_log(actor);
+    }
+    rti_actors_lock(actors);
     actor->reachable_id = ACTOR_ID_INVALID;
     actor->waits_for = ACTOR_ID_INVALID;
     /* Its end may have come inside a filter, which looks no more. */
     actor->mailbox.is_shown = false;
-    if (RTI_UNLIKELY(actor->fiber.end >= RTI_FIBER_OVERFLOWED)) {
-        death_log(actor);
-    }
     if (!rti_actor_is_bare(actor) || actors->has_hooks_for_all) {
         death_detach(actor, death_reason(actor));
     }
-    rti_stack_block_give(actors->stacks, &actor->stack);
+    struct rti_stack_block stack = actor->stack;
     if (RTI_UNLIKELY(actor->is_id_kept)) {
         actor->is_id_kept = false;
         actors->kept_count++;
@@ -126,6 +132,9 @@ void rti_death_process(struct rti_actor *actor)
     }
     actor->id = ACTOR_ID_INVALID;
     RT_AUDIT(rti_actors_audit(actors));
+    rti_actors_unlock(actors);
+    /* The slot may be another actor's already. */
+    rti_stack_block_give(actors->stacks, &stack);
 }
 
 void rti_actor_on_done(struct rti_fiber *fiber)

@@ -41,7 +41,8 @@ void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, stru
     rti_mailbox_push(&receiver->mailbox, entry);
 }
 
-/* The part of a SYNC send that waits until the message, already delivered, is released or lost. */
+/* The part of a SYNC send that waits until the message, already delivered, is released or lost. It
+ * gives the lock back. */
 static rt_status ipc_await_release(void *on, void *to, uintptr_t message)
 {
     struct rti_worker *worker = on;
@@ -51,11 +52,12 @@ static rt_status ipc_await_release(void *on, void *to, uintptr_t message)
     struct rti_sync_wait sync = {.entry = entry, .result = RT_OK};
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_SEND;
-    rti_wait_add(&wait, &sync.waiter, RTI_EVENT_SOURCE, rti_sync_wait_unlink);
+    rti_wait_add(&wait, &sync.waiter, RTI_EVENT_SOURCE, rti_actors_unlink_sync);
     entry->waiting = &sync;
     rti_actor_wait_for(sender, to);
+    rti_actors_unlock(sender->actors);
     (void)rti_fiber_park(worker, &wait);
-    sender->waits_for = ACTOR_ID_INVALID;
+    rti_actor_wait_ended(sender);
     if (sync.result != RT_OK) {
         return (rt_status){sync.result,
                            RTI_SENTENCE("the receiver ended before it released the message")};
@@ -63,30 +65,34 @@ static rt_status ipc_await_release(void *on, void *to, uintptr_t message)
     return RT_SUCCESS;
 }
 
-static rt_status ipc_send_sync(struct rti_worker *worker, struct rti_actor *receiver,
-                               const void *data, size_t len)
+/* The checks of a SYNC send, and its message; NULL with the reason if it cannot be. */
+static struct rti_entry *ipc_make_sync(struct rti_worker *worker, struct rti_actor *receiver,
+                                       const void *data, size_t len, rt_status *why)
 {
     struct rti_actor *sender = rti_actor_of(worker);
     if (sender == NULL) {
-        return rti_actor_refusal(worker);
+        *why = rti_actor_refusal(worker);
+        return NULL;
     }
     if (sender == receiver) {
-        return (rt_status){RT_ERR_INVALID,
+        *why = (rt_status){RT_ERR_INVALID,
                            RTI_SENTENCE("an actor that waits for itself waits for ever")};
+        return NULL;
     }
     struct rti_entry *entry = rti_ipc_pools_make_sync(&receiver->actors->ipc, data, len);
     if (entry == NULL) {
-        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or sync buffer is left")};
+        *why = (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or sync buffer is left")};
     }
-    rti_ipc_deliver(worker, receiver, entry);
-    return rti_call_parking(worker, receiver, (uintptr_t)entry, ipc_await_release);
+    return entry;
 }
 
+/* Under the lock, which it gives back. */
 static rt_status ipc_send_async(struct rti_worker *worker, struct rti_actor *receiver,
                                 const void *data, size_t len)
 {
     struct rti_entry *entry = rti_ipc_pools_make(&receiver->actors->ipc, data, len);
     if (entry == NULL) {
+        rti_actors_unlock(receiver->actors);
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
     }
     entry->sender = rti_sender_id(worker);
@@ -103,17 +109,12 @@ static rt_status ipc_send_elsewhere(struct rti_worker *worker, actor_id to, cons
     return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
 }
 
-/* A send of any kind. */
-static RTI_NOINLINE rt_status ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mode)
+/* What is wrong with a message to this receiver; RT_OK if nothing is. */
+static rt_status ipc_check(const struct rti_actor *receiver, const void *data, size_t len,
+                           rt_ipc_mode mode)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_actors *actors = rti_actors_of(worker);
-    if (actors == NULL) {
-        return rti_actor_refusal(worker);
-    }
-    struct rti_actor *receiver = rti_actors_lookup(actors, to);
     if (receiver == NULL) {
-        return ipc_send_elsewhere(worker, to, data, len, mode);
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
     }
     if (data == NULL && len > 0) {
         return (rt_status){RT_ERR_INVALID,
@@ -123,18 +124,42 @@ static RTI_NOINLINE rt_status ipc_send(actor_id to, const void *data, size_t len
         return (rt_status){RT_ERR_INVALID,
                            RTI_SENTENCE("the payload is longer than RT_MAX_MESSAGE_SIZE")};
     }
-    if (mode == IPC_ASYNC) {
-        return ipc_send_async(worker, receiver, data, len);
-    }
-    if (mode != IPC_SYNC) {
+    if (mode != IPC_ASYNC && mode != IPC_SYNC) {
         return (rt_status){RT_ERR_INVALID,
                            RTI_SENTENCE("the mode is neither IPC_ASYNC nor IPC_SYNC")};
     }
-    return ipc_send_sync(worker, receiver, data, len);
+    return RT_SUCCESS;
 }
 
-/* The actor that calls, if what it does may be done in the quick way: it has stack left, and nobody
- * keeps a journal. NULL otherwise. */
+/* A send of any kind. */
+static RTI_NOINLINE rt_status ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mode)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    if (rti_is_behaviour_id(to)) {
+        return ipc_send_elsewhere(worker, to, data, len, mode);
+    }
+    rti_actors_lock(actors);
+    struct rti_actor *receiver = rti_actors_lookup(actors, to);
+    rt_status status = ipc_check(receiver, data, len, mode);
+    if (!RT_FAILED(status) && mode == IPC_ASYNC) {
+        return ipc_send_async(worker, receiver, data, len);
+    }
+    struct rti_entry *entry =
+        RT_FAILED(status) ? NULL : ipc_make_sync(worker, receiver, data, len, &status);
+    if (entry == NULL) {
+        rti_actors_unlock(actors);
+        return status;
+    }
+    rti_ipc_deliver(worker, receiver, entry);
+    return rti_call_parking(worker, receiver, (uintptr_t)entry, ipc_await_release);
+}
+
+/* The actor that calls, if what it does may be done in the quick way: there is one worker, it has
+ * stack left, and nobody keeps a journal. NULL otherwise. */
 static RTI_ALWAYSINLINE struct rti_actor *ipc_quick_self(struct rti_worker *worker)
 {
     struct rti_fiber *fiber = RTI_LIKELY(worker != NULL) ? worker->fiber : NULL;
@@ -239,7 +264,7 @@ static inline void ipc_begin_receive(struct rti_actor *self)
     }
 }
 
-/* Parks the actor until mail comes or the deadline passes. */
+/* Parks the actor until mail comes or the deadline passes. Under the lock, which it gives back. */
 static uint32_t ipc_await_mail(struct rti_worker *worker, struct rti_actor *self,
                                uint64_t deadline_ns)
 {
@@ -248,8 +273,9 @@ static uint32_t ipc_await_mail(struct rti_worker *worker, struct rti_actor *self
     struct rti_deadline deadline;
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_MAIL;
-    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_actors_unwatch);
     rti_mailbox_watch(&self->mailbox, &waiter);
+    rti_actors_unlock(self->actors);
     rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);
     return rti_fiber_park(worker, &wait);
 }
@@ -272,36 +298,42 @@ static rt_status ipc_timed_out(void)
     return (rt_status){RT_ERR_TIMEOUT, RTI_SENTENCE("no such message came in time")};
 }
 
-/* The part of a receive that waits for ever. What woke it is in its hand, or in its mailbox. */
+/* The part of a receive that waits for ever. What woke it is in its hand, or in its mailbox. Under
+ * the lock, which it gives back. */
 static rt_status ipc_receive_later(void *actor, void *msg, uintptr_t on)
 {
     struct rti_worker *worker = (struct rti_worker *)on;
     struct rti_actor *self = actor;
-    (void)rti_fiber_park_here(worker, rti_mailbox_watch_for_ever(&self->mailbox));
+    struct rti_wait *wait = rti_mailbox_watch_for_ever(&self->mailbox);
+    rti_actors_unlock(self->actors);
+    (void)rti_fiber_park_here(worker, wait);
     const struct rti_entry *held = self->held;
     if (RTI_LIKELY(held != NULL)) {
         ipc_show(held, msg);
         return RT_SUCCESS;
     }
+    rti_actors_lock(self->actors);
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
     RT_ASSERT(entry != NULL);
     ipc_take(self, entry, msg);
+    rti_actors_unlock(self->actors);
     return RT_SUCCESS;
 }
 
-/* The part of a receive that waits with a timeout. */
+/* The part of a receive that waits with a timeout. Under the lock, which it gives back. */
 static rt_status ipc_receive_timed(void *actor, void *msg, uintptr_t timeout)
 {
     struct rti_worker *worker = rti_worker_current();
     struct rti_actor *self = actor;
     uint32_t event = ipc_await_mail(worker, self, ipc_deadline(worker, (int32_t)timeout));
+    rti_actors_lock(self->actors);
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
     RT_SOMETIMES(entry != NULL && event == RTI_EVENT_TIMEOUT, "ipc: a message beats its timeout");
-    if (entry == NULL) {
-        return ipc_timed_out();
+    if (entry != NULL) {
+        ipc_take(self, entry, msg);
     }
-    ipc_take(self, entry, msg);
-    return RT_SUCCESS;
+    rti_actors_unlock(self->actors);
+    return entry != NULL ? RT_SUCCESS : ipc_timed_out();
 }
 
 /* Has the actor sent and received so much that its turn is over? What it counts itself
@@ -312,13 +344,11 @@ static inline bool ipc_is_turn_over(const struct rti_actor *self)
 }
 
 /* Ends the turn of an actor that has used up its reductions. */
-static void ipc_count_reductions(struct rti_worker *worker, struct rti_actor *self)
+static void ipc_end_turn(struct rti_worker *worker, struct rti_actor *self)
 {
-    if (RTI_UNLIKELY(ipc_is_turn_over(self))) {
-        RT_SOMETIMES(true, "ipc: a turn ends by its reductions");
-        self->turn_mark = self->messages_sent + self->messages_received;
-        rti_fiber_yield(worker);
-    }
+    RT_SOMETIMES(true, "ipc: a turn ends by its reductions");
+    self->turn_mark = self->messages_sent + self->messages_received;
+    rti_fiber_yield(worker);
 }
 
 /* A receive of any kind. */
@@ -332,20 +362,26 @@ static RTI_NOINLINE rt_status ipc_receive(rt_message *msg, int32_t timeout_ms)
     if (msg == NULL) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the message")};
     }
+    rti_actors_lock(self->actors);
     ipc_begin_receive(self);
-    ipc_count_reductions(worker, self);
+    if (RTI_UNLIKELY(ipc_is_turn_over(self))) {
+        rti_actors_unlock(self->actors);
+        ipc_end_turn(worker, self);
+        worker = rti_worker_current();
+        rti_actors_lock(self->actors);
+    }
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
-    if (entry != NULL) {
-        ipc_take(self, entry, msg);
-        return RT_SUCCESS;
+    if (entry == NULL && timeout_ms < 0) {
+        return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_later);
     }
-    if (timeout_ms == 0) {
-        return ipc_would_block();
-    }
-    if (timeout_ms > 0) {
+    if (entry == NULL && timeout_ms > 0) {
         return rti_call_parking(self, msg, (uintptr_t)timeout_ms, ipc_receive_timed);
     }
-    return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_later);
+    if (entry != NULL) {
+        ipc_take(self, entry, msg);
+    }
+    rti_actors_unlock(self->actors);
+    return entry != NULL ? RT_SUCCESS : ipc_would_block();
 }
 
 /* Is what the actor holds a small plain message, and what waits first nothing that a receive ends
@@ -392,8 +428,7 @@ static RTI_OUTSIDE bool ipc_ask(const rt_ipc_filter *filter, const rt_message *s
     return is_wanted;
 }
 
-static bool ipc_passes(struct rti_actor *self, const rt_ipc_filter *filter,
-                       const struct rti_entry *entry)
+static bool ipc_passes(const rt_ipc_filter *filter, const struct rti_entry *entry)
 {
     if (filter->sender != ACTOR_ID_INVALID && filter->sender != entry->sender) {
         return false;
@@ -402,21 +437,24 @@ static bool ipc_passes(struct rti_actor *self, const rt_ipc_filter *filter,
         return true;
     }
     rt_message shown = {.sender = entry->sender, .len = entry->len, .data = entry->data};
-    self->mailbox.is_shown = true;
-    bool is_wanted = ipc_ask(filter, &shown);
-    self->mailbox.is_shown = false;
-    return is_wanted;
+    return ipc_ask(filter, &shown);
 }
 
-/* The first entry behind the last one seen that passes; `seen` moves on. The owner of the mailbox
- * is here, so nothing leaves the queue but what a sender drops, who moves `seen` back. */
+/* The first entry behind the last one seen that passes; `seen` moves on. Only the owner of the
+ * mailbox, which is here, takes anything out, and a sender that drops the oldest, who moves `seen`
+ * back and does not while it is shown. Under the lock, but for the filter. */
 static struct rti_entry *ipc_search(struct rti_actor *self, const rt_ipc_filter *filter)
 {
     struct rti_mailbox *mailbox = &self->mailbox;
     struct rti_entry *at;
     while ((at = rti_mailbox_next(mailbox, mailbox->seen)) != NULL) {
         mailbox->seen = at;
-        if (ipc_passes(self, filter, at)) {
+        mailbox->is_shown = true;
+        rti_actors_unlock(self->actors);
+        bool is_wanted = ipc_passes(filter, at);
+        rti_actors_lock(self->actors);
+        mailbox->is_shown = false;
+        if (is_wanted) {
             return at;
         }
     }
@@ -436,7 +474,8 @@ static rt_status ipc_receive_match(struct rti_worker *worker, struct rti_actor *
         if (RTI_UNLIKELY(self->pressure.limit != NULL)) {
             ipc_release_muted(self);
         }
-        uint32_t event = ipc_await_mail(worker, self, deadline_ns);
+        uint32_t event = ipc_await_mail(rti_worker_current(), self, deadline_ns);
+        rti_actors_lock(self->actors);
         entry = ipc_search(self, filter);
         if (entry == NULL && event == RTI_EVENT_TIMEOUT) {
             return ipc_timed_out();
@@ -457,8 +496,12 @@ rt_status rt_ipc_recv_match(const rt_ipc_filter *filter, rt_message *msg, int32_
     if (msg == NULL) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the message")};
     }
+    rti_actors_lock(self->actors);
     ipc_begin_receive(self);
-    return ipc_receive_match(worker, self, filter != NULL ? filter : &everything, msg, timeout_ms);
+    rt_status status =
+        ipc_receive_match(worker, self, filter != NULL ? filter : &everything, msg, timeout_ms);
+    rti_actors_unlock(self->actors);
+    return status;
 }
 
 struct rti_entry *rti_ipc_held(struct rti_actor *self, const rt_message *msg)
@@ -476,7 +519,9 @@ void rt_ipc_release(const rt_message *msg)
     struct rti_actor *self = rti_actor_current();
     struct rti_entry *held = self == NULL ? NULL : rti_ipc_held(self, msg);
     if (held != NULL && held->kind == RTI_ENTRY_SYNC) {
+        rti_actors_lock(self->actors);
         rti_actor_drop_held(self, RT_OK);
+        rti_actors_unlock(self->actors);
     }
 }
 
@@ -488,5 +533,11 @@ bool rt_ipc_pending(void)
 size_t rt_ipc_count(void)
 {
     struct rti_actor *self = rti_actor_current();
-    return self == NULL ? 0 : self->mailbox.count;
+    if (self == NULL) {
+        return 0;
+    }
+    rti_actors_lock(self->actors);
+    size_t count = self->mailbox.count;
+    rti_actors_unlock(self->actors);
+    return count;
 }

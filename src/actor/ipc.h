@@ -22,7 +22,8 @@ void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver,
                      struct rti_entry *entry);
 
 /* The same for an entry that has its sender, to a receiver that may have a limit: what its policy
- * says happens. The entry is gone on failure. May suspend the sender. */
+ * says happens. The entry is gone on failure. May suspend the sender. Under the lock, which it
+ * gives back. */
 rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *receiver,
                                   struct rti_entry *entry);
 

@@ -68,7 +68,7 @@ static bool isr_deliver_one(struct isr *isr, struct rti_actors *actors)
     }
     (void)rt_spsc_pop(&isr->queue, bytes);
     if (entry != NULL) {
-        rti_ipc_deliver(&isr->sched->worker, receiver, entry);
+        rti_ipc_deliver(rti_worker_current(), receiver, entry);
     }
     return true;
 }
@@ -89,13 +89,15 @@ static void isr_deliver(struct rti_post *post)
      * the exchange in isr_send. */
     (void)rti_u32_exchange_acqrel(&isr->is_sent, 0);
     size_t count = 0;
+    rti_actors_lock(actors);
     while (isr_deliver_one(isr, actors)) {
         if (++count == isr->queue.capacity) {
             /* An interrupt that never stops shall not keep the actors from running. */
             isr_send(isr);
-            return;
+            break;
         }
     }
+    rti_actors_unlock(actors);
 }
 
 static void isr_retry(struct rti_timer *timer)

@@ -76,12 +76,8 @@ static rt_status link_make(struct rti_actor *self, struct rti_actor *target)
     return RT_SUCCESS;
 }
 
-rt_status rt_link(actor_id target)
+static rt_status link_to(struct rti_actor *self, actor_id target)
 {
-    struct rti_actor *self = rti_actor_current();
-    if (self == NULL) {
-        return rti_actor_refusal(rti_worker_current());
-    }
     struct rti_actor *other = rti_actors_lookup(self->actors, target);
     if (other == NULL || other == self) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("a link needs another actor that lives")};
@@ -89,12 +85,20 @@ rt_status rt_link(actor_id target)
     return link_find(self, target) != NULL ? RT_SUCCESS : link_make(self, other);
 }
 
-rt_status rt_unlink(actor_id target)
+rt_status rt_link(actor_id target)
 {
     struct rti_actor *self = rti_actor_current();
     if (self == NULL) {
         return rti_actor_refusal(rti_worker_current());
     }
+    rti_actors_lock(self->actors);
+    rt_status status = link_to(self, target);
+    rti_actors_unlock(self->actors);
+    return status;
+}
+
+static rt_status link_end(struct rti_actor *self, actor_id target)
+{
     struct rti_link_end *end = link_find(self, target);
     if (end == NULL) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no such link")};
@@ -106,6 +110,18 @@ rt_status rt_unlink(actor_id target)
     }
     link_end_free(end);
     return RT_SUCCESS;
+}
+
+rt_status rt_unlink(actor_id target)
+{
+    struct rti_actor *self = rti_actor_current();
+    if (self == NULL) {
+        return rti_actor_refusal(rti_worker_current());
+    }
+    rti_actors_lock(self->actors);
+    rt_status status = link_end(self, target);
+    rti_actors_unlock(self->actors);
+    return status;
 }
 
 void rti_links_notify(struct rti_actor *dead, rt_exit_reason reason)

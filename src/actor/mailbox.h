@@ -192,23 +192,25 @@ static inline struct rti_entry *rti_mailbox_peek(const struct rti_mailbox *mailb
 struct rti_entry *rti_mailbox_next(const struct rti_mailbox *mailbox,
                                    const struct rti_entry *entry);
 
-/* The `unlink` of a waiter given to rti_mailbox_watch. */
+/* Ends the watch of a waiter given to rti_mailbox_watch, if it lasts: what its `unlink` does. */
 void rti_mailbox_unwatch(struct rti_waiter *waiter);
 
 /* Makes `waiter` the reader: the next push wakes it. Its `slot` is the mailbox's from here on. For
  * every wait that mail ends, not only receives:
  *
- *     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
+ *     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_actors_unwatch);
  *     rti_mailbox_watch(&actor->mailbox, &waiter); */
 static inline void rti_mailbox_watch(struct rti_mailbox *mailbox, struct rti_waiter *waiter)
 {
     RT_ASSERT(mailbox->reader == NULL);
-    RT_DCHECK(waiter->unlink == rti_mailbox_unwatch);
+    RT_DCHECK(waiter->unlink != NULL);
     waiter->slot = mailbox;
     mailbox->reader = waiter;
 }
 
-/* The `unlink` of a SYNC sender's waiter: the message stays, nobody waits for it any more. */
+/* What the `unlink` of a SYNC sender's waiter does: the message stays, nobody waits for it any
+ * more.
+ */
 void rti_sync_wait_unlink(struct rti_waiter *waiter);
 
 /* Lets the sender of a SYNC entry, if it is still there, go on with `result`. */

@@ -63,12 +63,8 @@ static struct rti_list *monitor_watchers(struct rti_actor *self, actor_id target
     return other == NULL || other == self ? NULL : &other->watchers;
 }
 
-rt_status rt_monitor(actor_id target, uint32_t *monitor_ref)
+static rt_status monitor_make(struct rti_actor *self, actor_id target, uint32_t *monitor_ref)
 {
-    struct rti_actor *self = rti_actor_current();
-    if (self == NULL) {
-        return rti_actor_refusal(rti_worker_current());
-    }
     struct rti_list *watchers = monitor_watchers(self, target);
     if (watchers == NULL || monitor_ref == NULL) {
         return (rt_status){RT_ERR_INVALID,
@@ -85,12 +81,20 @@ rt_status rt_monitor(actor_id target, uint32_t *monitor_ref)
     return RT_SUCCESS;
 }
 
-rt_status rt_demonitor(uint32_t monitor_ref)
+rt_status rt_monitor(actor_id target, uint32_t *monitor_ref)
 {
     struct rti_actor *self = rti_actor_current();
     if (self == NULL) {
         return rti_actor_refusal(rti_worker_current());
     }
+    rti_actors_lock(self->actors);
+    rt_status status = monitor_make(self, target, monitor_ref);
+    rti_actors_unlock(self->actors);
+    return status;
+}
+
+static rt_status monitor_end(struct rti_actor *self, uint32_t monitor_ref)
+{
     struct rti_monitors *monitors = &self->actors->monitors;
     int32_t index = rti_handle_lookup(&monitors->refs, monitor_ref);
     struct rti_monitor *monitor = index < 0 ? NULL : &monitors->table[index];
@@ -103,6 +107,18 @@ rt_status rt_demonitor(uint32_t monitor_ref)
     }
     monitor_free(monitor);
     return RT_SUCCESS;
+}
+
+rt_status rt_demonitor(uint32_t monitor_ref)
+{
+    struct rti_actor *self = rti_actor_current();
+    if (self == NULL) {
+        return rti_actor_refusal(rti_worker_current());
+    }
+    rti_actors_lock(self->actors);
+    rt_status status = monitor_end(self, monitor_ref);
+    rti_actors_unlock(self->actors);
+    return status;
 }
 
 void rti_monitor_embed(struct rti_monitor *monitor, struct rti_actor *owner,

@@ -83,13 +83,8 @@ static rt_status registry_add(struct rti_registry *registry, const char *name, s
     return RT_SUCCESS;
 }
 
-rt_status rt_register(const char *name, actor_id id)
+static rt_status registry_enter(struct rti_actors *actors, const char *name, actor_id id)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_actors *actors = rti_actors_of(worker);
-    if (actors == NULL) {
-        return rti_actor_refusal(worker);
-    }
     size_t length = registry_length(name);
     struct rti_actor *actor = rti_actors_lookup(actors, id);
     if (length == 0 || actor == NULL) {
@@ -110,6 +105,29 @@ rt_status rt_register(const char *name, actor_id id)
                : (rt_status){RT_ERR_EXISTS, RTI_SENTENCE("another actor has this name")};
 }
 
+rt_status rt_register(const char *name, actor_id id)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (actors == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    rti_actors_lock(actors);
+    rt_status status = registry_enter(actors, name, id);
+    rti_actors_unlock(actors);
+    return status;
+}
+
+static rt_status registry_remove(struct rti_actors *actors, const char *name)
+{
+    struct rti_name *record = registry_find(&actors->registry, name);
+    if (record == NULL || record->actor->reachable_id == ACTOR_ID_INVALID) {
+        return (rt_status){RT_ERR_NOT_FOUND, RTI_SENTENCE("no actor has this name")};
+    }
+    registry_free(&actors->registry, record);
+    return RT_SUCCESS;
+}
+
 rt_status rt_unregister(const char *name)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -120,12 +138,10 @@ rt_status rt_unregister(const char *name)
     if (name == NULL) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the name is NULL")};
     }
-    struct rti_name *record = registry_find(&actors->registry, name);
-    if (record == NULL || record->actor->reachable_id == ACTOR_ID_INVALID) {
-        return (rt_status){RT_ERR_NOT_FOUND, RTI_SENTENCE("no actor has this name")};
-    }
-    registry_free(&actors->registry, record);
-    return RT_SUCCESS;
+    rti_actors_lock(actors);
+    rt_status status = registry_remove(actors, name);
+    rti_actors_unlock(actors);
+    return status;
 }
 
 actor_id rt_whereis(const char *name)
@@ -134,8 +150,11 @@ actor_id rt_whereis(const char *name)
     if (actors == NULL || name == NULL) {
         return ACTOR_ID_INVALID;
     }
+    rti_actors_lock(actors);
     struct rti_name *record = registry_find(&actors->registry, name);
-    return record == NULL ? ACTOR_ID_INVALID : record->actor->reachable_id;
+    actor_id id = record == NULL ? ACTOR_ID_INVALID : record->actor->reachable_id;
+    rti_actors_unlock(actors);
+    return id;
 }
 
 void rti_registry_forget(struct rti_registry *registry, struct rti_actor *dead)

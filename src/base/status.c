@@ -23,3 +23,8 @@ const char *rt_status_text(rt_status_code code)
     }
     return status_texts[code];
 }
+
+const char *rt_status_message(rt_status status)
+{
+    return status.msg != NULL ? status.msg : rt_status_text(status.code);
+}

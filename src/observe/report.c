@@ -57,14 +57,14 @@ static void report_waiter(struct rti_text *text, const struct rti_waiter *waiter
         rti_text_word(text, "cancel");
     } else if (rti_waiter_is_of_channel(waiter) || rti_waiter_is_of_channel_arm(waiter)) {
         report_channel_wait(text, waiter);
-    } else if (waiter->unlink == rti_mailbox_unwatch) {
+    } else if (waiter->unlink == rti_actors_unwatch) {
         rti_text_word(text, "mail");
     } else if (waiter->unlink == rti_task_unwatch) {
         rti_text_word(text, "task-end");
         rti_text_number(text, target);
     } else if (target != 0) {
         rti_text_word(text,
-                      waiter->unlink == rti_sync_wait_unlink ? "actor-release" : "actor-answer");
+                      waiter->unlink == rti_actors_unlink_sync ? "actor-release" : "actor-answer");
         rti_text_number(text, target);
     } else if (rti_waiter_is_of_request(waiter)) {
         rti_text_word(text, "io");

@@ -50,6 +50,8 @@ struct rt_actor_stats {
     rt_actor_state state;
     uint64_t messages_sent;     /* accepted by their receivers' mailboxes */
     uint64_t messages_received; /* taken from its mailbox, notices included */
+    uint64_t bus_published;     /* entries it has published, on any bus */
+    uint64_t bus_read;          /* entries it has read, on any bus */
     size_t mailbox_depth;       /* messages that wait now */
     size_t mailbox_depth_max;   /* the most that ever waited */
     size_t stack_size;          /* bytes the actor may use */
@@ -76,6 +78,17 @@ RT_API actor_id rt_spawn(actor_fn fn, void *arg);
  * RT_ACTOR_STACK_SIZE_MIN.
  * Nothing is lost on cancel. */
 RT_API actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg);
+
+/* Tells why the caller's last rt_spawn or rt_spawn_ex that failed did so.
+ * Callable from an actor, which hears of its own spawns only; from main, which shares one answer
+ * with every caller that is no actor.
+ * Never suspends.
+ * The sentence of the status lives for ever.
+ * Returns RT_OK if none failed; RT_ERR_INVALID for a function, a priority or a stack size that
+ * cannot be; RT_ERR_NOMEM if RT_MAX_ACTORS actors lived or there was no memory for the stack;
+ * RT_ERR_THREAD on a foreign thread, where a spawn says so in the log.
+ * Nothing is lost on cancel. */
+RT_API rt_status rt_spawn_status(void);
 
 /* Ends the calling actor with the reason RT_EXIT_NORMAL. Its mailbox is cleared, its links and
  * monitors are told, then its subscriptions, timers, names and stack are given back.

@@ -70,6 +70,15 @@ RT_API const char *rt_status_name(rt_status_code code);
  * Nothing is lost on cancel. */
 RT_API const char *rt_status_text(rt_status_code code);
 
+/* Gives what a status has to say, for a log or a person: its own sentence if it has one, else the
+ * one that explains its code. `status.msg` itself may be NULL; this never is.
+ * Callable from any thread, interrupt and signal handler.
+ * Never suspends.
+ * The string is a literal: never freed, valid for ever.
+ * Returns the sentence.
+ * Nothing is lost on cancel. */
+RT_API const char *rt_status_message(rt_status status);
+
 RT_EXTERN_C_END
 
 #endif
