@@ -163,9 +163,10 @@ static RTI_NOINLINE rt_status ipc_send(actor_id to, const void *data, size_t len
 static RTI_ALWAYSINLINE struct rti_actor *ipc_quick_self(struct rti_worker *worker)
 {
     struct rti_fiber *fiber = RTI_LIKELY(worker != NULL) ? worker->fiber : NULL;
-    if (RTI_UNLIKELY(
-            !RT_QUICK_IPC || fiber == NULL || rti_arch_stack_pointer() < fiber->stack.limit ||
-            fiber->on_done != rti_actor_on_done || rti_sched_journal(worker->sched) != NULL)) {
+    if (RTI_UNLIKELY(!RT_QUICK_IPC || fiber == NULL ||
+                     rti_arch_stack_pointer() < fiber->stack.limit ||
+                     fiber->on_done != rti_actor_on_done || !rti_sched_is_local(worker->sched) ||
+                     rti_sched_journal(worker->sched) != NULL)) {
         return NULL;
     }
     return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber);
