@@ -16,7 +16,9 @@ static void timer_free_if_idle(struct rti_actor_timer *record)
         rti_u32_load_relaxed(&record->due) != 0) {
         return;
     }
-    rti_list_remove(&record->at_owner);
+    if (rti_link_is_linked(&record->at_owner)) {
+        rti_list_remove(&record->at_owner);
+    }
     rti_handle_free(&timers_of(record->owner)->ids, record->id);
 }
 
@@ -273,7 +275,15 @@ static void timers_owner_died(struct rti_death_hook *hook, struct rti_actor *act
     struct rti_actor_timers *timers = RTI_CONTAINER_OF(hook, struct rti_actor_timers, on_death);
     struct rti_link *at;
     while ((at = rti_list_peek(&actor->owned[RTI_OWNED_TIMERS])) != NULL) {
-        timer_end(timers, RTI_CONTAINER_OF(at, struct rti_actor_timer, at_owner));
+        struct rti_actor_timer *record = RTI_CONTAINER_OF(at, struct rti_actor_timer, at_owner);
+        if (!record->is_ended) {
+            timer_end(timers, record);
+        }
+        if (rti_link_is_linked(&record->at_owner)) {
+            /* Its post is on its way, and finds nobody to bring a tick to. */
+            RT_ASSERT(rti_u32_load_relaxed(&record->due) != 0);
+            rti_list_remove(&record->at_owner);
+        }
     }
 }
 
@@ -312,7 +322,7 @@ size_t rti_actor_timers_audit(const struct rti_actor_timers *timers)
                   !rti_sched_is_local(timers->actors->sched));
         RT_ASSERT(!rti_notice_is_queued(&record->notices[0]) ||
                   !rti_notice_is_queued(&record->notices[1]));
-        RT_ASSERT(rti_link_is_linked(&record->at_owner));
+        RT_ASSERT(rti_link_is_linked(&record->at_owner) || rti_u32_load_relaxed(&record->due) != 0);
     }
     RT_ASSERT(used == timers->ids.used_count);
     return used;
