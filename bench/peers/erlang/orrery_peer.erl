@@ -11,7 +11,10 @@
 main([Argument]) ->
     Count = list_to_integer(atom_to_list(Argument)),
     switch(Count),
-    ping_pong(Count),
+    ping_pong("actor_pingpong", Count),
+    ping_pong("behaviour_pingpong", Count),
+    ring(Count),
+    fan_in(Count),
     spawn_join(Count),
     halt(0).
 
@@ -30,11 +33,11 @@ yield(N) ->
     erlang:yield(),
     yield(N - 1).
 
-ping_pong(Count) ->
+ping_pong(Name, Count) ->
     Pong = spawn(fun pong/0),
     Start = erlang:monotonic_time(),
     ping(Pong, Count),
-    report("actor_pingpong", Start, Count),
+    report(Name, Start, Count),
     exit(Pong, kill).
 
 ping(_, 0) -> ok;
@@ -46,6 +49,43 @@ ping(Pong, N) ->
 pong() ->
     receive {From, N} -> From ! {self(), N} end,
     pong().
+
+%% One hop of a token in a ring of 100.
+ring(Count) ->
+    Self = self(),
+    First = spawn(fun() -> receive {next, Next} -> pass(Next, Self) end end),
+    Last = lists:foldl(fun(_, Next) -> spawn(fun() -> pass(Next, Self) end) end,
+                       First, lists:seq(2, 100)),
+    First ! {next, Last},
+    Start = erlang:monotonic_time(),
+    First ! Count,
+    receive done -> ok end,
+    report("actor_ring", Start, Count).
+
+pass(Next, Self) ->
+    receive
+        0 -> Self ! done;
+        N -> Next ! N - 1, pass(Next, Self)
+    end.
+
+%% Eight flood one.
+fan_in(Count) ->
+    Self = self(),
+    Each = Count div 8,
+    Start = erlang:monotonic_time(),
+    [spawn(fun() -> flood(Self, Each) end) || _ <- lists:seq(1, 8)],
+    drain(8 * Each),
+    report("actor_fanin", Start, 8 * Each).
+
+flood(_, 0) -> ok;
+flood(To, N) ->
+    To ! {number, N},
+    flood(To, N - 1).
+
+drain(0) -> ok;
+drain(N) ->
+    receive {number, _} -> ok end,
+    drain(N - 1).
 
 spawn_join(Count) ->
     Start = erlang:monotonic_time(),

@@ -36,7 +36,7 @@ func yields(count int) {
 	report("switch", start, 2*count)
 }
 
-func pingPong(count int) {
+func pingPong(name string, count int) {
 	ping := make(chan int)
 	pong := make(chan int)
 	go func() {
@@ -50,7 +50,7 @@ func pingPong(count int) {
 		ping <- i
 		<-pong
 	}
-	report("actor_pingpong", start, count)
+	report(name, start, count)
 	close(ping)
 }
 
@@ -166,6 +166,52 @@ func selectBlock(count int) {
 	report("select4_block", start, count)
 }
 
+// One hop of a token in a ring of 100 goroutines.
+func ring(count int) {
+	const size = 100
+	first := make(chan int)
+	from := first
+	done := make(chan bool)
+	for i := 0; i < size; i++ {
+		to := make(chan int)
+		if i == size-1 {
+			to = first
+		}
+		go func(from, to chan int) {
+			for left := range from {
+				if left == 0 {
+					done <- true
+					return
+				}
+				to <- left - 1
+			}
+		}(from, to)
+		from = to
+	}
+	start := time.Now()
+	first <- count
+	<-done
+	report("actor_ring", start, count)
+}
+
+// Eight goroutines flood one through a channel with room for 1024.
+func fanIn(count int) {
+	const sources = 8
+	numbers := make(chan int, 1024)
+	for i := 0; i < sources; i++ {
+		go func() {
+			for j := 0; j < count/sources; j++ {
+				numbers <- j
+			}
+		}()
+	}
+	start := time.Now()
+	for i := 0; i < count/sources*sources; i++ {
+		<-numbers
+	}
+	report("actor_fanin", start, count/sources*sources)
+}
+
 func main() {
 	count := 1000000
 	if len(os.Args) > 1 {
@@ -177,7 +223,10 @@ func main() {
 		count = number
 	}
 	yields(count)
-	pingPong(count)
+	pingPong("actor_pingpong", count)
+	pingPong("behaviour_pingpong", count)
+	ring(count)
+	fanIn(count)
 	spawnExit(count)
 	spawnJoin(count)
 	rendezvous(count)

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Actors alive at once in spawn_exit and spawn_join; the table of the fixed engine has RT_MAX_ACTORS. */
+/* Actors alive at once in spawn_exit and spawn_join; the table of the fixed engine has
+ * RT_MAX_ACTORS. */
 #define BATCH 32
 
 static long count;
@@ -273,6 +274,85 @@ static void run(const char *name, actor_fn first, actor_fn second, double operat
     rt_cleanup();
 }
 
+/* Behaviours: a token around a ring, and many to one. */
+#define RING    100
+#define SOURCES 8
+static actor_id members[RING];
+static long hops_left;
+static long taken;
+
+static void hop(void *state, const rt_behaviour_message *msg)
+{
+    const actor_id *next = state;
+    if (hops_left-- == 0) {
+        rt_shutdown();
+        return;
+    }
+    must(rt_behaviour_send(*next, 0, msg->data, msg->len));
+}
+
+static void flood(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+    for (long i = 0; i < BATCH; i++) {
+        must(rt_behaviour_send(members[0], 0, &i, sizeof(i)));
+    }
+    must(rt_behaviour_send(rt_self(), 0, NULL, 0));
+}
+
+static void take(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+    if (++taken == count) {
+        rt_shutdown();
+    }
+}
+
+static const rt_behaviour_fn hop_handlers[] = {hop};
+static const rt_behaviour_fn flood_handlers[] = {flood};
+static const rt_behaviour_fn take_handlers[] = {take};
+static const rt_behaviour_type hopper = {
+    .handlers = hop_handlers, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+static const rt_behaviour_type flooder = {
+    .handlers = flood_handlers, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+static const rt_behaviour_type taker = {
+    .handlers = take_handlers,
+    .handler_count = 1,
+    .priority = RT_PRIO_NORMAL,
+    .mailbox = {.high = 1024, .low = 512, .overflow = RT_OVERFLOW_MUTE}};
+
+static void run_ring(const char *name, size_t size, long hops, double operations)
+{
+    must(rt_init());
+    for (size_t i = 0; i < size; i++) {
+        members[i] = rt_behaviour_spawn(&hopper, &members[(i + 1) % size]);
+    }
+    hops_left = hops;
+    must(rt_behaviour_send(members[0], 0, &hops, sizeof(hops)));
+    started = now_ns();
+    rt_run();
+    report(name, operations);
+    rt_cleanup();
+}
+
+static void run_fanin(void)
+{
+    must(rt_init());
+    must(rt_behaviour_reserve(&(rt_behaviour_room){.behaviours = 64, .messages = 4096}));
+    taken = 0;
+    members[0] = rt_behaviour_spawn(&taker, NULL);
+    for (size_t i = 1; i <= SOURCES; i++) {
+        members[i] = rt_behaviour_spawn(&flooder, NULL);
+        must(rt_behaviour_send(members[i], 0, NULL, 0));
+    }
+    started = now_ns();
+    rt_run();
+    report("actor_fanin", (double)count);
+    rt_cleanup();
+}
+
 int main(int argc, char **argv)
 {
     count = argc > 1 ? atol(argv[1]) : 1000000;
@@ -283,6 +363,9 @@ int main(int argc, char **argv)
     count = (count + BATCH - 1) / BATCH * BATCH;
     run("switch", yielder, yielder, 2.0 * (double)count);
     run("actor_pingpong", ping, pong, (double)count);
+    run_ring("behaviour_pingpong", 2, 2 * count, (double)count);
+    run_ring("actor_ring", RING, count, (double)count);
+    run_fanin();
     run("spawn_exit", counting_spawner, NULL, (double)count);
     run("spawn_join", spawner, NULL, (double)count);
     run_channels("channel_rendezvous", rendezvous_there, rendezvous_back, 0);
