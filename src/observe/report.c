@@ -3,8 +3,13 @@
 #define RTI_MODULE "report"
 #include "observe/report.h"
 
+#include <string.h>
+
+#include <orrery/rt/stats.h>
+
 #include "actor/actors.h"
 #include "io/request.h"
+#include "sched/crew.h"
 #include "sync/channel_wait.h"
 #include "sync/select.h"
 #include "task/tasks.h"
@@ -12,6 +17,13 @@
 
 /* A longer chain of waiters than this is being changed under us, or broken. */
 #define REPORT_WAITERS_MAX 64
+
+/* What the lines about one wait have in common. */
+struct report_wait {
+    const struct rti_report_options *options;
+    uint32_t target; /* the actor or task it concerns, or 0 */
+    uint32_t reason; /* enum rti_wait_reason */
+};
 
 static const char *state_name(const struct rti_runnable *run)
 {
@@ -32,84 +44,137 @@ static const char *state_name(const struct rti_runnable *run)
     return "unknown";
 }
 
-static void report_channel_wait(struct rti_text *text, const struct rti_waiter *waiter)
+/* Copies something that may be gone; false if it is. */
+static bool report_copy(const struct rti_report_options *options, void *to, const void *from,
+                        size_t size)
 {
-    const struct rti_channel_waiter *record =
-        RTI_CONTAINER_OF(waiter, const struct rti_channel_waiter, waiter);
-    bool is_sender = record->kind == RTI_CHANNEL_SEND || record->kind == RTI_CHANNEL_RESERVE;
-    rti_text_word(text, is_sender ? "channel-room" : "channel-value");
-    rti_text_number(text, record->channel->number);
-    rti_text_number(text, rti_channel_queued(record->channel));
-    rti_text_number(text, record->channel->capacity);
-    rti_text_number(text, record->channel->senders);
-    rti_text_number(text, record->channel->receivers);
+    if (from == NULL) {
+        return false;
+    }
+    if (options->peek != NULL) {
+        return options->peek(to, from, size);
+    }
+    memcpy(to, from, size);
+    return true;
 }
 
-/* One event that would end a wait; `target` is the actor or task it concerns, or 0. */
-static void report_waiter(struct rti_text *text, const struct rti_waiter *waiter, uint32_t target)
+static void report_channel_wait(struct rti_text *text, const struct rti_waiter *place,
+                                const struct rti_report_options *options)
+{
+    struct rti_channel_waiter record;
+    struct rti_channel channel;
+    if (!report_copy(options, &record,
+                     RTI_CONTAINER_OF(place, const struct rti_channel_waiter, waiter),
+                     sizeof(record)) ||
+        !report_copy(options, &channel, record.channel, sizeof(channel))) {
+        rti_text_word(text, "channel-value");
+        return;
+    }
+    bool is_sender = record.kind == RTI_CHANNEL_SEND || record.kind == RTI_CHANNEL_RESERVE;
+    rti_text_word(text, is_sender ? "channel-room" : "channel-value");
+    rti_text_number(text, channel.number);
+    rti_text_number(text, rti_channel_queued(&channel));
+    rti_text_number(text, channel.capacity);
+    rti_text_number(text, channel.senders);
+    rti_text_number(text, channel.receivers);
+}
+
+/* What a wait is for that no line of a known kind stands for. */
+static const char *reason_name(uint32_t reason)
+{
+    static const char *const names[RTI_REASON_COUNT] = {
+        [RTI_REASON_UNKNOWN] = "line",  [RTI_REASON_MAIL] = "mail",
+        [RTI_REASON_SEND] = "release",  [RTI_REASON_CALL] = "answer",
+        [RTI_REASON_BUS] = "bus",       [RTI_REASON_CHANNEL] = "channel",
+        [RTI_REASON_SELECT] = "select", [RTI_REASON_JOIN] = "end",
+        [RTI_REASON_TIME] = "time",     [RTI_REASON_REGION] = "region",
+        [RTI_REASON_IO] = "io",         [RTI_REASON_LOCK] = "lock",
+    };
+    return reason < RTI_REASON_COUNT && names[reason] != NULL ? names[reason] : "line";
+}
+
+/* One event that would end a wait: `place` is where the waiter lies, `waiter` a copy. */
+static void report_waiter(struct rti_text *text, const struct rti_waiter *place,
+                          const struct rti_waiter *waiter, const struct report_wait *wait)
 {
     if (waiter->event == RTI_EVENT_TIMEOUT) {
         const struct rti_deadline *deadline =
-            RTI_CONTAINER_OF(waiter, const struct rti_deadline, waiter);
+            RTI_CONTAINER_OF(place, const struct rti_deadline, waiter);
+        uint64_t deadline_ns = 0;
+        (void)report_copy(wait->options, &deadline_ns, &deadline->timer.deadline_ns,
+                          sizeof(deadline_ns));
         rti_text_word(text, "deadline");
-        rti_text_number(text, deadline->timer.deadline_ns);
+        rti_text_number(text, deadline_ns);
     } else if (waiter->event == RTI_EVENT_CANCEL) {
         rti_text_word(text, "cancel");
     } else if (rti_waiter_is_of_channel(waiter) || rti_waiter_is_of_channel_arm(waiter)) {
-        report_channel_wait(text, waiter);
+        report_channel_wait(text, place, wait->options);
     } else if (waiter->unlink == rti_actors_unwatch) {
         rti_text_word(text, "mail");
     } else if (waiter->unlink == rti_task_unwatch) {
         rti_text_word(text, "task-end");
-        rti_text_number(text, target);
-    } else if (target != 0) {
+        rti_text_number(text, wait->target);
+    } else if (wait->target != 0) {
         rti_text_word(text,
                       waiter->unlink == rti_actors_unlink_sync ? "actor-release" : "actor-answer");
-        rti_text_number(text, target);
+        rti_text_number(text, wait->target);
     } else if (rti_waiter_is_of_request(waiter)) {
         rti_text_word(text, "io");
     } else {
-        rti_text_word(text, "line");
+        rti_text_word(text, reason_name(wait->reason));
     }
 }
 
-static void report_waits(struct rti_text *text, const struct rti_fiber *fiber, uint32_t target)
+static void report_waits(struct rti_text *text, const struct rti_fiber *fiber,
+                         struct report_wait *report)
 {
-    if (fiber->wait == NULL) {
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    if (!report_copy(report->options, &wait, fiber->wait, sizeof(wait))) {
         return;
     }
+    report->reason = (uint32_t)wait.reason;
     size_t count = 0;
-    for (const struct rti_waiter *waiter = fiber->wait->waiters;
-         waiter != NULL && count < REPORT_WAITERS_MAX; waiter = waiter->sibling) {
+    const struct rti_waiter *place = wait.waiters;
+    while (count < REPORT_WAITERS_MAX &&
+           report_copy(report->options, &waiter, place, sizeof(waiter))) {
         rti_text_line(text, "wait");
         rti_text_number(text, fiber->run.id);
-        report_waiter(text, waiter, target);
+        report_waiter(text, place, &waiter, report);
         rti_text_end_line(text);
+        place = waiter.sibling;
         count++;
     }
 }
 
 /* The bytes of a parked stack from its stack pointer on. */
-static void report_stack(struct rti_text *text, const struct rti_fiber *fiber, size_t bytes_max)
+static void report_stack(struct rti_text *text, const struct rti_fiber *fiber,
+                         const struct rti_report_options *options)
 {
-    const struct rti_context *context = &fiber->context;
-    const char *sp = context->saved.sp;
-    if (context->saved.pc == NULL || sp < context->stack_low ||
-        sp >= context->stack_low + context->stack_size) {
+    unsigned char bytes[RTI_REPORT_STACK_MAX];
+    struct rti_context context = fiber->context;
+    const char *sp = context.saved.sp;
+    if (context.saved.pc == NULL || sp < context.stack_low ||
+        sp >= context.stack_low + context.stack_size) {
         return;
     }
-    size_t bytes = (size_t)(context->stack_low + context->stack_size - sp);
+    size_t size = (size_t)(context.stack_low + context.stack_size - sp);
+    size = size < options->stack_bytes_max ? size : options->stack_bytes_max;
+    size = size < sizeof(bytes) ? size : sizeof(bytes);
+    if (!report_copy(options, bytes, sp, size)) {
+        return;
+    }
     rti_text_line(text, "stack");
     rti_text_number(text, fiber->run.id);
-    rti_text_number(text, (uintptr_t)context->saved.pc);
+    rti_text_number(text, (uintptr_t)context.saved.pc);
     rti_text_number(text, (uintptr_t)sp);
-    rti_text_number(text, (uintptr_t)context->saved.fp);
+    rti_text_number(text, (uintptr_t)context.saved.fp);
 #if defined(__x86_64__)
-    rti_text_number(text, (uintptr_t)context->saved.base);
+    rti_text_number(text, (uintptr_t)context.saved.base);
 #else
     rti_text_number(text, 0);
 #endif
-    rti_text_bytes(text, sp, bytes < bytes_max ? bytes : bytes_max);
+    rti_text_bytes(text, bytes, size);
     rti_text_end_line(text);
 }
 
@@ -143,6 +208,28 @@ static void report_sites(struct rti_text *text, const struct report_subject *sub
     }
 }
 
+/* What one that waits waits for, and its stack; nothing if it goes on while we look. */
+static void report_parked(struct rti_text *text, const struct report_subject *subject,
+                          const struct rti_report_options *options)
+{
+    const struct rti_fiber *fiber = subject->fiber;
+    size_t begin = text->length;
+    uint64_t parked_ns = fiber->parked_ns;
+    const struct rti_wait *wait = fiber->wait;
+    enum rti_runnable_state state = rti_runnable_state(&fiber->run);
+    if (options->peek != NULL && state != RTI_RUNNABLE_PARKED) {
+        return;
+    }
+    report_waits(text, fiber, &(struct report_wait){.options = options, .target = subject->target});
+    if (options->has_stacks) {
+        report_stack(text, fiber, options);
+    }
+    if (rti_runnable_state(&fiber->run) != state || fiber->wait != wait ||
+        fiber->parked_ns != parked_ns) {
+        text->length = begin;
+    }
+}
+
 static void report_subject(struct rti_text *text, const struct report_subject *subject,
                            const struct rti_report_options *options)
 {
@@ -160,13 +247,7 @@ static void report_subject(struct rti_text *text, const struct report_subject *s
     rti_text_number(text, subject->received);
     report_sites(text, subject);
     rti_text_end_line(text);
-    if (options->is_careful) {
-        return;
-    }
-    report_waits(text, fiber, subject->target);
-    if (options->has_stacks) {
-        report_stack(text, fiber, options->stack_bytes_max);
-    }
+    report_parked(text, subject, options);
 }
 
 static void report_actors(struct rti_text *text, const struct rti_actors *actors,
@@ -199,7 +280,7 @@ static void report_tasks(struct rti_text *text, const struct rti_tasks *tasks,
         if (life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {
             continue;
         }
-        const struct rti_task *joined = options->is_careful ? NULL : task->joins;
+        const struct rti_task *joined = task->joins;
         struct report_subject subject = {
             .fiber = &task->fiber,
             .kind = "task",
@@ -215,9 +296,24 @@ static void report_process(struct rti_text *text, struct rti_sched *sched)
 {
     rti_text_line(text, "process");
     rti_text_word(text, sched->port->ops->name);
-    rti_text_number(text, 1);
+    rti_text_number(text, sched->crew == NULL ? 1 : sched->crew->members_count);
     rti_text_number(text, rti_sched_clock(sched));
     rti_text_number(text, rti_sched_live(sched));
+    rti_text_end_line(text);
+}
+
+static void report_worker(struct rti_text *text, uint32_t index, const struct rti_worker *worker,
+                          const struct rti_report_options *options)
+{
+    uint32_t id = 0;
+    const struct rti_fiber *fiber = worker->fiber;
+    if (fiber != NULL) {
+        (void)report_copy(options, &id, &fiber->run.id, sizeof(id));
+    }
+    rti_text_line(text, "worker");
+    rti_text_number(text, index);
+    rti_text_number(text, worker->turns);
+    rti_text_number(text, id);
     rti_text_end_line(text);
 }
 
@@ -225,12 +321,12 @@ void rti_report_tasks(struct rti_text *text, struct rti_sched *sched,
                       const struct rti_report_options *options)
 {
     report_process(text, sched);
-    const struct rti_fiber *fiber = sched->worker.fiber;
-    rti_text_line(text, "worker");
-    rti_text_number(text, 0);
-    rti_text_number(text, sched->worker.turns);
-    rti_text_number(text, fiber == NULL ? 0 : fiber->run.id);
-    rti_text_end_line(text);
+    if (sched->crew == NULL) {
+        report_worker(text, 0, &sched->worker, options);
+    }
+    for (uint32_t i = 0; sched->crew != NULL && i < sched->crew->members_count; i++) {
+        report_worker(text, i, sched->crew->members[i].worker, options);
+    }
     report_actors(text, sched->modules[RTI_MODULE_ACTOR], options);
     report_tasks(text, sched->modules[RTI_MODULE_TASK], options);
 }
@@ -270,11 +366,30 @@ static void report_actor_stats(struct rti_text *text, const struct rti_actors *a
     report_stat(text, "messages_received_by_living", received);
 }
 
+/* What the runtime itself counts, if it can be asked here. */
+static void report_counts(struct rti_text *text, const struct rt_stats *stats)
+{
+    report_stat(text, "workers", stats->workers);
+    report_stat(text, "tasks_running", stats->tasks_running);
+    report_stat(text, "tasks_ready", stats->tasks_ready);
+    report_stat(text, "tasks_waiting", stats->tasks_waiting);
+    report_stat(text, "steal_attempts", stats->steal_attempts);
+    report_stat(text, "steal_successes", stats->steal_successes);
+    report_stat(text, "reactor_events", stats->reactor_events);
+    report_stat(text, "reactor_polls", stats->reactor_polls);
+    report_stat(text, "channel_sends", stats->channel_sends);
+    report_stat(text, "channel_recvs", stats->channel_recvs);
+}
+
 void rti_report_stats(struct rti_text *text, struct rti_sched *sched)
 {
     report_process(text, sched);
     report_stat(text, "live", rti_sched_live(sched));
     report_stat(text, "turns", sched->worker.turns);
+    struct rt_stats stats;
+    if (!RT_FAILED(rt_stats(&stats))) {
+        report_counts(text, &stats);
+    }
     const struct rti_actors *actors = sched->modules[RTI_MODULE_ACTOR];
     if (actors != NULL) {
         report_actor_stats(text, actors);

@@ -18,10 +18,11 @@
  * Numbers are decimal. Addresses are the process's own; the reader makes names of them, with the
  * files that the process has mapped, so that nothing here needs symbols.
  *
- * A full report follows pointers from waits into stacks and must be made on the scheduler's thread,
- * between two turns. A careful one touches only words of the tables, which are there as long as the
- * runtime is: it may be made by any thread, and a number may be a moment old. It is for a runtime
- * whose scheduler does not get its turn.
+ * What is told of a task that waits lies on its stack, which changes as soon as it goes on. On the
+ * scheduler's thread of an engine with one worker nothing goes on meanwhile. Any other thread gives
+ * `peek`, which copies memory and fails where there is none instead of faulting; what was read is
+ * dropped again if the task has not stood still. Such a report may be made while everything runs,
+ * and also if the scheduler does not get its turn.
  *
  * Costs: about a microsecond for each task, and as long for each KiB of its stack. */
 
@@ -30,9 +31,12 @@
 
 struct rti_report_options {
     bool has_stacks;        /* with the bytes of parked stacks */
-    bool is_careful;        /* any thread; no waits, no stacks */
-    size_t stack_bytes_max; /* of one stack */
+    size_t stack_bytes_max; /* of one stack; at most RTI_REPORT_STACK_MAX */
+    /* Copies memory that may not be there; NULL: everything stands still. */
+    bool (*peek)(void *to, const void *from, size_t size);
 };
+
+#define RTI_REPORT_STACK_MAX 8192
 
 /* Writes workers, tasks and what they wait for. */
 void rti_report_tasks(struct rti_text *text, struct rti_sched *sched,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The extension for gdb shows tasks, what they wait for and their stacks: in a live program and in a
-# core file of it, with and without optimization.
+# core file of it, with and without optimization, on the fixed and on the parallel engine.
 #
 # Environment: SOURCE_DIR (the tree), BUILD_DIR, CC. Exit status: 0 passed, 1 failed, 77 skipped.
 set -eu
@@ -90,7 +90,7 @@ check() {
     has tasks ' t2 +task +washer +waits +a value of channel 1 .* in rt_channel_recv '
     has actors 'bystander +waits +1 +main \(gdb_program.c:[0-9]+\) +a value of channel 1'
     has actors 'cook +waits +0 +chef \(gdb_program.c:[0-9]+\)'
-    has workers '^0 +[0-9]+ +1 +actor [0-9]+ chef$'
+    has workers '^[0-9]+ +[0-9]+ +[0-9]+ +actor [0-9]+ chef$'
     has select '^\[actor [0-9]+ cook: waits for a value of channel 1 '
     has select ' wait_for_order '
     has bt ' wait_for_order ⟨async⟩ \(table_number=(table_number@entry=)?12\)'
@@ -114,14 +114,12 @@ check() {
     has nobody 'no task has the id or the name 4711'
 }
 
-for level in -O0 -O2; do
-    where="live $level"
-    $CC -std=c11 "$level" -g -fstack-clash-protection -Wall -Wextra -Werror \
-        -I"$SOURCE_DIR/include" "$SOURCE_DIR/test/gdb/gdb_program.c" \
-        "$BUILD_DIR/liborrery.a" -lpthread -o "$work/program"
+# session ENGINE ARGUMENT: a live program, and its core file.
+session() {
+    where="live, $1"
     {
         cat "$work/setup"
-        printf 'break everybody_waits\nrun\norrery-core %s/core\n' "$work"
+        printf 'break everybody_waits\nrun %s\norrery-core %s/core\n' "$2" "$work"
         cat "$work/look"
     } >"$work/live"
     # The last command of the script fails on purpose.
@@ -131,9 +129,17 @@ for level in -O0 -O2; do
         exit 77
     fi
     check
-    where="core $level"
+    where="core, $1"
     cat "$work/setup" "$work/look" >"$work/dead"
     gdb -nx -batch -x "$work/dead" "$work/program" "$work/core" >"$work/out" 2>&1 || true
     check
     rm "$work/core"
+}
+
+for level in -O0 -O2; do
+    $CC -std=c11 "$level" -g -fstack-clash-protection -Wall -Wextra -Werror \
+        -I"$SOURCE_DIR/include" "$SOURCE_DIR/test/gdb/gdb_program.c" \
+        "$BUILD_DIR/liborrery.a" -lpthread -o "$work/program"
+    session "$level, fixed" ''
+    session "$level, parallel" 2
 done

@@ -83,18 +83,20 @@ static void chef(void *arg)
     actor_config config = {.priority = RT_PRIO_NORMAL, .name = "cook"};
     (void)rt_spawn_ex(cook, NULL, &config);
     (void)rt_detach(rt_go_ex(helper, NULL, &(rt_task_config){.name = "helper"}));
-    rt_yield();
-    rt_yield();
-    rt_yield();
+    /* Long enough for all of them to come to their waits, also on other workers. */
+    rt_message msg;
+    sink = (int)rt_ipc_recv(&msg, 200).code;
     (void)rt_ipc_send(bystander_id, "mail", 4, IPC_ASYNC);
     everybody_waits();
     rt_shutdown();
     rt_exit();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    if (RT_FAILED(rt_init())) {
+    (void)argv;
+    rt_config several = {.workers = 2};
+    if (RT_FAILED(argc > 1 ? rt_init_ex(&several) : rt_init())) {
         return 1;
     }
     rt_channel_config orders = {.elem_size = sizeof(uint64_t), .capacity = 4};

@@ -43,6 +43,22 @@ for level in -O0 -O2; do
     [ "$(grep -c '^actors_waiting' "$work/out")" -eq 3 ] || fail "not three times"
 done
 
+# Several workers never all stand still: they are looked at while they run.
+start "$work/program" wait 2
+expect 0 "$tool" dump "$pid"
+has "^process $pid: 5 tasks and actors\$"
+has '^actor [0-9]+ mail_waiter: waits for mail, since '
+has '^task t[0-9]+ outer: waits for the end of task t[0-9]+ inner, since '
+has '^    inner_task at waiting_program.c:[0-9]+$'
+start "$work/program" pass 2
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    expect 0 "$tool" dump "$pid"
+    has '^task t[0-9]+ bouncer: '
+done
+expect 0 "$tool" stats "$pid"
+has '^workers +2$'
+
+start "$work/program" wait
 # The socket is its user's alone.
 socket=/tmp/orrery-$(id -u)/$pid.sock
 [ "$(stat -c '%a' "$socket")" = 600 ] || fail "the socket is open to others"
@@ -59,6 +75,7 @@ start "$work/program" compute
 expect 0 "$tool" dump "$pid"
 has '^worker 0: runs [0-9]+ compute$'
 has '^BUSY: '
+has '^actor [0-9]+ compute: running; '
 expect 0 "$tool" dump "$pid"
 has '^BUSY: '
 expect 0 "$tool" stats "$pid"

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The manual pages and the completions are what the tool itself says: pages are made of its help,
-# the files in the tree are up to date, every option of a command completes, and `make install` brings
-# them along.
+# the files in the tree are up to date, and every option of a command completes.
 #
 # Environment: SOURCE_DIR (the tree), BUILD_DIR, CC. Exit status: 0 passed, 1 failed, 77 skipped.
 set -eu

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program that the tests of the command line tool look at while it runs. Its argument says what
- * it does: `wait` in several ways, `compute` without end, `talk` to itself without end, or `many`
- * that wait. It says `ready` when it does. */
+ * it does: `wait` in several ways, `compute` without end, `talk` to itself or `pass` values without
+ * end, or `many` that wait. A second argument has it run on so many workers. It says `ready` when
+ * it does. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <orrery/rt.h>
@@ -110,6 +112,39 @@ static void talker(void *arg)
     }
 }
 
+static rt_channel_sender *back_tx;
+static rt_channel_receiver *back_rx;
+
+static void *bouncer(void *arg)
+{
+    uint64_t value = 0;
+    while (!RT_FAILED(rt_channel_recv(rx, NULL, &value)) &&
+           !RT_FAILED(rt_channel_send(back_tx, NULL, &value))) {
+    }
+    return arg;
+}
+
+static void *thrower(void *arg)
+{
+    uint64_t value = 1;
+    say_ready();
+    while (!RT_FAILED(rt_channel_send(tx, NULL, &value)) &&
+           !RT_FAILED(rt_channel_recv(back_rx, NULL, &value))) {
+    }
+    return arg;
+}
+
+static void first_of_pass(void *arg)
+{
+    (void)arg;
+    rt_channel_config config = {.elem_size = sizeof(uint64_t), .capacity = 4};
+    if (!RT_FAILED(rt_channel_create(&config, &back_tx, &back_rx))) {
+        (void)rt_detach(rt_go_ex(bouncer, NULL, &(rt_task_config){.name = "bouncer"}));
+        (void)rt_detach(rt_go_ex(thrower, NULL, &(rt_task_config){.name = "thrower"}));
+    }
+    rt_exit();
+}
+
 static void first_of_many(void *arg)
 {
     (void)arg;
@@ -126,10 +161,15 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         actor_fn fn;
-    } programs[] = {
-        {"wait", first_of_wait}, {"compute", computer}, {"talk", talker}, {"many", first_of_many}};
+    } programs[] = {{"wait", first_of_wait},
+                    {"compute", computer},
+                    {"talk", talker},
+                    {"pass", first_of_pass},
+                    {"many", first_of_many}};
     rt_channel_config config = {.elem_size = sizeof(uint64_t), .capacity = 4};
-    if (argc != 2 || RT_FAILED(rt_init()) || RT_FAILED(rt_channel_create(&config, &tx, &rx))) {
+    rt_config several = {.workers = argc > 2 ? (uint32_t)atoi(argv[2]) : 1};
+    if (argc < 2 || RT_FAILED(argc > 2 ? rt_init_ex(&several) : rt_init()) ||
+        RT_FAILED(rt_channel_create(&config, &tx, &rx))) {
         return 1;
     }
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {

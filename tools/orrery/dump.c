@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "image.h"
 #include "json.h"
@@ -169,12 +170,34 @@ static bool is_deadlocked(const struct report *report)
         }
         for (size_t j = 0; j < task->wait_count; j++) {
             const char *what = task->waits[j].what;
-            if (strcmp(what, "deadline") == 0 || strcmp(what, "io") == 0) {
+            if (strcmp(what, "deadline") == 0 || strcmp(what, "io") == 0 ||
+                strcmp(what, "time") == 0) {
                 return false;
             }
         }
     }
     return true;
+}
+
+/* The waits that have nothing more to tell. */
+static const char *plain_wait(const char *what)
+{
+    static const char *const words[][2] = {
+        {"line", "its turn in a line"},
+        {"lock", "a lock, semaphore or the like"},
+        {"io", "I/O"},
+        {"time", "its time"},
+        {"bus", "a publication on a bus"},
+        {"region", "the last member of its region"},
+        {"select", "the first of several"},
+        {"end", "the end of another"},
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(words[i][0], what) == 0) {
+            return words[i][1];
+        }
+    }
+    return what;
 }
 
 static void describe_wait(const struct picture *picture, const struct report_wait *wait,
@@ -204,10 +227,8 @@ static void describe_wait(const struct picture *picture, const struct report_wai
                  report_label(&picture->report, wait->numbers[0], label));
     } else if (strcmp(what, "cancel") == 0) {
         snprintf(text, 160, "a cancel");
-    } else if (strcmp(what, "line") == 0) {
-        snprintf(text, 160, "its turn in a line");
     } else {
-        snprintf(text, 160, "%s", strcmp(what, "io") == 0 ? "I/O" : what);
+        snprintf(text, 160, "%s", plain_wait(what));
     }
 }
 
@@ -279,7 +300,7 @@ static void print_text(const struct picture *picture)
     char label[64];
     char span[24];
     printf("process %" PRIu64 ": %zu tasks and actors", picture->options->pid, report->task_count);
-    if (!report->is_busy) {
+    if (report->pause_ns > 0) {
         printf("; it stood still for %s", tool_duration(report->pause_ns, span));
     }
     putchar('\n');
@@ -289,8 +310,7 @@ static void print_text(const struct picture *picture)
                worker->task == 0 ? "" : report_label(report, worker->task, label));
     }
     if (report->is_busy) {
-        puts("BUSY: what runs has not let the scheduler have its turn for 100 ms; what waits, and "
-             "for\nwhat, cannot be told before it does");
+        puts("BUSY: what runs has not let the scheduler have its turn for 100 ms");
     }
     for (size_t i = 0; i < report->task_count; i++) {
         print_task(picture, i);
@@ -385,6 +405,40 @@ static void write_json(const struct picture *picture)
     json_end_object(&json);
 }
 
+/* Have all of them stood still between the two reports? */
+static bool is_unmoved(const struct report *before, const struct report *after)
+{
+    if (before->task_count != after->task_count) {
+        return false;
+    }
+    for (size_t i = 0; i < before->task_count; i++) {
+        const struct report_task *old = &before->tasks[i];
+        const struct report_task *now = &after->tasks[i];
+        if (old->id != now->id || old->parked_ns != now->parked_ns || old->mail != now->mail) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A report that was made while everything ran shows no single moment: what looks like a deadlock is
+ * one if it looks the same a little later. */
+static bool confirm_deadlock(const struct picture *picture)
+{
+    struct report again;
+    struct timespec while_ns = {.tv_nsec = 100000000};
+    if (picture->report.pause_ns > 0) {
+        return true;
+    }
+    nanosleep(&while_ns, NULL);
+    if (!report_of(&again, picture->options->pid, "dump")) {
+        return false;
+    }
+    bool is_same = is_deadlocked(&again) && is_unmoved(&picture->report, &again);
+    report_free(&again);
+    return is_same;
+}
+
 static int dump(const struct dump_options *options)
 {
     struct picture picture = {.options = options};
@@ -401,7 +455,7 @@ static int dump(const struct dump_options *options)
         }
     }
     find_places(&picture);
-    picture.is_deadlock = is_deadlocked(&picture.report);
+    picture.is_deadlock = is_deadlocked(&picture.report) && confirm_deadlock(&picture);
     if (options->is_json) {
         write_json(&picture);
     } else {

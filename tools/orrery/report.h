@@ -51,7 +51,7 @@ struct report_stat {
 
 struct report {
     char *text;       /* what everything points into */
-    bool is_busy;     /* the scheduler did not get its turn: no waits, no stacks */
+    bool is_busy;     /* the scheduler did not get its turn */
     bool is_cut;      /* not all tasks are here */
     bool is_complete; /* the last line came */
     const char *port;

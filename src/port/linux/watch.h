@@ -48,6 +48,9 @@ bool rti_watch_write(struct rti_watch *watch, const void *bytes, size_t size);
 bool rti_watch_await(struct rti_watch *watch, rti_atomic_u32 *word, uint32_t expected,
                      uint64_t span_ns);
 
+/* Copies memory of this process; false, and no fault, where there is none. Any thread. */
+bool rti_watch_peek(void *to, const void *from, size_t size);
+
 /* Has who asks gone away? */
 bool rti_watch_is_abandoned(struct rti_watch *watch);
 

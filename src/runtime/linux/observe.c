@@ -12,9 +12,9 @@
  *                     |                                ^
  *                     +--no turn for a while--> LEFT --+ (asked again) or IDLE (turn, nobody waits)
  *
- * A scheduler that gets no turn, because an actor computes for ever, is told about with what can be
- * read without it (a careful report). The post is one object: while it is queued it is not queued
- * again.
+ * A scheduler that gets no turn, because an actor computes for ever, and one with several workers,
+ * which never all stand still, are looked at from the thread itself (report.h: peek). The post is
+ * one object: while it is queued it is not queued again.
  *
  * I1  The post is queued iff the stage is ASKED or LEFT.                        (errand_post)
  * I2  `text` is the scheduler's while WORKING, the thread's otherwise.          (errand_run)
@@ -67,7 +67,7 @@ static struct {
     int file;          /* for ORRERY_JOURNAL; -1: none */
 } observe;
 
-static void make_report(enum observe_errand errand, bool is_careful)
+static void make_report(enum observe_errand errand, bool is_moving)
 {
     size_t live = (size_t)rti_sched_live(observe.sched) + 1;
     size_t bytes = OBSERVE_STACKS_BYTES / live;
@@ -77,7 +77,7 @@ static void make_report(enum observe_errand errand, bool is_careful)
         bytes = OBSERVE_STACK_BYTES_MIN;
     }
     struct rti_report_options options = {
-        .has_stacks = !is_careful, .is_careful = is_careful, .stack_bytes_max = bytes};
+        .has_stacks = true, .stack_bytes_max = bytes, .peek = is_moving ? rti_watch_peek : NULL};
     if (errand == ERRAND_STATS) {
         rti_report_stats(&observe.text, observe.sched);
     } else {
@@ -104,7 +104,8 @@ static void errand_run(enum observe_errand errand)
         make_timed_report(errand);
         break;
     case ERRAND_RECORD:
-        observe.is_refused = observe.sched->journal != NULL || observe.ring == NULL;
+        observe.is_refused =
+            observe.sched->journal != NULL || observe.ring == NULL || observe.sched->crew != NULL;
         if (!observe.is_refused) {
             rti_journal_init(&observe.journal, observe.ring, OBSERVE_RECORDS);
             rti_sched_observe(observe.sched, &observe.journal, NULL);
@@ -182,7 +183,10 @@ static void answer_report(struct rti_watch *watch, enum observe_errand errand)
         return;
     }
     rti_text_init(&observe.text, memory, OBSERVE_TEXT_BYTES);
-    if (!errand_ask(errand)) {
+    if (errand == ERRAND_DUMP && observe.sched->crew != NULL) {
+        /* No single thread could make the others stand still. */
+        make_report(errand, true);
+    } else if (!errand_ask(errand)) {
         say(watch, "busy\n");
         make_report(errand, true);
     }
@@ -218,7 +222,7 @@ static void answer_trace(struct rti_watch *watch, uint64_t span_ms)
     observe.ring = rti_linux_memory_map(watch->port, OBSERVE_RING_BYTES);
     bool is_asked = errand_ask(ERRAND_RECORD);
     if (!is_asked || observe.is_refused) {
-        say(watch, is_asked ? "error\tthe program writes a journal of its own\n"
+        say(watch, is_asked ? "error\tit writes a journal of its own, or has several workers\n"
                             : "error\tthe scheduler gets no turn: a task computes\n");
     } else {
         record(watch, span_ms);

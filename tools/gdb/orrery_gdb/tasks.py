@@ -187,17 +187,21 @@ def label(identity):
 
 
 def describe_waiter(task, waiter):
-    """What one waiter waits for: its event tells, or the function that would take it back."""
+    """What one waiter waits for: its event tells, or what the wait is for."""
     event = number(waiter["event"])
     if event == int(gdb.parse_and_eval("RTI_EVENT_TIMEOUT")):
         return describe_deadline(task, waiter)
     if event == int(gdb.parse_and_eval("RTI_EVENT_CANCEL")):
         return "a cancel"
-    function = function_at(int(waiter["unlink"]))
-    for part, describe in WAITERS.items():
-        if part in function:
-            return describe(task, waiter)
-    return function.removesuffix("_unlink").replace("_", " ")
+    if "channel" in function_at(int(waiter["unlink"])):
+        return describe_channel(task, waiter)
+    reasons = gdb.lookup_type("enum rti_wait_reason").fields()
+    reason = number(waiter["wait"]["reason"])
+    name = next((f.name for f in reasons if f.enumval == reason), "")
+    describe = REASONS.get(name)
+    if describe is None:
+        return name.removeprefix("RTI_REASON_").lower() or "its turn in a line"
+    return describe(task, waiter)
 
 
 def describe_deadline(_task, waiter):
@@ -232,13 +236,15 @@ def describe_end(_task, waiter):
     return f"the end of task {label(number(joined['fiber']['run']['id']))}"
 
 
-# By a part of the name of the function that unlinks the waiter.
-WAITERS = {
-    "mailbox": lambda task, waiter: "mail",
-    "sync_wait": describe_release,
-    "call_unlink": describe_answer,
-    "channel": describe_channel,
-    "request": lambda task, waiter: "I/O",
-    "task_unwatch": describe_end,
-    "waitlist": lambda task, waiter: "its turn in a line",
+# By what the wait is for.
+REASONS = {
+    "RTI_REASON_MAIL": lambda task, waiter: "mail",
+    "RTI_REASON_SEND": describe_release,
+    "RTI_REASON_CALL": describe_answer,
+    "RTI_REASON_BUS": lambda task, waiter: "a publication on a bus",
+    "RTI_REASON_JOIN": describe_end,
+    "RTI_REASON_REGION": lambda task, waiter: "the last member of its region",
+    "RTI_REASON_IO": lambda task, waiter: "I/O",
+    "RTI_REASON_LOCK": lambda task, waiter: "a lock, semaphore or the like",
+    "RTI_REASON_UNKNOWN": lambda task, waiter: "its turn in a line",
 }
