@@ -213,11 +213,14 @@ static RTI_NOINLINE bool stack_take_any(struct rti_stacks *stacks, size_t size, 
 bool rti_stack_block_take_into(struct rti_stacks *stacks, size_t size, bool is_heap,
                                struct rti_stack_block *memory)
 {
+    if (RTI_UNLIKELY(is_heap || !rti_sched_is_local(stacks->sched))) {
+        return stack_take_any(stacks, size, is_heap, memory);
+    }
+    /* The common case: there is one worker, and what was kept last is of this size. */
     size_t last = stacks->kept_count - 1;
     size_t counted = rti_stack_block_granules(size);
-    /* The common case: what was kept last is of this size. */
-    if (RTI_UNLIKELY(is_heap || stacks->lock.is_shared || last >= RTI_STACKS_MAX ||
-                     stacks->kept[last].size != size || counted > stacks->free_bytes)) {
+    if (RTI_UNLIKELY(last >= RTI_STACKS_MAX || stacks->kept[last].size != size ||
+                     counted > stacks->free_bytes)) {
         return stack_take_any(stacks, size, is_heap, memory);
     }
     void *block = stacks->kept[last].block;
