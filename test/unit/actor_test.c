@@ -219,6 +219,46 @@ TEST(actor_functions_answer_without_a_runtime)
     rt_yield();
 }
 
+static void spawns_in_vain(void *arg)
+{
+    (void)arg;
+    actor_config config = {.stack_size = RT_ACTOR_STACK_SIZE_MIN};
+    CHECK_OK(rt_spawn_status());
+    config.priority = (rt_priority)4;
+    CHECK_EQ(rt_spawn_ex(say_and_exit, "a", &config), ACTOR_ID_INVALID);
+    CHECK_STATUS(rt_spawn_status(), RT_ERR_INVALID);
+    config.priority = RT_PRIO_LOW;
+    actor_id last = ACTOR_ID_INVALID;
+    for (size_t i = 1; i < RT_MAX_ACTORS; i++) {
+        last = rt_spawn_ex(wait_for_ever, NULL, &config);
+        CHECK(last != ACTOR_ID_INVALID);
+    }
+    CHECK_STATUS(rt_spawn_status(), RT_ERR_INVALID);
+    CHECK_EQ(rt_spawn_ex(wait_for_ever, NULL, &config), ACTOR_ID_INVALID);
+    CHECK_STATUS(rt_spawn_status(), RT_ERR_NOMEM);
+    CHECK(strstr(rt_spawn_status().msg, "RT_MAX_ACTORS") != NULL);
+    CHECK_OK(rt_actor_kill(last));
+    rt_yield();
+    config.stack_size = RT_STACK_ARENA_SIZE;
+    CHECK_EQ(rt_spawn_ex(wait_for_ever, NULL, &config), ACTOR_ID_INVALID);
+    CHECK_STATUS(rt_spawn_status(), RT_ERR_NOMEM);
+    CHECK(strstr(rt_spawn_status().msg, "stack") != NULL);
+    rt_exit();
+}
+
+TEST(actor_hears_why_its_spawn_failed_and_of_no_other)
+{
+    CHECK_STATUS(rt_spawn_status(), RT_ERR_THREAD);
+    world = actors_start();
+    CHECK_OK(rt_spawn_status());
+    CHECK(actors_spawn(spawns_in_vain, NULL, RT_PRIO_NORMAL, NULL) != ACTOR_ID_INVALID);
+    CHECK_STATUS(actors_run(world), RT_ERR_DEADLOCK);
+    CHECK_OK(rt_spawn_status());
+    CHECK_EQ(rt_spawn(NULL, NULL), ACTOR_ID_INVALID);
+    CHECK_STATUS(rt_spawn_status(), RT_ERR_INVALID);
+    actors_abandon(world);
+}
+
 static void spawn_here(void)
 {
     CHECK_EQ(rt_spawn(say_and_exit, "x"), ACTOR_ID_INVALID);

@@ -592,6 +592,31 @@ TEST(bus_counts_what_a_slow_subscriber_missed)
     finish();
 }
 
+static void publishes_and_reads(void *arg)
+{
+    struct rt_actor_stats stats;
+    (void)arg;
+    CHECK_OK(rt_bus_subscribe(bus));
+    publish('a');
+    publish('b');
+    publish('c');
+    CHECK_STATUS(rt_bus_publish(bus, "too long for it", 16), RT_ERR_INVALID);
+    CHECK_EQ(read_now(), 'a');
+    CHECK_EQ(read_now(), 'b');
+    CHECK_OK(rt_actor_stats(rt_self(), &stats));
+    CHECK_EQ(stats.bus_published, 3);
+    CHECK_EQ(stats.bus_read, 2);
+    CHECK_EQ(stats.messages_sent + stats.messages_received, 0);
+    rt_exit();
+}
+
+TEST(bus_traffic_is_in_the_statistics_of_the_actor)
+{
+    start(&plain);
+    spawn(publishes_and_reads, NULL);
+    finish();
+}
+
 /* Random actors on random buses: the audits, the ledger at the end, and that nobody sees an entry
  * twice, out of order or from before its subscription. */
 #define STORM_BUSES  3

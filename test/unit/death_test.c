@@ -170,6 +170,16 @@ static rt_exit_reason reason_of(actor_fn fn)
     return heard;
 }
 
+TEST(death_by_overflow_is_told_with_the_name)
+{
+    char wanted[80];
+    world = actors_start();
+    actor_id id = actors_spawn(breaks_guard, NULL, RT_PRIO_NORMAL, "telemetry");
+    snprintf(wanted, sizeof(wanted), "orrery: Actor %u stack overflow detected (telemetry)\n", id);
+    CHECK_STR(actors_capture(run_world), wanted);
+    actors_finish(world);
+}
+
 TEST(death_has_one_of_four_reasons)
 {
     CHECK_EQ(reason_of(exits), RT_EXIT_NORMAL);

@@ -54,6 +54,17 @@ TEST(status_a_number_that_is_no_status_is_named_unknown)
     }
 }
 
+TEST(status_message_is_never_null)
+{
+    rt_status told = {RT_ERR_NOMEM, "no more of these"};
+    rt_status silent = {RT_ERR_NOMEM, NULL};
+    rt_status unknown = {(rt_status_code)9999, NULL};
+    CHECK_STR(rt_status_message(told), "no more of these");
+    CHECK_STR(rt_status_message(silent), rt_status_text(RT_ERR_NOMEM));
+    CHECK_STR(rt_status_message(RT_SUCCESS), "success");
+    CHECK_STR(rt_status_message(unknown), "unknown status");
+}
+
 TEST(status_only_success_is_not_a_failure)
 {
     rt_status status = RT_SUCCESS;
