@@ -19,9 +19,10 @@
  * once more under the lock of the source, because the arm may have become ready since. What it
  * finds there is of two sorts:
  *
- *   - Something that lies there: a value, a free place, a tick, a task that has ended. The lock is
- *     held, so it stays there: claim the own wait, then take it. If the claim fails, another arm
- *     was chosen meanwhile and nothing is taken.
+ *   - Something that lies there: a value, a free place, a task that has ended. The lock is held, so
+ *     it stays there: the own wait is claimed, then it is taken. If the claim fails, another arm
+ * was chosen meanwhile and nothing is taken. A channel does it by linking first and settling the
+ *     line then, which serves whoever can be served: perhaps the one who has just joined.
  *   - Somebody who waits there, at a rendezvous. Both waits must be claimed, or none: if the own
  * one were claimed alone and the partner turned out to be taken, this select would have to begin
  *     anew, without its places in line, and two selects that offer each other the same could do so
