@@ -32,7 +32,8 @@ TESTED_BY = {
     "src/runtime/part_behaviour.c": "test/unit/sim_test.c",  # a run has them all
     "src/runtime/part_bus.c": "test/unit/sim_test.c",
     "src/runtime/part_supervisor.c": "test/unit/sim_test.c",
-    "src/runtime/part_async.c", "src/runtime/part_channel.c": "test/unit/sim_test.c",
+    "src/runtime/part_async.c": "test/unit/async_test.c",
+    "src/runtime/part_channel.c": "test/unit/sim_test.c",
     "src/runtime/part_io.c": "test/unit/runtime_test.c",
     "src/runtime/part_task.c": "test/unit/run_main_test.c",
     "src/time/timer_list.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it
