@@ -36,8 +36,8 @@ struct rti_cell {
     actor_id to;
     actor_id sender;
     uint32_t id;
-    uint32_t len;         /* bytes of payload, and RTI_CELL_BLOB */
-    unsigned char data[]; /* aligned to 8 */
+    uint32_t len; /* bytes of payload, and RTI_CELL_BLOB */
+    _Alignas(8) unsigned char data[];
 };
 
 #define RTI_CELL_SMALL_MAX  (RTI_CELL_SMALL_SIZE - sizeof(struct rti_cell))

@@ -20,10 +20,10 @@ EXEMPT_HEADERS = {
 # Functions that change nothing, and the one that is for interrupts, which have their own stack.
 EXEMPT = {
     "rt_arm_default", "rt_arm_join", "rt_arm_none", "rt_arm_readable", "rt_arm_recv",
-    "rt_arm_send", "rt_arm_tick", "rt_arm_writable", "rt_clock",
-    "rt_decode_exit", "rt_dump", "rt_is_exit_msg", "rt_is_stop_msg", "rt_isr_post", "rt_random",
-    "rt_region_get_state", "rt_region_outcome", "rt_sim_run", "rt_timer_is_tick",
-    "rt_trace_format", "rt_trace_parse",
+    "rt_arm_send", "rt_arm_tick", "rt_arm_writable", "rt_blob_bytes", "rt_blob_data",
+    "rt_blob_size", "rt_clock", "rt_decode_exit", "rt_dump", "rt_is_exit_msg", "rt_is_stop_msg",
+    "rt_isr_post", "rt_random", "rt_region_get_state", "rt_region_outcome", "rt_sim_run",
+    "rt_timer_is_tick", "rt_trace_format", "rt_trace_parse",
 }  # fmt: skip
 
 _DECLARATION = re.compile(r"^RT_API\b[^;{]*?\b(\w+)\(", re.MULTILINE)
