@@ -156,7 +156,12 @@ rt_status rt_using_at(const rt_site *site, const rt_budget *budget, rt_task_fn f
     rt_status closed = rt_region_close(&block.region, NULL);
     if (!RT_FAILED(closed)) {
         (void)rt_ensure_drop();
-        return rt_join(block.task, value);
+        status = rt_join(block.task, value);
+        bool is_late = budget != NULL && rti_sched_clock(rti_sched_current()) >= budget->deadline;
+        if (status.code == RT_ERR_CANCELLED && is_late) {
+            status = (rt_status){RT_ERR_BUDGET_EXHAUSTED, "the budget of the block is used up"};
+        }
+        return status;
     }
     return block_finish(&block, closed, value);
 }

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks on several workers: the same program as on one. */
+#define RTI_MODULE "task_crew_test"
+#include <orrery/rt.h>
+
+#include "base/atomic.h"
+#include "support/tasks.h"
+#include "support/test.h"
+#include "task/tasks.h"
+
+#define WORKERS 3
+
+static rti_atomic_u32 ended;
+
+static void run(rt_task_fn fn)
+{
+    rt_config config = {.workers = WORKERS};
+    CHECK_OK(rt_init_ex(&config));
+    rti_u32_init(&ended, 0);
+    rt_task *first = rt_go_ex(fn, NULL, &(rt_task_config){.stack_size = 65536});
+    CHECK(first != NULL);
+    rt_run();
+    CHECK_OK(rt_join(first, NULL));
+    rt_cleanup();
+}
+
+static void *nothing(void *arg)
+{
+    (void)rti_u32_add_relaxed(&ended, 1);
+    return arg;
+}
+
+static void *spawns_and_joins(void *arg)
+{
+    for (uintptr_t i = 0; i < 5000; i++) {
+        void *value = NULL;
+        CHECK_OK(rt_join(rt_go(nothing, TASKS_NUMBER(i)), &value));
+        CHECK(value == TASKS_NUMBER(i));
+    }
+    CHECK_EQ(rti_u32_load_relaxed(&ended), 5000);
+    return arg;
+}
+
+TEST(task_crew_joins_one_after_another)
+{
+    run(spawns_and_joins);
+}
+
+static void *spawns_in_batches(void *arg)
+{
+    for (int round = 0; round < 300; round++) {
+        rt_task *tasks[32];
+        for (uintptr_t i = 0; i < 32; i++) {
+            tasks[i] = rt_go(nothing, TASKS_NUMBER(i));
+            CHECK(tasks[i] != NULL);
+        }
+        for (uintptr_t i = 0; i < 32; i++) {
+            void *value = NULL;
+            if (i % 4 == 0) {
+                CHECK_OK(rt_detach(tasks[i]));
+            } else if (i % 4 == 1) {
+                CHECK_OK(rt_cancel(tasks[i], &value));
+                CHECK(value == TASKS_NUMBER(i));
+            } else {
+                CHECK_OK(rt_join(tasks[i], &value));
+                CHECK(value == TASKS_NUMBER(i));
+            }
+        }
+        /* Those that were detached may still run. */
+        rt_time deadline = rt_clock() + 5 * RT_NS_PER_S;
+        while (rti_tasks_live(rti_tasks_of(rti_worker_current())) > 1 && rt_clock() < deadline) {
+            rt_yield();
+        }
+    }
+    CHECK_EQ(rti_u32_load_relaxed(&ended), 300 * 32);
+    return arg;
+}
+
+TEST(task_crew_joins_detaches_and_cancels_in_batches)
+{
+    run(spawns_in_batches);
+}
+
+static void *makes_a_tree(void *arg)
+{
+    uintptr_t depth = (uintptr_t)arg;
+    if (depth > 0) {
+        rt_task *left = rt_go(makes_a_tree, TASKS_NUMBER(depth - 1));
+        rt_task *right = rt_go(makes_a_tree, TASKS_NUMBER(depth - 1));
+        CHECK(left != NULL && right != NULL);
+        CHECK_OK(rt_join(left, NULL));
+        CHECK_OK(rt_join(right, NULL));
+    }
+    (void)rti_u32_add_relaxed(&ended, 1);
+    return NULL;
+}
+
+static void *makes_trees(void *arg)
+{
+    for (int i = 0; i < 100; i++) {
+        rti_u32_store_relaxed(&ended, 0);
+        CHECK_OK(rt_join(rt_go(makes_a_tree, TASKS_NUMBER(4)), NULL));
+        CHECK_EQ(rti_u32_load_relaxed(&ended), 31);
+    }
+    return arg;
+}
+
+TEST(task_crew_joins_trees)
+{
+    run(makes_trees);
+}
+
+static void *cancels_sleepers(void *arg)
+{
+    for (int round = 0; round < 200; round++) {
+        rt_task *tasks[8];
+        for (int i = 0; i < 8; i++) {
+            tasks[i] = rt_go(tasks_wait_for_ever, TASKS_NUMBER(i));
+        }
+        if (round % 2 == 0) {
+            rt_yield();
+        }
+        for (uintptr_t i = 0; i < 8; i++) {
+            void *value = NULL;
+            CHECK_STATUS(rt_cancel(tasks[i], &value), RT_ERR_CANCELLED);
+            CHECK(value == TASKS_NUMBER(i));
+        }
+    }
+    return arg;
+}
+
+TEST(task_crew_cancels_those_that_wait_or_are_about_to)
+{
+    run(cancels_sleepers);
+}
+
+static rt_status notes(void *arg)
+{
+    (void)arg;
+    (void)rti_u32_add_relaxed(&ended, 1);
+    return RT_SUCCESS;
+}
+
+static void *panics_or_sleeps(void *arg)
+{
+    RT_ENSURE(notes, NULL);
+    (void)rt_sleep((uintptr_t)arg % 3 * 100 * RT_NS_PER_US);
+    if ((uintptr_t)arg % 5 == 0) {
+        rt_panic_task("by turns");
+    }
+    return arg;
+}
+
+static void *has_members(void *arg)
+{
+    for (uintptr_t i = 0; i < 10; i++) {
+        rt_task *task = rt_go(panics_or_sleeps, TASKS_NUMBER(i + 1));
+        if (task == NULL) {
+            CHECK(rt_cancelled());
+            break;
+        }
+        (void)rt_join(task, NULL);
+    }
+    return arg;
+}
+
+static void *uses_blocks(void *arg)
+{
+    for (int round = 0; round < 20; round++) {
+        rti_u32_store_relaxed(&ended, 0);
+        CHECK_OK(rt_using(NULL, has_members, NULL, NULL));
+        CHECK_EQ(rti_u32_load_relaxed(&ended), 10);
+        rt_status status = rt_timeout(RT_NS_PER_MS, has_members, NULL, NULL);
+        CHECK(!RT_FAILED(status) || status.code == RT_ERR_TIMEOUT);
+        CHECK_EQ(rti_tasks_live(rti_tasks_of(rti_worker_current())), 1);
+    }
+    return arg;
+}
+
+TEST(task_crew_blocks_end_with_their_last_task)
+{
+    run(uses_blocks);
+}
