@@ -52,11 +52,15 @@ sim:
 	@test/runner/run --lane sim --seed $(SEED)
 
 size:
-	@tools/setup --check size
+	@tools/setup size
 	@echo "make: measuring flash and RAM of each module in $(RELEASE)/liborrery.a"
 	@$(CONFIGURE_RELEASE)
 	@$(BUILD_RELEASE) libraries -- --quiet
 	@tools/size $(RELEASE)
+	@echo "make: measuring the core on a Cortex-M3 against bench/cortex_m/budget.tsv"
+	@cmake --log-level=WARNING --preset cortex_m >/dev/null
+	@cmake --build build/cortex_m --target core_bench -- --quiet
+	@tools/size --board --check build/cortex_m
 
 install: build
 	@echo "make: installing under $(DESTDIR)$(PREFIX)"
@@ -73,6 +77,6 @@ help:
 	@echo "make bench             build and run the benchmarks, one TSV line per result"
 	@echo "make bench-peers       the same work on Go and Erlang, in the same run, as ratios"
 	@echo "make sim SEED=n        run the simulation tests with one seed"
-	@echo "make size              flash and RAM of each module, largest first"
+	@echo "make size              flash and RAM of each module; the core on a Cortex-M3 and its budget"
 	@echo "make install PREFIX=p  install headers, libraries, pkg-config and CMake package"
 	@echo "make clean             remove build/"

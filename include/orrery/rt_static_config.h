@@ -214,6 +214,10 @@
 #define RT_GUARD_WORDS 1
 #endif
 
+#ifndef RT_NAME_LENGTH_MAX
+#define RT_NAME_LENGTH_MAX 31 /* bytes that an actor keeps of its name at spawn */
+#endif
+
 #ifndef RT_NAME_POOL_SIZE
 #define RT_NAME_POOL_SIZE 64 /* registered names */
 #endif

@@ -112,7 +112,7 @@ void rti_death_process(struct rti_actor *actor)
 {
     RT_ASSERT(rti_worker_here()->fiber == NULL && actor->id != ACTOR_ID_INVALID);
     struct rti_actors *actors = actor->actors;
-    if (RTI_UNLIKELY(actor->fiber.end >= RTI_FIBER_OVERFLOWED)) {
+    if (RT_SENTENCES && RTI_UNLIKELY(actor->fiber.end >= RTI_FIBER_OVERFLOWED)) {
         death_log(actor);
     }
     rti_actors_lock(actors);

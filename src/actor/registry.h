@@ -19,7 +19,7 @@
 
 struct rti_actor;
 
-#define RTI_REGISTRY_BUCKETS 256
+#define RTI_REGISTRY_BUCKETS (RT_NAME_POOL_SIZE < 16 ? 4 : 256)
 
 struct rti_name {
     struct rti_link at_actor;

@@ -126,7 +126,7 @@ rt_status rti_runtime_turn(void)
 {
     runtime_move(RTI_RUNTIME_READY, RTI_RUNTIME_RUNNING);
     rt_status status = rti_sched_run(&rti_runtime.sched);
-    if (status.code == RT_ERR_DEADLOCK) {
+    if (RT_SENTENCES && status.code == RT_ERR_DEADLOCK) {
         rti_dump_stuck(&rti_runtime.sched);
     }
     runtime_move(RTI_RUNTIME_RUNNING, RTI_RUNTIME_READY);

@@ -35,6 +35,9 @@
 /* Stacks that exist at a time: one for each actor and each task, and one that cleans up. */
 #define RTI_STACKS_MAX (RT_MAX_ACTORS + RT_MAX_TASKS + 1)
 
+/* How many of them may be kept; without guards there is nothing to keep them for. */
+#define RTI_STACKS_KEPT (RT_STACK_GUARD_SIZE > 0 ? RTI_STACKS_MAX : 1)
+
 /* What protection adds to a stack: the guard, the reserve, and up to a page of rounding. */
 #define RTI_STACKS_ROOM                                                                            \
     (RT_STACK_GUARD_SIZE > 0 ? (size_t)2 * RT_STACK_GUARD_SIZE + RTI_STACK_RESERVE : 0)
@@ -69,7 +72,7 @@ struct rti_stacks {
     size_t free_bytes;
     size_t kept_count;
     size_t in_use;                              /* stacks of the arena that somebody has */
-    struct rti_kept_stack kept[RTI_STACKS_MAX]; /* the last one was used last */
+    struct rti_kept_stack kept[RTI_STACKS_KEPT]; /* the last one was used last */
     struct rti_arena arena;
     _Alignas(RTI_STACKS_ALIGNMENT) unsigned char memory[RTI_STACKS_BYTES];
 };

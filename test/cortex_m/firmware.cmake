@@ -67,3 +67,17 @@ foreach(board ${ORRERY_CORTEX_M_BOARDS})
     endif()
   endforeach()
 endforeach()
+
+# The program whose trace hash must be the same here as on Linux (same_hash_test.sh).
+foreach(board ${ORRERY_CORTEX_M_BOARDS})
+  add_library(trace_hash_${board} OBJECT ${PROJECT_SOURCE_DIR}/test/sim/program/trace_hash.c)
+  target_compile_definitions(trace_hash_${board} PRIVATE main=program_main)
+  target_link_libraries(trace_hash_${board} PRIVATE support_${board})
+  orrery_add_firmware(${board}_trace_hash ${board} support_${board}
+    ${PROJECT_SOURCE_DIR}/test/cortex_m/program/arguments_main.c
+    $<TARGET_OBJECTS:trace_hash_${board}>)
+  target_link_options(${board}_trace_hash PRIVATE
+    -Wl,--defsym=rti_test_snapshot=${ORRERY_${board}_SPARE}
+    -Wl,--defsym=rti_main_stack_size=0x10000 -Wl,--defsym=rti_handler_stack_size=0x1000)
+  set_target_properties(${board}_trace_hash PROPERTIES OUTPUT_NAME trace_hash SUFFIX .elf)
+endforeach()

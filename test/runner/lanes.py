@@ -209,8 +209,8 @@ LANES = (
         "scripts",
         "what is driven from outside: install, headers, debugger",
         collect.scripts,
-        ("plain", "release"),
-        ("gcc", "g++", "clang-14", "clang-19", "gdb", "pkg-config"),
+        ("plain", "release", "cortex_m"),
+        ("gcc", "g++", "clang-14", "clang-19", "gdb", "pkg-config", *FIRMWARE_TOOLS),
     ),
     Lane(
         "self",

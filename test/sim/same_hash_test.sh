@@ -19,6 +19,7 @@ build() {
         test/sim/program/trace_hash.c test/support/fibers.c test/support/test_fail.c \
         src/base/*.c src/sched/*.c src/time/*.c src/port/sim/*.c \
         src/port/linux/process.c src/port/linux/repeat.c src/port/linux/marks_file.c \
+        src/port/linux/heap.c src/port/linux/error_text.c \
         $(find "src/port/arch/$arch" -name '*.[cS]'))
 }
 

@@ -30,6 +30,7 @@ TESTED_BY = {
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
     "src/runtime/linux/observe.c": "test/tools/orrery_dump_test.sh",  # the tool asks a program
     "src/runtime/part_behaviour.c": "test/unit/sim_test.c",  # a run has them all
+    "src/runtime/cortex_m/sizes.c": "test/cortex_m/size_test.sh",  # numbers for tools/size
     "src/runtime/part_bus.c": "test/unit/sim_test.c",
     "src/runtime/part_supervisor.c": "test/unit/sim_test.c",
     "src/runtime/part_async.c": "test/unit/async_test.c",

@@ -10,6 +10,7 @@
  * another thread, or without a runtime, is refused and changes nothing. */
 
 #include <orrery/rt/types.h>
+#include <orrery/rt_static_config.h>
 
 RT_EXTERN_C_BEGIN
 
@@ -24,7 +25,7 @@ typedef struct {
 } actor_config;
 
 /* Bytes of an actor's name that are kept. */
-#define RT_ACTOR_NAME_MAX 31
+#define RT_ACTOR_NAME_MAX RT_NAME_LENGTH_MAX
 
 /* The smallest stack_size that is accepted, bytes. A Cortex-M with a floating-point unit has larger
  * guards and larger frames of interrupts. */

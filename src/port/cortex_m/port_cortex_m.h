@@ -16,14 +16,13 @@
  * I2  `wait` returns RTI_WAIT_DEADLINE only when the clock has come to the deadline. */
 
 #include "base/list.h"
-#include "base/rng.h"
 #include "port/cortex_m/systick.h"
 #include "port/port.h"
 
 struct rti_port_cortex_m {
     struct rti_port port;
     struct rti_systick systick;
-    struct rti_rng rng;       /* the program's randomness */
+    uint64_t random;          /* where the program's randomness stands */
     struct rti_list answered; /* ops whose `done` is due at the next wait */
     rti_atomic_u32 is_woken;  /* any handler: a wake that no wait has consumed */
 };

@@ -76,8 +76,6 @@ void rti_systick_aim(struct rti_systick *systick, uint64_t deadline_ns)
         return;
     }
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    /* Rounded up, so that the alarm is not early. It fits: it is less than a period. */
-    uint64_t left = (left_ns * RT_SYSTICK_HZ + RTI_NS_PER_S - 1) / RTI_NS_PER_S;
-    uint32_t length = (uint32_t)left;
+    uint32_t length = rti_systick_from_ns(left_ns);
     systick_restart(systick, length < RTI_SYSTICK_PERIOD_MIN ? RTI_SYSTICK_PERIOD_MIN : length);
 }

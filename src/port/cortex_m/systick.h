@@ -69,4 +69,15 @@ static inline uint64_t rti_systick_to_ns(uint64_t counts)
            counts % RT_SYSTICK_HZ * RTI_NS_PER_S / RT_SYSTICK_HZ;
 }
 
+/* Rounded up, so that an alarm is not early. Less than a period, so that it fits. */
+static inline uint32_t rti_systick_from_ns(uint64_t ns)
+{
+    if (RTI_NS_PER_S % RT_SYSTICK_HZ == 0 && RT_SYSTICK_HZ >= 4000000) {
+        /* A period is less than 2^32 ns, and the processor divides 32 bits itself. */
+        uint32_t ns_per_count = (uint32_t)(RTI_NS_PER_S / RT_SYSTICK_HZ);
+        return ((uint32_t)ns + ns_per_count - 1) / ns_per_count;
+    }
+    return (uint32_t)((ns * RT_SYSTICK_HZ + RTI_NS_PER_S - 1) / RTI_NS_PER_S);
+}
+
 #endif

@@ -93,6 +93,13 @@ void rti_port_log(const char *text)
     remember("\n");
 }
 
+rt_status rti_port_descriptor_write(int fd, const void *bytes, size_t size)
+{
+    (void)fd;
+    rti_board_write(bytes, size);
+    return RT_SUCCESS;
+}
+
 const char *rti_port_error_text(int error)
 {
     return error == 0 ? NULL : "an error of the board";
