@@ -63,7 +63,10 @@ def functions(source):
 
 def hovers(client, names, source, work):
     """Opens a program that calls nothing but names everything, and asks at each name."""
-    lines = ["#include <orrery/rt.h>", "void name_all(void);", "void name_all(void) {"]
+    headers = sorted((source / "include/orrery/rt").glob("*.h"))
+    lines = [f"#include <orrery/rt/{header.name}>" for header in headers]
+    lines += ["void name_all(void);", "void name_all(void) {"]
+    first = len(lines)
     lines += [f"    (void){name};" for name in names]
     path = work / "hover.c"
     path.write_text("\n".join([*lines, "}", ""]), encoding="utf-8")
@@ -80,7 +83,7 @@ def hovers(client, names, source, work):
     client.notify("initialized", {})
     document = {"uri": uri, "languageId": "c", "version": 1, "text": path.read_text("utf-8")}
     client.notify("textDocument/didOpen", {"textDocument": document})
-    for row, name in enumerate(names, start=3):
+    for row, name in enumerate(names, start=first):
         place = {"line": row, "character": 12}
         answer = client.request(
             "textDocument/hover", {"textDocument": {"uri": uri}, "position": place}

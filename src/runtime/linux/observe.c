@@ -22,6 +22,8 @@
  * Orders: every change of `stage` is a read-modify-write with acquire and release, or a release
  * store that the other side's acquire reads. */
 #define RTI_MODULE "observe"
+#include <string.h>
+
 #include "base/journal_file.h"
 #include "observe/journal_api.h"
 #include "observe/report.h"
@@ -234,7 +236,7 @@ static void answer_trace(struct rti_watch *watch, uint64_t span_ms)
             struct rti_journal_storage storage = {.magic = RTI_JOURNAL_API_MAGIC,
                                                   .journal = observe.journal};
             rt_journal shown;
-            *(struct rti_journal_storage *)&shown = storage;
+            memcpy(&shown, &storage, sizeof(storage));
             rt_status status = rt_journal_export(&shown, sink, watch);
             (void)status; /* who asks sees that the file is cut */
         }
@@ -307,7 +309,7 @@ static void close_journal(void)
     struct rti_journal_storage storage = {.magic = RTI_JOURNAL_API_MAGIC,
                                           .journal = observe.journal};
     rt_journal shown;
-    *(struct rti_journal_storage *)&shown = storage;
+    memcpy(&shown, &storage, sizeof(storage));
     if (RT_FAILED(rt_journal_save(&shown, observe.file))) {
         rti_port_log("the journal could not be written to the file of ORRERY_JOURNAL");
     }
