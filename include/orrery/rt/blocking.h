@@ -27,7 +27,7 @@ RT_EXTERN_C_BEGIN
  * RT_ERR_RESOURCE_EXHAUSTED if RT_COMPLETION_QUEUE_SIZE calls wait already; RT_ERR_CANCELLED if the
  * caller is cancelled, before or while it waits.
  * What is lost on cancel: that the caller hears of its end. */
-RT_API rt_status rt_blocking(void (*fn)(void *arg), void *arg);
+RT_API RT_SUSPENDS rt_status rt_blocking(void (*fn)(void *arg), void *arg);
 
 /* Says that the calling actor or task is about to make a call that may block its thread. Until
  * rt_blocking_exit it should call nothing of the runtime. May be nested: the outermost pair counts.
@@ -45,7 +45,7 @@ RT_API rt_status rt_blocking_enter(void);
  * Owns nothing.
  * Returns RT_OK; RT_ERR_THREAD outside of actors and tasks; RT_ERR_STATE without rt_blocking_enter.
  * Nothing is lost on cancel. */
-RT_API rt_status rt_blocking_exit(void);
+RT_API RT_SUSPENDS rt_status rt_blocking_exit(void);
 
 RT_EXTERN_C_END
 
