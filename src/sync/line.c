@@ -28,6 +28,7 @@ void rti_line_leave(struct rti_line *line, struct rti_list *wakes)
 
 struct rti_line_waiter *rti_line_claim(struct rti_line *line)
 {
+    RTI_PLAIN_WRITE(&line->list, sizeof(line->list));
     struct rti_waiter *waiter = rti_waitlist_claim(&line->list);
     return waiter == NULL ? NULL : line_waiter_of(waiter);
 }
@@ -71,6 +72,7 @@ static void line_unlink(struct rti_waiter *base)
     struct rti_list wakes;
     rti_list_init(&wakes);
     rti_line_enter(line);
+    RTI_PLAIN_WRITE(&line->list, sizeof(line->list));
     if (rti_link_is_linked(&base->link)) {
         rti_list_remove(&base->link);
     }
@@ -125,6 +127,7 @@ static void line_link(struct rti_line_call *call, struct rti_wait *wait,
     waiter->want = call->want;
     waiter->result = RT_ERR_WOULDBLOCK;
     waiter->is_collected = false;
+    RTI_PLAIN_WRITE(&line->list, sizeof(line->list));
     rti_waitlist_add(&line->list, &waiter->waiter);
     rti_line_leave_quietly(line);
     if (call->linked != NULL) {
