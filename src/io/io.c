@@ -145,6 +145,9 @@ rt_status rti_io_failure(const struct rti_op *op)
     if (op->status == RT_ERR_RESOURCE_EXHAUSTED && op->error == 0) {
         return (rt_status){op->status, "the descriptor is above what the runtime was made for"};
     }
+    if (op->status == RT_ERR_IO && op->error == 0) {
+        return (rt_status){RT_ERR_IO, "the poller has failed: sockets are of no use any more"};
+    }
     const char *text = rti_port_error_text(op->error);
     return (rt_status){op->status, text != NULL ? text : rt_status_text(op->status)};
 }

@@ -186,6 +186,63 @@ TEST(e6_deadlock_is_told_with_the_tasks_and_their_places_of_spawn)
     CHECK_STATUS(tasks_run(makes_a_deadlock_of_channels, NULL), RT_ERR_DEADLOCK);
 }
 
+static int listener;
+
+static void *accepts(void *arg)
+{
+    int fd;
+    *(rt_status *)arg = rt_net_accept(listener, &fd, -1);
+    return NULL;
+}
+
+/* The descriptor of epoll: found by what the system says about it. */
+static int find_epoll(void)
+{
+    for (int fd = 3; fd < 256; fd++) {
+        char path[64];
+        char link[64];
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(path, link, sizeof(link) - 1);
+        if (length > 0) {
+            link[length] = '\0';
+            if (strcmp(link, "anon_inode:[eventpoll]") == 0) {
+                return fd;
+            }
+        }
+    }
+    return -1;
+}
+
+static void *kills_the_poller(void *arg)
+{
+    rt_status status = RT_SUCCESS;
+    int fd;
+    CHECK_OK(rt_net_listen_ex(&(rt_net_listen_config){.address = "127.0.0.1"}, &listener));
+    rt_task *task = rt_go(accepts, &status);
+    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    int epoll = find_epoll();
+    CHECK(epoll >= 0 && close(epoll) == 0);
+    /* Who waits hears it, and so does who comes later. */
+    CHECK_OK(rt_join(task, NULL));
+    CHECK_STATUS(status, RT_ERR_IO);
+    CHECK(strstr(status.msg, "poller has failed") != NULL);
+    CHECK_STATUS(rt_net_accept(listener, &fd, -1), RT_ERR_IO);
+    CHECK_STATUS(rt_net_accept(listener, &fd, 0), RT_ERR_IO);
+    CHECK_OK(rt_net_close(listener));
+    /* Everything else goes on: time, files, tasks. */
+    CHECK_OK(rt_sleep(2 * RT_NS_PER_MS));
+    CHECK_OK(rt_file_open("/dev/null", 0, 0, &fd));
+    CHECK_OK(rt_file_close(fd));
+    CHECK_OK(rt_join(rt_go(tasks_sleep_ms, TASKS_NUMBER(1)), NULL));
+    return arg;
+}
+
+TEST(e7_poller_that_dies_fails_the_sockets_and_the_rest_drains)
+{
+    CHECK_OK(tasks_run_fixed(kills_the_poller, NULL));
+    CHECK_OK(tasks_run_fixed(nests, NULL));
+}
+
 static void *panics(void *arg)
 {
     (void)arg;

@@ -72,6 +72,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -114,6 +115,7 @@ rt_status rti_poller_init(struct rti_poller *poller, const struct rti_port_linux
     poller->has_pwait2 = HAS_PWAIT2 && !config->is_coarse;
     rti_wake_word_init(&poller->wake);
     rti_u64_init(&poller->bells, 0);
+    rti_u32_init(&poller->is_dead, 0);
     poller->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (poller->epoll_fd < 0) {
         return poller_failure(errno, "epoll_create1 failed");
@@ -385,9 +387,20 @@ static enum rti_try poller_try(struct rti_fd *entry, struct rti_op *op)
     return end;
 }
 
+static bool poller_is_dead(const struct rti_poller *poller)
+{
+    /* Relaxed: who is late is answered by poller_die, or finds the flag with the next op. */
+    return RTI_UNLIKELY(rti_u32_load_relaxed(&poller->is_dead) != 0);
+}
+
 /* With the entry locked. */
 static void poller_take_op(struct rti_poller *poller, struct rti_op *op)
 {
+    if (poller_is_dead(poller)) {
+        rti_op_answer(op, RT_ERR_IO, 0, 0);
+        poller_answered(poller, op);
+        return;
+    }
     struct rti_fd *entry = poller_entry(poller, op);
     if (entry == NULL) {
         poller_answered(poller, op);
@@ -430,6 +443,10 @@ void rti_poller_submit(struct rti_poller *poller, struct rti_op *op)
 /* With the entry locked. */
 static bool poller_try_now(struct rti_poller *poller, struct rti_op *op)
 {
+    if (poller_is_dead(poller)) {
+        rti_op_answer(op, RT_ERR_IO, 0, 0);
+        return true;
+    }
     struct rti_fd *entry = poller_entry(poller, op);
     if (entry == NULL) {
         return true;
@@ -613,8 +630,46 @@ static int poller_block(struct rti_poller *poller, struct epoll_event *events, u
     return epoll_wait(poller->epoll_fd, events, RTI_POLLER_BATCH, timeout_ms);
 }
 
+/* epoll has failed, for good: somebody has closed its descriptor. Everything that waits is answered
+ * with RT_ERR_IO, and so is everything that comes; timers, files and posts go on. */
+static RTI_COLD void poller_die(struct rti_poller *poller)
+{
+    rti_u32_store_relaxed(&poller->is_dead, 1);
+    rti_port_log(
+        "the poller has failed: was its descriptor closed? Sockets are of no use any more");
+    for (size_t i = 0; i < poller->fds_top; i++) {
+        rti_poller_lock_entry(poller, (int)i);
+        if (poller->fds[i].kind != RTI_FD_UNKNOWN) {
+            queue_answer(poller, &poller->fds[i].queue[RTI_INWARD], RT_ERR_IO);
+            queue_answer(poller, &poller->fds[i].queue[RTI_OUTWARD], RT_ERR_IO);
+        }
+        rti_poller_unlock_entry(poller, (int)i);
+    }
+}
+
+/* The wait of a poller without epoll: for calls and the time. */
+static bool poller_wait_for_calls(struct rti_poller *poller, bool may_block, uint64_t deadline_ns)
+{
+    if (may_block && rti_list_is_empty(poller->answered) && rti_wake_word_announce(&poller->wake)) {
+        uint64_t now = rti_linux_clock_now();
+        uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+        uint64_t ms = left / NS_PER_MS + (left % NS_PER_MS != 0);
+        int timeout_ms = deadline_ns == RTI_TIME_NEVER ? -1 : ms > INT_MAX ? INT_MAX : (int)ms;
+        struct pollfd one = {.fd = poller->wake_fd, .events = POLLIN};
+        uint64_t bells;
+        if (poll(&one, 1, timeout_ms) > 0) {
+            ssize_t got = read(poller->wake_fd, &bells, sizeof(bells));
+            (void)got;
+        }
+    }
+    return rti_wake_word_answer(&poller->wake);
+}
+
 bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadline_ns)
 {
+    if (poller_is_dead(poller)) {
+        return poller_wait_for_calls(poller, may_block, deadline_ns);
+    }
     poller_retry_starved(poller);
     ledger_lock(poller);
     may_block = may_block && rti_list_is_empty(poller->answered);
@@ -634,7 +689,10 @@ bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadlin
                           : epoll_wait(poller->epoll_fd, events, RTI_POLLER_BATCH, 0);
     bool is_called = rti_wake_word_answer(&poller->wake);
     for (int round = 1;; round++) {
-        RT_ASSERT(count >= 0 || errno == EINTR);
+        if (RTI_UNLIKELY(count < 0 && errno != EINTR)) {
+            poller_die(poller);
+            return is_called;
+        }
         for (int i = 0; i < count; i++) {
             poller_take_event(poller, &events[i]);
         }

@@ -63,6 +63,7 @@ struct rti_poller {
     struct rti_spin *ledger;   /* the port's: over fds_top, the counts and `answered` */
     bool is_shared;            /* several workers: entries and ledger are locked */
     bool has_pwait2;           /* nanosecond timeouts */
+    rti_atomic_u32 is_dead;    /* epoll has failed: ops are refused, only calls are waited for */
     rti_atomic_u64 bells;      /* any thread: how often wake wrote to wake_fd */
     uint64_t blocks;           /* how often the thread may have blocked */
     uint64_t events;           /* how many events were collected, wake-ups included */
