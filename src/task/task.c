@@ -6,6 +6,7 @@
 #include "base/marks.h"
 #include "sched/fault.h"
 #include "sync/region.h"
+#include "task/task_cycle.h"
 #include "task/task_hooks.h"
 #include "task/task_report.h"
 #include "task/tasks.h"
@@ -114,7 +115,6 @@ static void task_init(struct rti_task *task, const struct task_order *order,
     task->arg = order->arg;
     task->value = NULL;
     task->name = order->config->name != NULL ? order->config->name : order->site->what;
-    task->joins = NULL;
     task->hook_count = 0;
     task->hook_depth = 0;
     task->locals_set = 0;
@@ -295,7 +295,9 @@ void rti_task_on_done(struct rti_fiber *fiber)
     task->outcome = (uint8_t)task_outcome(task);
     fiber->cx = NULL;
     fiber->cancel = NULL;
-    task->joins = NULL;
+    if (RTI_UNLIKELY(task->joins != NULL)) {
+        rti_task_join_end(task);
+    }
     if (RTI_UNLIKELY(rti_task_has_duties(task))) {
         rti_task_bury(task);
         return;

@@ -58,6 +58,7 @@ struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
         task = &tasks->slots[tasks->fresh];
         task->index = tasks->fresh++;
         task->generation = 1;
+        task->joins = NULL;
         task->tasks = tasks;
         rti_task_life_init(&task->life, tasks->sched->is_local);
     }
