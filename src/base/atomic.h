@@ -173,6 +173,12 @@ static inline void rti_spin_hint(void)
 #endif
 }
 
+/* The same in a loop that gives up by itself after a few rounds, whatever the others do. */
+static inline void rti_pause(void)
+{
+    rti_spin_hint();
+}
+
 #define RTI_PLAIN_READ(address, size)  ((void)(address), (void)(size))
 #define RTI_PLAIN_WRITE(address, size) ((void)(address), (void)(size))
 

@@ -140,6 +140,8 @@ void rti_crew_rouse_one(struct rti_crew *crew)
     }
     (void)rti_crew_give_back(crew, station);
     crew_stop_spinning(crew);
+    /* Whoever sleeps in the poller can take it. */
+    crew->sched->port->ops->wake(crew->sched->port);
 }
 
 void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station)
@@ -333,7 +335,7 @@ static struct rti_runnable *member_steal(struct rti_member *member)
         if (runnable != NULL || crew_is_over(crew)) {
             return runnable;
         }
-        rti_spin_hint();
+        rti_pause();
     }
     return NULL;
 }
@@ -382,6 +384,13 @@ static bool crew_has_work(const struct rti_crew *crew)
     return false;
 }
 
+/* Is there work, and a station to do it at? Work at stations that are all held is their holders'.
+ */
+static bool crew_is_wanting(const struct rti_crew *crew)
+{
+    return rti_u32_load_relaxed(&crew->idle_count) > 0 && crew_has_work(crew);
+}
+
 /* Sleeps in the poller until something happens outside or a timer is due anywhere. */
 static void member_sleep_in_poller(struct rti_member *member)
 {
@@ -394,7 +403,7 @@ static void member_sleep_in_poller(struct rti_member *member)
     uint64_t again_ns = crew_next_deadline(crew);
     deadline_ns = again_ns < deadline_ns ? again_ns : deadline_ns;
     rti_u32_exchange_acqrel(&port->attention, 0);
-    port->ops->wait(port, crew_is_over(crew) || crew_has_work(crew) ? 0 : deadline_ns);
+    port->ops->wait(port, crew_is_over(crew) || crew_is_wanting(crew) ? 0 : deadline_ns);
     rti_u64_store_relaxed(&crew->poll_until_ns, 0);
     rti_sched_drain_posts(crew->sched);
     member->worker->now_ns = port->ops->clock_ns(port);
@@ -474,7 +483,7 @@ static void member_wait(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
     while (member->worker->station == NULL && !crew_is_over(crew)) {
-        if (crew_has_work(crew) && member_return(member)) {
+        if (crew_is_wanting(crew) && member_return(member)) {
             return;
         }
         if (crew_begin_poll(crew)) {

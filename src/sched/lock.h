@@ -49,7 +49,12 @@ struct rti_lock {
 };
 
 /* How long a taken lock is watched before the thread naps. */
+/* The explorer's threads never nap. */
+#if RTI_EXPLORED
+#define RTI_LOCK_SPINS_MAX UINT32_MAX
+#else
 #define RTI_LOCK_SPINS_MAX 200
+#endif
 
 /* Prepares the lock of something that belongs to `sched`. */
 static inline void rti_lock_init(struct rti_lock *lock, const struct rti_sched *sched,

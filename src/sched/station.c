@@ -151,7 +151,7 @@ struct rti_runnable *rti_station_steal_next(struct rti_station *thief, struct rt
     void *next = rti_ptr_load_relaxed(&victim->next);
     uint64_t turns = rti_u64_load_relaxed(&victim->turns);
     for (int i = 0; next != NULL && i < NEXT_WATCH_SPINS; i++) {
-        rti_spin_hint();
+        rti_pause();
     }
     if (next == NULL || rti_u64_load_relaxed(&victim->turns) != turns) {
         return NULL;

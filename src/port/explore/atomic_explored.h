@@ -85,6 +85,8 @@ EXPLORE_DEFINE(ptr, void *)
 #define rti_fence_seqcst() explore_fence(EXPLORE_SITE)
 /* A read-modify-write empties the store buffer: nothing is left to do. */
 #define rti_fence_after_rmw() ((void)0)
+/* Nobody waits for anything there. */
+#define rti_pause() ((void)0)
 #define rti_spin_hint()    explore_spin(EXPLORE_SITE)
 
 #define RTI_PLAIN_READ(address, size)  explore_plain_read((address), (size), EXPLORE_SITE)

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The crew's way to sleep and wake, in its own code: whoever queues work while the others go to
+ * sleep has it run by one of them, though it never runs anything itself again. Two stations, three
+ * members; rings of 4. A lost wake-up shows as threads that all sleep. */
+
+#include "sched/crew_search.h"
+
+#include "port/explore/port.h"
+
+enum { STATIONS = 2, MEMBERS = 3, ITEMS = 2 };
+
+struct item {
+    struct rti_runnable run;
+    uint32_t payload;
+    uint32_t taken_count;
+};
+
+static struct rti_sched sched;
+static struct rti_crew crew;
+static struct rti_station stations[STATIONS];
+static struct rti_member members[MEMBERS];
+static struct item items[ITEMS];
+static struct rti_port port;
+static struct rti_port_ops ops;
+static rti_atomic_u32 bell;       /* of the poller: not 0: called */
+static rti_atomic_u32 is_started; /* the third member's thread */
+static rti_atomic_u32 taken_count;
+
+/* What the crew needs of others. Each thread of the model is the member of its number. */
+struct rti_worker *rti_worker_current(void)
+{
+    return members[explore_self()].worker;
+}
+
+void rti_port_log(const char *line)
+{
+    (void)line;
+}
+
+bool rti_sched_drain_posts(struct rti_sched *of)
+{
+    (void)of;
+    return false;
+}
+
+void rti_sched_attend_shared(void)
+{
+}
+
+void rti_warden_rouse(struct rti_warden *warden)
+{
+    (void)warden;
+}
+
+uint64_t rti_crew_live(const struct rti_crew *of)
+{
+    (void)of;
+    return 1;
+}
+
+void rti_member_main(void *arg)
+{
+    (void)arg;
+}
+
+static uint64_t clock_ns(struct rti_port *of)
+{
+    (void)of;
+    return 1;
+}
+
+static enum rti_wait_end port_wait(struct rti_port *of, uint64_t deadline_ns)
+{
+    (void)of;
+    while (rti_u32_exchange_acqrel(&bell, 0) == 0 && deadline_ns != 0) {
+        (void)explore_futex_wait(&bell, 0, false, EXPLORE_SITE);
+    }
+    return RTI_WAIT_WOKEN;
+}
+
+static void port_wake(struct rti_port *of)
+{
+    (void)of;
+    (void)rti_u32_exchange_acqrel(&bell, 1);
+    explore_futex_wake(&bell, 1, EXPLORE_SITE);
+}
+
+static rt_status thread_start(struct rti_port *of, struct rti_port_thread *thread,
+                              void (*main)(void *), void *arg)
+{
+    (void)of;
+    (void)thread;
+    (void)main;
+    EXPLORE_ASSERT(arg == &members[MEMBERS - 1]);
+    (void)rti_u32_exchange_acqrel(&is_started, 1);
+    explore_futex_wake(&is_started, 1, EXPLORE_SITE);
+    return RT_SUCCESS;
+}
+
+static uint64_t never(void *context)
+{
+    (void)context;
+    return RTI_TIME_NEVER;
+}
+
+static size_t expire_none(void *context, uint64_t now_ns)
+{
+    (void)context;
+    (void)now_ns;
+    return 0;
+}
+
+static void step(struct rti_runnable *runnable, struct rti_worker *worker)
+{
+    (void)runnable;
+    (void)worker;
+}
+
+static void setup(void)
+{
+    ops = *explore_port()->ops;
+    ops.clock_ns = clock_ns;
+    ops.wait = port_wait;
+    ops.wake = port_wake;
+    ops.thread_start = thread_start;
+    port = (struct rti_port){.ops = &ops};
+    sched = (struct rti_sched){.port = &port, .crew = &crew, .is_local = false};
+    crew = (struct rti_crew){.sched = &sched,
+                             .stations = stations,
+                             .members = members,
+                             .stations_count = STATIONS,
+                             .members_max = MEMBERS,
+                             .members_count = 2};
+    rti_lock_init(&crew.lock, &sched, RTI_LOCK_CREW);
+    rti_injector_init(&crew.injector, &sched);
+    rti_u32_init(&bell, 0);
+    rti_u32_init(&is_started, 0);
+    rti_u32_init(&taken_count, 0);
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        members[i] = (struct rti_member){.crew = &crew, .index = i, .look_interval = 1};
+        members[i].worker = &members[i].own;
+        members[i].own = (struct rti_worker){.sched = &sched, .member = &members[i]};
+        members[i].turns_until_look = 1000;
+        members[i].is_started = i < 2;
+        rti_parker_init(&members[i].parker);
+        rti_rng_init(&members[i].rng, i);
+    }
+    for (uint32_t i = 0; i < STATIONS; i++) {
+        rti_station_init(&stations[i], i);
+        stations[i].timers = (struct rti_timer_source){never, expire_none, NULL};
+        stations[i].tick = 1;
+        rti_u32_init(&stations[i].state, RTI_STATION_HELD);
+        members[i].own.station = &stations[i];
+    }
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        items[i] = (struct item){.payload = 0};
+        rti_runnable_init(&items[i].run, i + 1, 0, step);
+        rti_u32_init(&items[i].run.state, RTI_RUNNABLE_READY);
+    }
+    explore_name(&crew.idle_count, "idle");
+    explore_name(&crew.spinning, "spinning");
+    explore_name(&crew.is_polled, "polled");
+    explore_name(&crew.is_over, "over");
+    explore_name(&bell, "bell");
+}
+
+static struct rti_runnable *ready(unsigned number)
+{
+    RTI_PLAIN_WRITE(&items[number].payload, sizeof items[number].payload);
+    items[number].payload = number + 1;
+    return &items[number].run;
+}
+
+/* Queues at its own station and computes from then on. */
+static void queue_one(void)
+{
+    rti_station_queue(&stations[0], ready(0), &crew.injector);
+    rti_fence_seqcst();
+    rti_crew_rouse_one(&crew);
+}
+
+static void inject_one(void)
+{
+    rti_injector_push(&crew.injector, ready(0));
+    rti_crew_rouse_one(&crew);
+}
+
+static void queue_two(void)
+{
+    queue_one();
+    rti_station_queue(&stations[0], ready(1), &crew.injector);
+    rti_fence_seqcst();
+    rti_crew_rouse_one(&crew);
+}
+
+/* Runs what it finds until the crew is told that it is over, by whoever took the last item. */
+static void work(uint32_t wanted)
+{
+    struct rti_member *member = &members[explore_self()];
+    struct rti_runnable *runnable;
+    while ((runnable = rti_crew_search(member)) != NULL) {
+        struct item *item = RTI_CONTAINER_OF(runnable, struct item, run);
+        RTI_PLAIN_READ(&item->payload, sizeof item->payload);
+        EXPLORE_ASSERT(item->payload == (uint32_t)(item - items) + 1);
+        RTI_PLAIN_WRITE(&item->taken_count, sizeof item->taken_count);
+        EXPLORE_ASSERT(item->taken_count == 0);
+        item->taken_count++;
+        if (rti_u32_add_acqrel(&taken_count, 1) + 1 == wanted) {
+            rti_crew_end(&crew);
+            /* A member that was never needed need not wait for its thread. */
+            (void)rti_u32_exchange_acqrel(&is_started, 1);
+            explore_futex_wake(&is_started, 1, EXPLORE_SITE);
+        }
+    }
+    EXPLORE_ASSERT(member->worker->station == NULL && !member->is_spinning);
+}
+
+static void work_for_one(void)
+{
+    work(1);
+}
+
+static void work_for_two(void)
+{
+    work(2);
+}
+
+/* The thread of the third member, once it is started. */
+static void start_late(uint32_t wanted)
+{
+    struct rti_member *member = &members[explore_self()];
+    while (rti_u32_load_acquire(&is_started) == 0) {
+        (void)explore_futex_wait(&is_started, 0, false, EXPLORE_SITE);
+    }
+    if (member->given != NULL) {
+        struct rti_station *given = member->given;
+        member->given = NULL;
+        rti_member_hold(member, given);
+        work(wanted);
+    }
+}
+
+static void late_for_one(void)
+{
+    start_late(1);
+}
+
+static void late_for_two(void)
+{
+    start_late(2);
+}
+
+static void check_one(void)
+{
+    EXPLORE_ASSERT(items[0].taken_count == 1);
+    /* A thread that was started when all was over has not begun to run here. */
+    uint32_t unborn = members[MEMBERS - 1].given != NULL ? 1 : 0;
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&crew.spinning) == unborn);
+}
+
+static void check_two(void)
+{
+    check_one();
+    EXPLORE_ASSERT(items[1].taken_count == 1);
+}
+
+MODEL(crew_runs_what_is_queued_while_another_goes_to_sleep){
+    .about = "one queues at its station and computes on, one goes to sleep, one may be started",
+    .setup = setup,
+    .threads = {queue_one, work_for_one, late_for_one},
+    .check = check_one,
+    .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
+};
+
+MODEL(crew_runs_what_is_injected_while_another_goes_to_sleep){
+    .about = "one injects, one goes to sleep, one may be started",
+    .setup = setup,
+    .threads = {inject_one, work_for_one, late_for_one},
+    .check = check_one,
+    .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
+};
+
+MODEL(crew_runs_two_that_are_queued_one_after_the_other){
+    .about = "one queues twice and computes on, one goes to sleep, one may be started",
+    .setup = setup,
+    .threads = {queue_two, work_for_two, late_for_two},
+    .check = check_two,
+    .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
+};
