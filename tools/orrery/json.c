@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json.h"
 
-#include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 void json_init(struct json *json, FILE *out)
 {
@@ -46,14 +46,18 @@ static void begin_item(struct json *json, const char *key)
 static void open_with(struct json *json, const char *key, char bracket)
 {
     begin_item(json, key);
-    assert(json->depth < JSON_DEPTH_MAX);
+    if (json->depth == JSON_DEPTH_MAX) {
+        abort(); /* a bug of the command that writes */
+    }
     fputc(bracket, json->out);
     json->has_items[json->depth++] = false;
 }
 
 static void close_with(struct json *json, char bracket)
 {
-    assert(json->depth > 0);
+    if (json->depth == 0) {
+        abort();
+    }
     json->depth--;
     if (json->has_items[json->depth]) {
         fprintf(json->out, "\n%*s", (int)json->depth * 2, "");
