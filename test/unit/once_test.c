@@ -108,9 +108,13 @@ static void run_until(void *arg)
     kernel_say('t');
 }
 
+/* Runs right after the runner has ended: the first in line has its turn and has not run. */
 static void kill_before_its_turn(void *arg)
 {
     (void)arg;
+    kernel_yield();
+    kernel_yield();
+    CHECK(!rt_once_is_done(&once));
     CHECK(rti_fiber_kill(&kernel.fibers.sched, first));
 }
 
