@@ -85,9 +85,14 @@ static inline void actor_begin(struct rti_actor *actor, actor_id id)
 struct actor_code {
     actor_fn fn;
     void *arg;
-    const void *site; /* behind the call of rt_spawn */
-    actor_id kept_id; /* the id to run under; ACTOR_ID_INVALID: a new one */
+    const void *site;              /* behind the call of rt_spawn */
+    const struct rti_birth *birth; /* what is special about it; NULL: nothing */
 };
+
+static actor_id actor_kept_id(const struct actor_code *code)
+{
+    return code->birth != NULL ? code->birth->kept_id : ACTOR_ID_INVALID;
+}
 
 /* Gives the actor its stack and its fiber. */
 static void actor_init_fiber(struct rti_actor *actor, const actor_config *config,
@@ -187,16 +192,22 @@ static actor_id actor_spawn(struct rti_actors *actors, const struct actor_code *
     size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
     rt_status why;
     struct rti_actor *actor = actor_take_slot(
-        actors, &(struct actor_need){size, config->malloc_stack, code->kept_id}, &why);
+        actors, &(struct actor_need){size, config->malloc_stack, actor_kept_id(code)}, &why);
     if (RTI_UNLIKELY(actor == NULL)) {
         return actor_refuse_spawn(actors, why);
     }
-    actor_id id =
-        code->kept_id != ACTOR_ID_INVALID ? code->kept_id : rti_handle_alloc(&actors->ids);
-    actors->kept_count -= code->kept_id != ACTOR_ID_INVALID;
+    actor_id id = actor_kept_id(code);
+    if (RTI_LIKELY(id == ACTOR_ID_INVALID)) {
+        id = rti_handle_alloc(&actors->ids);
+    } else {
+        actors->kept_count--;
+    }
     actor_begin(actor, id);
     actor_copy_name(actor, config->name);
     actor_init_fiber(actor, config, code);
+    if (RTI_UNLIKELY(code->birth != NULL)) {
+        code->birth->prepare(actor, code->birth->arg);
+    }
     rti_actors_unlock(actors);
     rti_fiber_start(actors->sched, &actor->fiber);
     return id;
@@ -218,9 +229,11 @@ static actor_id actor_spawn_checked(const struct actor_code *code, const actor_c
     return actor_spawn(actors, code, config);
 }
 
-actor_id rti_actor_spawn_as(actor_fn fn, void *arg, const actor_config *config, actor_id kept_id)
+actor_id rti_actor_spawn_as(actor_fn fn, void *arg, const actor_config *config,
+                            const struct rti_birth *birth)
 {
-    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), kept_id}, config);
+    RT_ASSERT(birth->prepare != NULL);
+    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), birth}, config);
 }
 
 void rti_actor_forget_id(struct rti_actors *actors, actor_id kept_id)
@@ -233,14 +246,12 @@ void rti_actor_forget_id(struct rti_actors *actors, actor_id kept_id)
 
 actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg)
 {
-    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), ACTOR_ID_INVALID},
-                               cfg);
+    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), NULL}, cfg);
 }
 
 actor_id rt_spawn(actor_fn fn, void *arg)
 {
-    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), ACTOR_ID_INVALID},
-                               NULL);
+    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), NULL}, NULL);
 }
 
 _Noreturn void rt_exit(void)

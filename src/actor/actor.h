@@ -130,11 +130,20 @@ static inline void rti_mailbox_remove_notice(struct rti_actor *actor, struct rti
 /* Ends an actor other than the calling one. Under the lock. */
 void rti_actor_kill(struct rti_actor *actor);
 
-/* Starts an actor as rt_spawn_ex does, under an id that an actor with is_id_kept has left, or under
- * a new one if that is ACTOR_ID_INVALID. */
-actor_id rti_actor_spawn_as(actor_fn fn, void *arg, const actor_config *config, actor_id kept_id);
+/* How a supervised actor differs from another when it is spawned. */
+struct rti_birth {
+    actor_id
+        kept_id; /* the id that an actor with is_id_kept has left; ACTOR_ID_INVALID: a new one */
+    /* Before it can run, and under the lock: what must be attached to it is. */
+    void (*prepare)(struct rti_actor *actor, void *arg);
+    void *arg;
+};
 
-/* Gives an id that was kept, and that nobody lives under, back to the table. */
+/* Starts an actor as rt_spawn_ex does. */
+actor_id rti_actor_spawn_as(actor_fn fn, void *arg, const actor_config *config,
+                            const struct rti_birth *birth);
+
+/* Gives an id that was kept, and that nobody lives under, back to the table. Under the lock. */
 void rti_actor_forget_id(struct rti_actors *actors, actor_id kept_id);
 
 /* Ends the life of the message received last. */

@@ -166,7 +166,7 @@ static inline void behaviour_take(struct rti_turn *turn, struct rti_cell *cell, 
     if (RTI_UNLIKELY(!is_local && low != UINT32_MAX) &&
         self->pressure.limit->overflow == RT_OVERFLOW_DROP_OLD &&
         rti_gate_depth(&self->gate) >= self->pressure.limit->high) {
-        self->pressure.dropped++;
+        (void)rti_u32_add_relaxed(&self->pressure.dropped, 1);
     } else if (RTI_LIKELY(cell->to == self->life_id)) {
         rti_ipc_record(turn->module->sched, RTI_JOURNAL_RECV, self->life_id, cell->sender);
         behaviour_handle(turn, cell);
@@ -204,7 +204,7 @@ static enum outcome behaviour_work(struct rti_turn *turn, bool is_local)
     struct rti_behaviour *self = turn->self;
     for (uint32_t left = RT_BEHAVIOUR_BATCH;; left--) {
         uint32_t orders = rti_u32_load_relaxed(&self->orders);
-        if (RTI_UNLIKELY((orders & ~(uint32_t)RTI_ORDER_QUEUED) != 0 && !turn->is_ended)) {
+        if (RTI_UNLIKELY((orders & RTI_ORDERS) != 0 && !turn->is_ended)) {
             behaviour_obey(turn, orders);
         }
         if (RTI_UNLIKELY(turn->is_ended)) {
@@ -244,6 +244,22 @@ static void behaviour_clear(struct rti_behaviours *module, struct rti_behaviour 
         (void)rti_gate_leave(&self->gate, UINT32_MAX, is_local);
         behaviours_count_dead_letter(module);
         rti_cell_free(&module->cells, RTI_CONTAINER_OF(node, struct rti_cell, node));
+    }
+}
+
+/* The part of the orders' word that names a life. */
+static uint32_t behaviour_tag(const struct rti_behaviours *module, actor_id id)
+{
+    return ((id & ~RTI_BEHAVIOUR_ID_BIT) >> module->index_bits) << RTI_ORDER_BITS;
+}
+
+/* From here on orders are for the life of this tag; 0: for nobody. Whether the control node is in
+ * the queue stays as it is: a former life may have left it there. */
+static void behaviour_set_orders(struct rti_behaviour *self, uint32_t tag)
+{
+    uint32_t before = rti_u32_load_relaxed(&self->orders);
+    /* Acquire-release: pairs with the one in rti_behaviour_order. */
+    while (!rti_u32_cas_acqrel(&self->orders, &before, tag | (before & RTI_ORDER_QUEUED))) {
     }
 }
 
@@ -325,7 +341,8 @@ static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
 }
 
 static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour *self,
-                            const rt_behaviour_type *type, void *arg)
+                            const rt_behaviour_type *type, void *arg,
+                            const struct rti_behaviour_birth *birth)
 {
     self->type = type;
     self->state = arg; /* until the first turn */
@@ -337,16 +354,22 @@ static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour 
     bool is_limited = type->mailbox.high > 0 || type->mailbox.is_system;
     rti_pressure_init(&self->pressure, self->life_id, is_limited ? &type->mailbox : NULL);
     memset(self->own, 0, sizeof(self->own));
-    /* A control node that a former life has left in the queue stays what it says it is. */
-    (void)rti_u32_and_acqrel(&self->orders, RTI_ORDER_QUEUED);
+    behaviour_set_orders(self, behaviour_tag(module, self->life_id));
     rti_runnable_init(&self->run, self->life_id, (uint8_t)type->priority, behaviour_step);
+    if (birth != NULL) {
+        rti_actors_lock(module->actors);
+        birth->prepare(self, birth->arg);
+        rti_actors_unlock(module->actors);
+    }
     /* Pairs with the acquire in rti_behaviour_lookup. */
     rti_u32_store_release(&self->reachable_id, self->life_id);
     rti_sched_start(module->sched, &self->run);
 }
 
-actor_id rti_behaviour_spawn_as(const rt_behaviour_type *type, void *arg, actor_id kept_id)
+actor_id rti_behaviour_spawn_as(const rt_behaviour_type *type, void *arg,
+                                const struct rti_behaviour_birth *birth)
 {
+    actor_id kept_id = birth != NULL ? birth->kept_id : ACTOR_ID_INVALID;
     struct rti_behaviours *module = rti_behaviours_of(rti_worker_enter());
     if (module == NULL || !rti_behaviour_type_is_valid(type)) {
         return ACTOR_ID_INVALID;
@@ -356,13 +379,14 @@ actor_id rti_behaviour_spawn_as(const rt_behaviour_type *type, void *arg, actor_
     if (self == NULL) {
         return ACTOR_ID_INVALID;
     }
-    behaviour_begin(module, self, type, arg);
-    return self->life_id;
+    actor_id id = self->life_id;
+    behaviour_begin(module, self, type, arg, birth);
+    return id;
 }
 
 actor_id rt_behaviour_spawn(const rt_behaviour_type *type, void *arg)
 {
-    return rti_behaviour_spawn_as(type, arg, ACTOR_ID_INVALID);
+    return rti_behaviour_spawn_as(type, arg, NULL);
 }
 
 static struct rti_behaviours *behaviours_of(struct rti_actors *actors)
@@ -376,13 +400,6 @@ static struct rti_behaviour *behaviour_place(struct rti_behaviours *module, acto
     uint32_t index = id & ((UINT32_C(1) << module->index_bits) - 1);
     RT_ASSERT(rti_is_behaviour_id(id) && index < module->fresh);
     return &module->places[index];
-}
-
-void rti_behaviour_keep_id(struct rti_actors *actors, actor_id id)
-{
-    struct rti_behaviour *place = behaviour_place(behaviours_of(actors), id);
-    RT_ASSERT(place->life_id == id && place->is_alive);
-    place->is_id_kept = true;
 }
 
 void rti_behaviour_forget_id(struct rti_actors *actors, actor_id kept_id)
@@ -400,10 +417,12 @@ bool rti_behaviour_drop_id(struct rti_actors *actors, actor_id id, actor_id *kep
 {
     struct rti_behaviours *module = behaviours_of(actors);
     struct rti_behaviour *place = behaviour_place(module, id);
+    rti_lock_acquire(&module->lock, module->sched);
     if (*kept != ACTOR_ID_INVALID && place->life_id == *kept && place->is_alive) {
         place->is_id_kept = false;
         *kept = ACTOR_ID_INVALID;
     }
+    rti_lock_release(&module->lock);
     return rti_behaviour_lookup(module, id) != NULL;
 }
 
@@ -420,11 +439,18 @@ void rti_behaviour_wake(struct rti_behaviours *module, struct rti_behaviour *beh
 }
 
 void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *behaviour,
-                         enum rti_order order)
+                         actor_id id, enum rti_order order)
 {
+    uint32_t tag = behaviour_tag(module, id);
+    uint32_t before = rti_u32_load_relaxed(&behaviour->orders);
     /* Before the look at the mute: who is about to be muted looks at the orders under the lock.
      * Acquire-release: pairs with the life's look when it obeys. */
-    uint32_t before = rti_u32_or_acqrel(&behaviour->orders, order | RTI_ORDER_QUEUED);
+    do {
+        if (before >> RTI_ORDER_BITS != tag >> RTI_ORDER_BITS) {
+            return; /* that life has ended */
+        }
+    } while (!rti_u32_cas_acqrel(&behaviour->orders, &before,
+                                 before | (uint32_t)order | RTI_ORDER_QUEUED));
     if (rti_pressure_unmute(module, &behaviour->pressure)) {
         RT_SOMETIMES(true, "behaviour: an order reaches one that is muted");
         rti_behaviour_wake(module, behaviour);
@@ -446,7 +472,7 @@ void rti_behaviour_ask_to_stop(struct rti_actors *actors, actor_id id)
     struct rti_behaviour *self = rti_behaviour_lookup(module, id);
     /* It may be doomed or dead already: its exit message comes. */
     if (self != NULL) {
-        rti_behaviour_order(module, self, RTI_ORDER_STOP);
+        rti_behaviour_order(module, self, id, RTI_ORDER_STOP);
     }
 }
 
@@ -454,11 +480,13 @@ rt_status rti_behaviour_kill(struct rti_actors *actors, actor_id id)
 {
     struct rti_behaviours *module = behaviours_of(actors);
     struct rti_behaviour *self = module == NULL ? NULL : rti_behaviour_lookup(module, id);
-    if (self == NULL) {
+    uint32_t expected = id;
+    /* Only one kill finds it, and none a life that came later. Acquire-release: pairs with the
+     * release in the spawn. */
+    if (self == NULL || !rti_u32_cas_acqrel(&self->reachable_id, &expected, ACTOR_ID_INVALID)) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
     }
-    rti_u32_store_relaxed(&self->reachable_id, ACTOR_ID_INVALID);
-    rti_behaviour_order(module, self, RTI_ORDER_KILL);
+    rti_behaviour_order(module, self, id, RTI_ORDER_KILL);
     return RT_SUCCESS;
 }
 

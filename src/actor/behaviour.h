@@ -61,12 +61,15 @@
 #define RTI_BEHAVIOUR_INDEX_BITS_MAX 20
 #define RTI_BEHAVIOUR_NONE           UINT32_MAX
 
-/* What others want of a behaviour. */
+/* What others want of a behaviour. The bits above are the generation of the life that is meant, so
+ * that an order which comes too late finds another number there and does nothing. */
 enum rti_order {
     RTI_ORDER_KILL = 1,
     RTI_ORDER_STOP = 2,
     RTI_ORDER_QUEUED = 4, /* `control` is in the mailbox */
+    RTI_ORDER_BITS = 3,
 };
+#define RTI_ORDERS (RTI_ORDER_KILL | RTI_ORDER_STOP)
 
 struct rti_behaviour {
     struct rti_runnable run;
@@ -170,11 +173,17 @@ void rti_behaviours_kill_all(struct rti_behaviours *module);
 
 bool rti_behaviour_type_is_valid(const rt_behaviour_type *type);
 
-/* Starts a behaviour, under an id that was kept or under a new one. */
-actor_id rti_behaviour_spawn_as(const rt_behaviour_type *type, void *arg, actor_id kept_id);
+/* How a supervised behaviour differs from another when it is spawned; as struct rti_birth. */
+struct rti_behaviour_birth {
+    actor_id kept_id;
+    void (*prepare)(struct rti_behaviour *behaviour, void *arg);
+    void *arg;
+};
 
-/* The id of a living behaviour stays taken from here on, also when the life ends. */
-void rti_behaviour_keep_id(struct rti_actors *actors, actor_id id);
+/* Starts a behaviour; `birth` may be NULL. */
+actor_id rti_behaviour_spawn_as(const rt_behaviour_type *type, void *arg,
+                                const struct rti_behaviour_birth *birth);
+
 /* Gives an id back that was kept and that nobody lives under. */
 void rti_behaviour_forget_id(struct rti_actors *actors, actor_id kept_id);
 /* The id goes with its life: clears *kept if there is a life; true if it can be reached. */
@@ -183,9 +192,9 @@ bool rti_behaviour_drop_id(struct rti_actors *actors, actor_id id, actor_id *kep
 /* Those who watch a living behaviour; NULL if it is none. */
 struct rti_list *rti_behaviour_watchers(struct rti_actors *actors, actor_id id);
 
-/* Gives an order to a behaviour that lives. */
+/* Gives an order to the life `id` in this place, if it has not ended. */
 void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *behaviour,
-                         enum rti_order order);
+                         actor_id id, enum rti_order order);
 void rti_behaviour_ask_to_stop(struct rti_actors *actors, actor_id id);
 
 /* Ends the behaviour with this id; RT_ERR_INVALID if there is none. */

@@ -100,7 +100,7 @@ static void send_drop_oldest(struct rti_behaviours *module, struct rti_behaviour
     if (node != NULL) {
         (void)rti_gate_leave(&receiver->gate, UINT32_MAX, true);
         rti_cell_free(&module->cells, RTI_CONTAINER_OF(node, struct rti_cell, node));
-        receiver->pressure.dropped++;
+        (void)rti_u32_add_relaxed(&receiver->pressure.dropped, 1);
     }
 }
 
@@ -290,7 +290,7 @@ rt_status rt_behaviour_forward(actor_id to, uint32_t id)
     const rt_mailbox_config *limit = receiver->pressure.limit;
     if (limit != NULL && limit->overflow == RT_OVERFLOW_REJECT && limit->high > 0 &&
         rti_gate_depth(&receiver->gate) >= limit->high) {
-        receiver->pressure.rejected++;
+        (void)rti_u32_add_relaxed(&receiver->pressure.rejected, 1);
         return send_refuse(turn->module, RTI_ADMIT_REFUSED, to);
     }
     turn->cell = NULL;
@@ -359,7 +359,7 @@ void rti_mailbox_drop_oldest(struct rti_actor *receiver)
     }
     rti_mailbox_remove(&receiver->mailbox, at);
     rti_ipc_pools_end(&receiver->actors->ipc, at, RT_ERR_CLOSED);
-    receiver->pressure.dropped++;
+    (void)rti_u32_add_relaxed(&receiver->pressure.dropped, 1);
 }
 
 rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
@@ -408,8 +408,8 @@ rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
     *out = (rt_mailbox_stats){
         .depth = behaviour != NULL ? rti_gate_depth(&behaviour->gate)
                                    : rti_mailbox_mail_count(&actor->mailbox),
-        .rejected = pressure->rejected,
-        .dropped = pressure->dropped,
+        .rejected = rti_u32_load_relaxed(&pressure->rejected),
+        .dropped = rti_u32_load_relaxed(&pressure->dropped),
         .mutes = pressure->mutes,
         .releases = pressure->releases,
         .is_muted = pressure->on != ACTOR_ID_INVALID,

@@ -144,17 +144,43 @@ void rti_child_free(struct rti_child *child)
     rti_pool_free(child->supervisor->pool, child);
 }
 
+/* A life of a child is about to begin: it is watched from its first moment. Under the lock. */
+static void child_begin(struct rti_child *child, actor_id id, struct rti_list *watchers)
+{
+    rti_monitor_embed(&child->watch, child->supervisor->self, watchers, id, child_watch_released);
+    child->kept = child->keeps_address ? id : ACTOR_ID_INVALID;
+    child->actor = id;
+    child->state = RT_CHILD_RUNNING;
+}
+
+static void child_prepare_actor(struct rti_actor *actor, void *arg)
+{
+    struct rti_child *child = arg;
+    actor->is_id_kept = child->keeps_address;
+    child_begin(child, actor->id, &actor->watchers);
+}
+
+static void child_prepare_behaviour(struct rti_behaviour *behaviour, void *arg)
+{
+    struct rti_child *child = arg;
+    behaviour->is_id_kept = child->keeps_address;
+    child_begin(child, behaviour->life_id, &behaviour->watchers);
+}
+
 /* Starts the actor of a child, or whatever it is. */
 static rt_status child_spawn(struct rti_child *child, actor_id *id)
 {
     const struct rti_child_code *code = &child->code;
     if (code->supervisor != NULL) {
-        return rti_supervisor_open(child->supervisor->module, code->supervisor, id);
+        const struct rti_birth birth = {ACTOR_ID_INVALID, child_prepare_actor, child};
+        return rti_supervisor_open(child->supervisor->module, code->supervisor, &birth, id);
     }
     if (code->behaviour != NULL) {
-        *id = rti_behaviour_spawn_as(code->behaviour, code->arg, child->kept);
+        const struct rti_behaviour_birth birth = {child->kept, child_prepare_behaviour, child};
+        *id = rti_behaviour_spawn_as(code->behaviour, code->arg, &birth);
     } else {
-        *id = rti_actor_spawn_as(code->fn, code->arg, &code->actor, child->kept);
+        const struct rti_birth birth = {child->kept, child_prepare_actor, child};
+        *id = rti_actor_spawn_as(code->fn, code->arg, &code->actor, &birth);
     }
     if (*id == ACTOR_ID_INVALID) {
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no room for a child")};
@@ -162,63 +188,50 @@ static rt_status child_spawn(struct rti_child *child, actor_id *id)
     return RT_SUCCESS;
 }
 
-/* Those who watch a living actor of either kind. */
-static struct rti_list *child_watchers(struct rti_actors *actors, actor_id id)
-{
-    struct rti_list *watchers = rti_behaviour_watchers(actors, id);
-    return watchers != NULL ? watchers : &rti_actors_lookup(actors, id)->watchers;
-}
-
-static void child_keep_address(struct rti_child *child, actor_id id)
-{
-    struct rti_actors *actors = child->supervisor->module->actors;
-    if (!child->keeps_address) {
-        return;
-    }
-    child->kept = id;
-    if (child->code.behaviour != NULL) {
-        rti_behaviour_keep_id(actors, id);
-    } else {
-        rti_actors_lookup(actors, id)->is_id_kept = true;
-    }
-}
-
 rt_status rti_child_start(struct rti_child *child)
 {
     RT_ASSERT(!rti_child_is_up(child));
-    struct rti_supervisor *supervisor = child->supervisor;
-    struct rti_actors *actors = supervisor->module->actors;
+    struct rti_actors *actors = child->supervisor->module->actors;
     if (child->name[0] != '\0' && rt_whereis(child->name) != ACTOR_ID_INVALID) {
         return (rt_status){RT_ERR_EXISTS, RTI_SENTENCE("another actor has the name of the child")};
     }
     actor_id id;
+    child->started_ns = rti_sched_clock(actors->sched);
     rt_status status = child_spawn(child, &id);
-    if (RT_FAILED(status)) {
+    if (RT_FAILED(status) || child->name[0] == '\0') {
         return status;
     }
-    child_keep_address(child, id);
-    rti_monitor_embed(&child->watch, supervisor->self, child_watchers(actors, id), id,
-                      child_watch_released);
-    child->actor = id;
-    child->state = RT_CHILD_RUNNING;
-    child->started_ns = rti_sched_clock(actors->sched);
-    if (child->name[0] != '\0') {
-        status = rt_register(child->name, id);
-        if (RT_FAILED(status)) {
-            RT_SOMETIMES(true, "child: no entry is left for its name");
-            (void)rt_actor_kill(id);
-            rti_child_await(child, RTI_TIME_NEVER);
-        }
+    status = rt_register(child->name, id);
+    if (status.code == RT_ERR_INVALID) {
+        return RT_SUCCESS; /* it has ended already, and its exit message comes */
+    }
+    if (RT_FAILED(status)) {
+        RT_SOMETIMES(true, "child: no entry is left for its name");
+        (void)rt_actor_kill(id);
+        rti_child_await(child, RTI_TIME_NEVER);
     }
     return status;
 }
 
+void rti_child_to(struct rti_child *child, rt_child_state state)
+{
+    struct rti_actors *actors = child->supervisor->module->actors;
+    rti_actors_lock(actors);
+    child->state = (uint8_t)state;
+    rti_actors_unlock(actors);
+}
+
 void rti_child_ended(struct rti_child *child)
 {
+    struct rti_actors *actors = child->supervisor->module->actors;
+    rti_actors_lock(actors);
+    /* The message lies in the child's record, which may go. */
+    rti_actor_drop_held(child->supervisor->self, RT_OK);
     RT_ASSERT(rti_child_is_up(child));
     RT_ASSERT(!rti_link_is_linked(&child->watch.at_target));
     child->actor = ACTOR_ID_INVALID;
     child->state = RT_CHILD_STOPPED;
+    rti_actors_unlock(actors);
 }
 
 void rti_child_ask(struct rti_child *child)
@@ -227,17 +240,19 @@ void rti_child_ask(struct rti_child *child)
     if (!rti_child_is_up(child) || child->state == RT_CHILD_STOPPING) {
         return;
     }
-    child->state = RT_CHILD_STOPPING;
+    rti_child_to(child, RT_CHILD_STOPPING);
     if (child->shutdown_ms == 0) {
         (void)rt_actor_kill(child->actor);
     } else if (child->code.behaviour != NULL) {
         rti_behaviour_ask_to_stop(actors, child->actor);
     } else {
+        rti_actors_lock(actors);
         struct rti_actor *actor = rti_actors_lookup(actors, child->actor);
         /* It may be doomed or dead already: its exit message comes. */
         if (actor != NULL) {
             rti_mailbox_push_notice(actor, &child->request);
         }
+        rti_actors_unlock(actors);
     }
 }
 
@@ -276,7 +291,6 @@ void rti_child_await(struct rti_child *child, uint64_t deadline_ns)
         status = rt_ipc_recv_match(&filter, &msg, -1);
         RT_ASSERT(!RT_FAILED(status));
     }
-    rti_actor_drop_held(supervisor->self, RT_OK);
     rti_child_ended(child);
 }
 
@@ -289,7 +303,7 @@ void rti_child_stop(struct rti_child *child)
     }
     rti_child_ask(child);
     rti_child_await(child, deadline_ns);
-    child->state = RT_CHILD_STOPPED;
+    rti_child_to(child, RT_CHILD_STOPPED);
 }
 
 void rti_child_orphan(struct rti_child *child)
@@ -308,20 +322,21 @@ void rti_child_orphan(struct rti_child *child)
         RT_ASSERT(actor->id == child->actor);
         rti_mailbox_remove_notice(actor, &child->request);
     }
-    bool is_alive = child->code.behaviour != NULL
-                        ? rti_behaviour_drop_id(actors, child->actor, &child->kept)
-                        : rti_actors_lookup(actors, child->actor) != NULL;
-    if (child->code.behaviour == NULL && child->kept != ACTOR_ID_INVALID) {
-        struct rti_actor *actor = &actors->table[child->kept & RTI_ACTOR_INDEX_MASK];
+    RT_SOMETIMES(true, "child: is killed with its supervisor");
+    if (child->code.behaviour != NULL) {
+        if (rti_behaviour_drop_id(actors, child->actor, &child->kept)) {
+            (void)rti_behaviour_kill(actors, child->actor);
+        }
+    } else {
+        struct rti_actor *actor = &actors->table[child->actor & RTI_ACTOR_INDEX_MASK];
         /* Its id goes with it; if it is gone already, the id is all that is left. */
         if (actor->id == child->kept) {
             actor->is_id_kept = false;
             child->kept = ACTOR_ID_INVALID;
         }
-    }
-    if (is_alive) {
-        RT_SOMETIMES(true, "child: is killed with its supervisor");
-        (void)rt_actor_kill(child->actor);
+        if (actor->reachable_id == child->actor) {
+            rti_actor_kill(actor);
+        }
     }
     child->actor = ACTOR_ID_INVALID;
     child->state = RT_CHILD_STOPPED;

@@ -12,8 +12,8 @@ void rti_pressure_init(struct rti_pressure *pressure, actor_id self, const rt_ma
     pressure->limit = limit;
     pressure->self = self;
     pressure->on = ACTOR_ID_INVALID;
-    pressure->rejected = 0;
-    pressure->dropped = 0;
+    rti_u32_init(&pressure->rejected, 0);
+    rti_u32_init(&pressure->dropped, 0);
     pressure->mutes = 0;
     pressure->releases = 0;
 }
@@ -43,7 +43,7 @@ enum rti_admission rti_pressure_admit(struct rti_pressure *receiver, uint32_t de
     case RT_OVERFLOW_MUTE:
         return RTI_ADMIT_MUTED;
     case RT_OVERFLOW_DROP_NEW:
-        receiver->dropped++;
+        (void)rti_u32_add_relaxed(&receiver->dropped, 1);
         return RTI_ADMIT_DROPPED;
     case RT_OVERFLOW_DROP_OLD:
         return RTI_ADMIT_FOR_OLD;
@@ -52,7 +52,7 @@ enum rti_admission rti_pressure_admit(struct rti_pressure *receiver, uint32_t de
     case RT_OVERFLOW_REJECT:
         break;
     }
-    receiver->rejected++;
+    (void)rti_u32_add_relaxed(&receiver->rejected, 1);
     return RTI_ADMIT_REFUSED;
 }
 
@@ -74,7 +74,7 @@ static actor_id pressure_waits_for(struct rti_behaviours *module, actor_id id)
  * which somebody has told of already; the count ends the walk there. */
 static bool pressure_leads(struct rti_behaviours *module, actor_id from, actor_id to)
 {
-    size_t steps_max = (size_t)module->live + RT_MAX_ACTORS + 1;
+    size_t steps_max = module->capacity + RT_MAX_ACTORS + 1;
     for (size_t steps = 0; from != ACTOR_ID_INVALID && steps <= steps_max; steps++) {
         if (from == to) {
             return true;
@@ -100,14 +100,14 @@ static bool pressure_is_high(struct rti_behaviours *module, struct rti_pressure 
 bool rti_pressure_mute(struct rti_behaviours *module, struct rti_pressure *sender,
                        struct rti_pressure *receiver)
 {
-    if (sender == receiver || sender->on != ACTOR_ID_INVALID ||
-        (sender->limit != NULL && sender->limit->is_system)) {
+    if (sender == receiver || (sender->limit != NULL && sender->limit->is_system)) {
         return false;
     }
     rti_lock_acquire(&module->mute_lock, module->sched);
     bool is_ordered = rti_is_behaviour_id(sender->self) &&
-                      rti_u32_load_relaxed(&pressure_behaviour(sender)->orders) != 0;
-    bool is_muted = !is_ordered && pressure_is_high(module, receiver);
+                      (rti_u32_load_relaxed(&pressure_behaviour(sender)->orders) & RTI_ORDERS) != 0;
+    bool is_muted =
+        !is_ordered && sender->on == ACTOR_ID_INVALID && pressure_is_high(module, receiver);
     if (is_muted && pressure_leads(module, receiver->self, sender->self)) {
         RT_SOMETIMES(true, "pressure: a ring of muted actors is not closed");
         receiver->releases++;

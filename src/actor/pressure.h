@@ -38,9 +38,9 @@ struct rti_pressure {
     struct rti_list muted;          /* those who wait for this one, muted first goes first */
     struct rti_link link;           /* its own place in another's `muted` */
     actor_id self;
-    actor_id on; /* whom it is muted on; ACTOR_ID_INVALID: it is not */
-    uint32_t rejected;
-    uint32_t dropped;
+    actor_id on;             /* whom it is muted on; ACTOR_ID_INVALID: it is not */
+    rti_atomic_u32 rejected; /* counted by senders */
+    rti_atomic_u32 dropped;
     uint32_t mutes;
     uint32_t releases;
 };

@@ -72,12 +72,21 @@ static bool supervisor_is_grouped(const struct rti_supervisor *self, const struc
     return other == child || self->strategy == RT_ONE_FOR_ALL || self->strategy == RT_REST_FOR_ONE;
 }
 
+/* Forgets a child that does not live. */
+static void supervisor_forget(struct rti_child *child)
+{
+    struct rti_actors *actors = child->supervisor->module->actors;
+    rti_actors_lock(actors);
+    rti_child_free(child);
+    rti_actors_unlock(actors);
+}
+
 /* Stops a child and forgets it if it is temporary. */
 static void supervisor_stop_one(struct rti_child *child)
 {
     rti_child_stop(child);
     if (child->restart == RT_TEMPORARY) {
-        rti_child_free(child);
+        supervisor_forget(child);
     }
 }
 
@@ -110,7 +119,7 @@ static void supervisor_start_group(struct rti_supervisor *self, struct rti_child
         if (RT_FAILED(rti_child_start(at))) {
             RT_SOMETIMES(true, "supervisor: a restart fails and is tried again");
             at->pause_ms = supervisor_pause(self, at);
-            at->state = RT_CHILD_RESTARTING;
+            rti_child_to(at, RT_CHILD_RESTARTING);
             at->due_ns =
                 rti_deadline_after(self->module->actors->sched, at->pause_ms * RTI_NS_PER_MS);
             return;
@@ -121,7 +130,7 @@ static void supervisor_start_group(struct rti_supervisor *self, struct rti_child
 /* A child has ended, or could not be started, and has to live again. */
 static enum verdict supervisor_restart(struct rti_supervisor *self, struct rti_child *child)
 {
-    child->state = RT_CHILD_RESTARTING;
+    rti_child_to(child, RT_CHILD_RESTARTING);
     if (!supervisor_may_restart(self)) {
         return VERDICT_GIVE_UP;
     }
@@ -161,7 +170,7 @@ static enum verdict supervisor_hear(struct rti_supervisor *self, struct rti_chil
     }
     bool is_significant = child->is_significant;
     if (child->restart == RT_TEMPORARY || self->strategy == RT_SIMPLE) {
-        rti_child_free(child);
+        supervisor_forget(child);
     }
     return is_significant ? supervisor_weigh(self) : VERDICT_GO_ON;
 }
@@ -204,19 +213,23 @@ static struct rti_child *supervisor_find(const struct rti_supervisor *self, uint
 static struct rti_answer supervisor_add(struct rti_supervisor *self, uint32_t serial)
 {
     struct rti_child *child = NULL;
+    rti_actors_lock(self->module->actors);
     for (struct rti_link *at = rti_list_peek(&self->asked); at != NULL && child == NULL;
          at = rti_list_next(&self->asked, at)) {
         child = rti_child_of(at)->serial == serial ? rti_child_of(at) : NULL;
     }
+    if (child != NULL) {
+        rti_list_remove(&child->link);
+        rti_list_push_tail(&self->children, &child->link);
+    }
+    rti_actors_unlock(self->module->actors);
     if (child == NULL) {
         return (struct rti_answer){.code = RT_ERR_NOT_FOUND};
     }
-    rti_list_remove(&child->link);
-    rti_list_push_tail(&self->children, &child->link);
     rt_status status = rti_child_start(child);
     struct rti_answer answer = {.code = status.code, .actor = child->actor};
     if (RT_FAILED(status)) {
-        rti_child_free(child);
+        supervisor_forget(child);
     }
     return answer;
 }
@@ -226,7 +239,7 @@ static struct rti_answer supervisor_stop_child(const struct rti_supervisor *self
 {
     rti_child_stop(child);
     if (child->restart == RT_TEMPORARY || self->strategy == RT_SIMPLE) {
-        rti_child_free(child);
+        supervisor_forget(child);
     }
     return (struct rti_answer){.code = RT_OK};
 }
@@ -248,7 +261,7 @@ static struct rti_answer supervisor_serve(struct rti_supervisor *self,
         return (struct rti_answer){.code = RT_ERR_STATE};
     }
     if (request->kind == RTI_REQUEST_REMOVE_CHILD) {
-        rti_child_free(child);
+        supervisor_forget(child);
         return (struct rti_answer){.code = RT_OK};
     }
     rt_status status = rti_child_start(child);
@@ -260,8 +273,6 @@ static enum verdict supervisor_take(struct rti_supervisor *self, const rt_messag
     struct rti_child *child = rti_child_of_message(self->self, msg);
     if (child != NULL) {
         rt_exit_reason reason = child->watch.exit.reason;
-        /* The record may go, and the message lies in it. */
-        rti_actor_drop_held(self->self, RT_OK);
         return supervisor_hear(self, child, reason);
     }
     if (rt_is_stop_msg(msg)) {
@@ -365,7 +376,11 @@ static void supervisor_main(void *arg)
     enum verdict verdict = supervisor_begin(self);
     while (verdict == VERDICT_GO_ON) {
         verdict = supervisor_turn(self);
-        RT_AUDIT(rti_supervisor_audit(self));
+#if RT_CHECKS
+        rti_actors_lock(self->module->actors);
+        rti_supervisor_audit(self);
+        rti_actors_unlock(self->module->actors);
+#endif
     }
     supervisor_stop_all(self);
     if (verdict == VERDICT_END) {
@@ -374,7 +389,7 @@ static void supervisor_main(void *arg)
     supervisor_log(self);
 }
 
-/* Gives back what a supervisor has; no child of it runs. */
+/* Gives back what a supervisor has; no child of it runs. Under the lock. */
 static void supervisor_free(struct rti_supervisor *self)
 {
     struct rti_link *at;
@@ -488,8 +503,29 @@ static void supervisor_init(struct rti_supervisor *self, struct rti_supervisors 
     self->restart_count = 0;
 }
 
-/* Gives a supervisor its actor and its name. */
-static rt_status supervisor_animate(struct rti_supervisor *self, const rt_supervisor_config *config)
+/* What the spawn of a supervisor's actor needs. */
+struct animation {
+    struct rti_supervisor *self;
+    const struct rti_birth *birth; /* of a child, or NULL */
+};
+
+/* Before the actor can run: its table hangs at it. Under the lock. */
+static void supervisor_prepare(struct rti_actor *actor, void *arg)
+{
+    const struct animation *animation = arg;
+    struct rti_supervisor *self = animation->self;
+    self->id = actor->id;
+    self->self = actor;
+    rti_list_push_tail(&actor->owned[RTI_OWNED_ATTACHMENTS], &self->attachment.link);
+    rti_list_push_tail(&self->module->all, &self->at_module);
+    if (animation->birth != NULL) {
+        animation->birth->prepare(actor, animation->birth->arg);
+    }
+}
+
+/* Gives a supervisor its actor, with which its record goes from here on. */
+static actor_id supervisor_animate(struct rti_supervisor *self, const rt_supervisor_config *config,
+                                   const struct rti_birth *birth)
 {
     actor_config actor = config->actor;
     if (actor.stack_size == 0) {
@@ -498,54 +534,67 @@ static rt_status supervisor_animate(struct rti_supervisor *self, const rt_superv
     if (actor.name == NULL) {
         actor.name = config->name != NULL ? config->name : "supervisor";
     }
-    if (config->name != NULL && rt_whereis(config->name) != ACTOR_ID_INVALID) {
-        return (rt_status){RT_ERR_EXISTS,
-                           RTI_SENTENCE("another actor has the name of the supervisor")};
-    }
-    actor_id id = rt_spawn_ex(supervisor_main, self, &actor);
-    if (id == ACTOR_ID_INVALID) {
-        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no room for the supervisor's actor")};
-    }
-    self->id = id;
-    self->self = rti_actors_lookup(self->module->actors, id);
-    rti_list_push_tail(&self->self->owned[RTI_OWNED_ATTACHMENTS], &self->attachment.link);
-    rti_list_push_tail(&self->module->all, &self->at_module);
-    rt_status status = RT_SUCCESS;
-    if (config->name != NULL) {
-        status = rt_register(config->name, id);
-        if (RT_FAILED(status)) {
-            /* Its record goes with the actor. */
-            rti_actor_kill(self->self);
+    struct animation animation = {self, birth};
+    const struct rti_birth own = {ACTOR_ID_INVALID, supervisor_prepare, &animation};
+    return rti_actor_spawn_as(supervisor_main, self, &actor, &own);
+}
+
+/* Makes the record of a supervisor; NULL, with the reason in `*status`, if it cannot be. */
+static struct rti_supervisor *supervisor_make(struct rti_supervisors *module,
+                                              const rt_supervisor_config *config, rt_status *status)
+{
+    rti_actors_lock(module->actors);
+    struct rti_supervisor *self = rti_pool_alloc(&module->pool);
+    if (self == NULL) {
+        *status = (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("RT_MAX_SUPERVISORS supervisors live")};
+    } else {
+        supervisor_init(self, module, config);
+        *status = supervisor_list(self, config);
+        if (RT_FAILED(*status)) {
+            supervisor_free(self);
+            self = NULL;
         }
     }
-    return status;
+    rti_actors_unlock(module->actors);
+    return self;
 }
 
 rt_status rti_supervisor_open(struct rti_supervisors *module, const rt_supervisor_config *config,
-                              actor_id *out)
+                              const struct rti_birth *birth, actor_id *out)
 {
     if (config == NULL || !supervisor_config_is_valid(config)) {
         return (rt_status){RT_ERR_INVALID,
                            RTI_SENTENCE("a supervisor cannot be as its configuration says")};
     }
-    struct rti_supervisor *self = rti_pool_alloc(&module->pool);
+    if (config->name != NULL && rt_whereis(config->name) != ACTOR_ID_INVALID) {
+        return (rt_status){RT_ERR_EXISTS,
+                           RTI_SENTENCE("another actor has the name of the supervisor")};
+    }
+    rt_status status;
+    struct rti_supervisor *self = supervisor_make(module, config, &status);
     if (self == NULL) {
-        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("RT_MAX_SUPERVISORS supervisors live")};
+        return status;
     }
-    supervisor_init(self, module, config);
-    rt_status status = supervisor_list(self, config);
-    if (RT_FAILED(status)) {
+    actor_id id = supervisor_animate(self, config, birth);
+    if (id == ACTOR_ID_INVALID) {
+        rti_actors_lock(module->actors);
         supervisor_free(self);
+        rti_actors_unlock(module->actors);
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no room for the supervisor's actor")};
+    }
+    *out = id;
+    if (config->name == NULL) {
+        return RT_SUCCESS;
+    }
+    status = rt_register(config->name, id);
+    if (RT_FAILED(status) && birth == NULL) {
+        (void)rt_actor_kill(id);
         return status;
     }
-    status = supervisor_animate(self, config);
+    /* A child without its name ends by its supervisor's hand, or has ended already. */
     if (RT_FAILED(status)) {
-        if (!rti_link_is_linked(&self->at_module)) {
-            supervisor_free(self);
-        }
-        return status;
+        (void)rt_actor_kill(id);
     }
-    *out = self->id;
     return RT_SUCCESS;
 }
 

@@ -38,8 +38,8 @@
  * I5  A kept address is issued and nobody else's from the first start of its child to the end of
  *     the child's record.                                                 (rti_child_free)
  *
- * Who writes: the table is the supervisor's own; others read it in which_children and append to
- * `asked` in add, under the actor system's lock.
+ * Who writes: the supervisor alone, what others read under the lock of the actor system: the lists,
+ * the states, the actors; others append to `asked`, under it too.
  *
  * Rejected: a supervisor as a behaviour (stopping a child is a wait in the middle of a restart in
  * the middle of a list: as a state machine it is three machines); links instead of monitors (a
@@ -147,12 +147,13 @@ static inline struct rti_supervisors *rti_supervisors_of(const struct rti_worker
     return worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_SUPERVISOR];
 }
 
-/* The living supervisor with this id; NULL for every other number. */
+/* The living supervisor with this id; NULL for every other number. Under the lock. */
 struct rti_supervisor *rti_supervisor_lookup(struct rti_supervisors *module, actor_id id);
 
-/* Makes a supervisor and its actor; rt_supervisor_start but for the thread. */
+/* Makes a supervisor and its actor; rt_supervisor_start but for the thread. `birth` is that of a
+ * child; NULL: it is none. */
 rt_status rti_supervisor_open(struct rti_supervisors *module, const rt_supervisor_config *config,
-                              actor_id *out);
+                              const struct rti_birth *birth, actor_id *out);
 
 /* Checks I1 to I3 of one supervisor, or of all. */
 void rti_supervisor_audit(const struct rti_supervisor *supervisor);
@@ -161,7 +162,8 @@ void rti_supervisors_audit(const struct rti_supervisors *module);
 /* Is this something that can be started? */
 bool rti_child_spec_is_valid(const rt_child_spec *spec, bool is_kind);
 
-/* Makes a stopped child of a specification; NULL if the pool has no room. It is in no list. */
+/* Makes a stopped child of a specification; NULL if the pool has no room. It is in no list. This
+ * and the next two under the lock. */
 struct rti_child *rti_child_make(struct rti_supervisor *supervisor, const rt_child_spec *spec);
 
 /* Makes a stopped child as `kind` says, with an argument of its own. */
@@ -181,10 +183,13 @@ void rti_child_stop(struct rti_child *child);
 void rti_child_ask(struct rti_child *child);
 void rti_child_await(struct rti_child *child, uint64_t deadline_ns);
 
-/* The life has ended, and its exit message was received. */
+/* Another state, for all to see. */
+void rti_child_to(struct rti_child *child, rt_child_state state);
+
+/* The life has ended, and its exit message was received: that goes. */
 void rti_child_ended(struct rti_child *child);
 
-/* The supervisor was killed: the child goes with it. */
+/* The supervisor was killed: the child goes with it. Under the lock. */
 void rti_child_orphan(struct rti_child *child);
 
 /* The child that an exit message is about; NULL if it is no child's. */

@@ -19,7 +19,7 @@ rt_status rt_supervisor_start(const rt_supervisor_config *config, actor_id *out)
         return rti_actor_refusal(worker);
     }
     actor_id id;
-    rt_status status = rti_supervisor_open(module, config, out != NULL ? out : &id);
+    rt_status status = rti_supervisor_open(module, config, NULL, out != NULL ? out : &id);
     return status;
 }
 
@@ -28,8 +28,8 @@ bool rt_is_stop_msg(const rt_message *msg)
     return msg != NULL && msg->sender == RT_SENDER_SUPERVISOR;
 }
 
-/* The supervisor that the calling actor means; NULL, with the reason in `*status`, if it is none or
- * the caller may not ask. */
+/* The supervisor that the calling actor means, with the lock; NULL, without it and with the reason
+ * in `*status`, if it is none or the caller may not ask. */
 static struct rti_supervisor *calls_find(actor_id supervisor, rt_status *status)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -39,8 +39,10 @@ static struct rti_supervisor *calls_find(actor_id supervisor, rt_status *status)
         *status = rti_actor_refusal(worker);
         return NULL;
     }
+    rti_actors_lock(module->actors);
     struct rti_supervisor *found = rti_supervisor_lookup(module, supervisor);
     if (found == NULL || found->self == self) {
+        rti_actors_unlock(module->actors);
         *status = (rt_status){RT_ERR_INVALID,
                               RTI_SENTENCE("there is no such supervisor, or it is the caller")};
         return NULL;
@@ -80,9 +82,11 @@ static rt_status calls_ask(actor_id supervisor, const struct rti_request *reques
 rt_status rt_supervisor_stop(actor_id supervisor, int32_t timeout_ms)
 {
     rt_status status;
-    if (calls_find(supervisor, &status) == NULL) {
+    struct rti_supervisor *found = calls_find(supervisor, &status);
+    if (found == NULL) {
         return status;
     }
+    rti_actors_unlock(found->module->actors);
     const struct rti_request request = {.kind = RTI_REQUEST_STOP};
     rt_message reply;
     status = rt_call(supervisor, &request, sizeof(request), &reply, timeout_ms);
@@ -91,29 +95,51 @@ rt_status rt_supervisor_stop(actor_id supervisor, int32_t timeout_ms)
     return status.code == RT_ERR_CLOSED ? RT_SUCCESS : status;
 }
 
-/* Puts a child into the supervisor's hands. */
+/* A request that could not be made, or was refused for want of room: if the child is still in
+ * `asked`, it goes. */
+static void calls_take_back(actor_id supervisor, uint32_t serial)
+{
+    struct rti_supervisors *module = rti_supervisors_of(rti_worker_current());
+    rti_actors_lock(module->actors);
+    struct rti_supervisor *found = rti_supervisor_lookup(module, supervisor);
+    struct rti_link *at = found == NULL ? NULL : rti_list_peek(&found->asked);
+    while (at != NULL && rti_child_of(at)->serial != serial) {
+        at = rti_list_next(&found->asked, at);
+    }
+    if (at != NULL) {
+        rti_child_free(rti_child_of(at));
+    }
+    rti_actors_unlock(module->actors);
+}
+
+/* Puts a child into the supervisor's hands. Under the lock, which it gives back. */
 static rt_status calls_add(struct rti_supervisor *found, struct rti_child *child, actor_id *out)
 {
     actor_id supervisor = found->id;
+    struct rti_actors *actors = found->module->actors;
     if (child == NULL) {
+        rti_actors_unlock(actors);
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no room for a child")};
     }
     const struct rti_request request = {.kind = RTI_REQUEST_ADD, .serial = child->serial};
     rti_list_push_tail(&found->asked, &child->link);
+    rti_actors_unlock(actors);
     rt_status status = calls_ask(supervisor, &request, out);
     if (status.code == RT_ERR_NOMEM) {
-        /* Either the request could not be made, and the child is still in `asked`, or it was and
-         * the child is gone. */
-        struct rti_supervisors *module = rti_supervisors_of(rti_worker_current());
-        found = rti_supervisor_lookup(module, supervisor);
-        for (struct rti_link *at = found == NULL ? NULL : rti_list_peek(&found->asked); at != NULL;
-             at = rti_list_next(&found->asked, at)) {
-            if (rti_child_of(at)->serial == request.serial) {
-                rti_child_free(rti_child_of(at));
-                break;
-            }
-        }
+        calls_take_back(supervisor, request.serial);
     }
+    return status;
+}
+
+static rt_status calls_no_child(void)
+{
+    return (rt_status){RT_ERR_NOT_FOUND, RTI_SENTENCE("the supervisor has no such child")};
+}
+
+/* Gives the lock back with a refusal. */
+static rt_status calls_refuse(const struct rti_supervisor *found, rt_status status)
+{
+    rti_actors_unlock(found->module->actors);
     return status;
 }
 
@@ -135,16 +161,20 @@ rt_status rt_supervisor_add(actor_id supervisor, const rt_child_spec *spec, acto
         return status;
     }
     if (spec == NULL || !rti_child_spec_is_valid(spec, false)) {
-        return (rt_status){RT_ERR_INVALID,
-                           RTI_SENTENCE("a child cannot be as its specification says")};
+        return calls_refuse(
+            found, (rt_status){RT_ERR_INVALID,
+                               RTI_SENTENCE("a child cannot be as its specification says")});
     }
     if (found->strategy == RT_SIMPLE) {
-        return (rt_status){RT_ERR_STATE,
-                           RTI_SENTENCE("all children of this supervisor are of one kind")};
+        return calls_refuse(
+            found, (rt_status){RT_ERR_STATE,
+                               RTI_SENTENCE("all children of this supervisor are of one kind")});
     }
     if (calls_child(&found->children, spec->id) != NULL ||
         calls_child(&found->asked, spec->id) != NULL) {
-        return (rt_status){RT_ERR_EXISTS, RTI_SENTENCE("a child of this supervisor has this id")};
+        return calls_refuse(
+            found,
+            (rt_status){RT_ERR_EXISTS, RTI_SENTENCE("a child of this supervisor has this id")});
     }
     return calls_add(found, rti_child_make(found, spec), out);
 }
@@ -157,7 +187,9 @@ rt_status rt_supervisor_spawn(actor_id supervisor, void *arg, actor_id *out)
         return status;
     }
     if (found->strategy != RT_SIMPLE) {
-        return (rt_status){RT_ERR_STATE, RTI_SENTENCE("the children of this supervisor differ")};
+        return calls_refuse(
+            found,
+            (rt_status){RT_ERR_STATE, RTI_SENTENCE("the children of this supervisor differ")});
     }
     return calls_add(found, rti_child_copy(found->kind, arg), out);
 }
@@ -172,9 +204,10 @@ static rt_status calls_about(actor_id supervisor, const char *id, enum rti_reque
     }
     struct rti_child *child = id == NULL ? NULL : calls_child(&found->children, id);
     if (child == NULL || found->strategy == RT_SIMPLE) {
-        return (rt_status){RT_ERR_NOT_FOUND, RTI_SENTENCE("the supervisor has no such child")};
+        return calls_refuse(found, calls_no_child());
     }
     const struct rti_request request = {.kind = kind, .serial = child->serial};
+    rti_actors_unlock(found->module->actors);
     return calls_ask(supervisor, &request, out);
 }
 
@@ -204,10 +237,11 @@ rt_status rt_supervisor_stop_actor(actor_id supervisor, actor_id child)
         if (at->actor == child && child != ACTOR_ID_INVALID) {
             const struct rti_request request = {.kind = RTI_REQUEST_STOP_CHILD,
                                                 .serial = at->serial};
+            rti_actors_unlock(found->module->actors);
             return calls_ask(supervisor, &request, NULL);
         }
     }
-    return (rt_status){RT_ERR_NOT_FOUND, RTI_SENTENCE("the supervisor has no such child")};
+    return calls_refuse(found, calls_no_child());
 }
 
 static void calls_tell(const struct rti_child *child, rt_child_info *out)
@@ -230,8 +264,10 @@ rt_status rt_supervisor_which_children(actor_id supervisor, rt_child_info *out, 
     if (module == NULL) {
         return rti_actor_refusal(worker);
     }
+    rti_actors_lock(module->actors);
     struct rti_supervisor *found = rti_supervisor_lookup(module, supervisor);
     if (found == NULL || count == NULL || (out == NULL && out_max > 0)) {
+        rti_actors_unlock(module->actors);
         return (rt_status){RT_ERR_INVALID,
                            RTI_SENTENCE("there is no such supervisor, or no room for the answer")};
     }
@@ -242,6 +278,7 @@ rt_status rt_supervisor_which_children(actor_id supervisor, rt_child_info *out, 
         }
         seen++;
     }
+    rti_actors_unlock(module->actors);
     *count = seen;
     return RT_SUCCESS;
 }
