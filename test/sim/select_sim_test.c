@@ -6,7 +6,9 @@
  * destroyed or found in a queue at the end, exactly once; one that was not chosen is never seen;
  * one whose sender was killed or gave up in the middle is seen at most once. A select does one
  * operation or none. The units of the semaphore and the mutex are with somebody or at home. No
- * waiter, timer, permit or channel is left. */
+ * waiter, timer, permit or channel is left.
+ *
+ * Seeds: 100000 */
 #define RTI_MODULE "select_sim_test"
 #include <orrery/rt/condition.h>
 #include <orrery/rt/interval.h>
