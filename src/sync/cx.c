@@ -228,6 +228,11 @@ void rti_cx_end_fiber(struct rti_cx *cx, rt_outcome outcome)
     RT_ASSERT(cx_is_known(cx) && cx->inner == NULL);
     cx->outcome = (uint8_t)outcome;
     cx->cancel.is_seen = false; /* the outcome says it */
+    if (RTI_LIKELY(rti_sched_is_local(cx->sched) && cx->member.region == NULL &&
+                   rti_waitlist_is_empty(&cx->cancel.line))) {
+        cx->magic = 0;
+        return;
+    }
     cx_end(cx);
 }
 
@@ -389,8 +394,13 @@ rt_status rti_cx_checkpoint(struct rti_cx *cx)
     if (rti_cancel_is_requested(&cx->cancel)) {
         return rti_cx_see_cancel(cx);
     }
-    /* The clock is read only for a deadline. */
     bool has_deadline = cx->budget.deadline != RT_TIME_NEVER;
+    if (RTI_LIKELY(!has_deadline && cx->budget.poll_quota == UINT32_MAX &&
+                   cx->budget.cost_quota != 0)) {
+        cx->polls_taken++;
+        return RT_SUCCESS;
+    }
+    /* The clock is read only for a deadline. */
     rt_time now = has_deadline ? rti_sched_clock(cx->sched) : 0;
     if (rt_budget_is_exhausted(&cx->budget, now)) {
         return cx_exhaust(cx);
