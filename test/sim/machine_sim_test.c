@@ -52,8 +52,7 @@ struct errand {
     uint32_t rung;     /* the same, as told by the ring */
     uint32_t submits;
     uint32_t answers;
-    bool is_cancelled; /* the initiator has asked */
-    bool is_part;      /* of its machine's gathering */
+    bool is_part; /* of its machine's gathering */
     rt_spsc_queue queue;
     uint32_t entries[ENTRIES];
 };
@@ -170,7 +169,6 @@ static rt_op *errand_make(struct body *me, struct errand *errand, uint32_t code,
     errand->answered = 0;
     errand->written = 0;
     errand->rung = 0;
-    errand->is_cancelled = false;
     errand->is_part = false;
     errand->submits++;
     return &errand->op.base;
@@ -236,7 +234,6 @@ static void cancel_one(struct body *me)
 {
     struct errand *errand = &me->errands[draw(OPS)];
     if (errand->submits != errand->answers) {
-        errand->is_cancelled = true;
         (void)rt_op_cancel(&me->machine, &errand->op.base);
     }
 }
@@ -252,7 +249,7 @@ static void take_entries(struct errand *errand)
     }
 }
 
-static void check_answer(struct body *me, struct errand *errand)
+static void check_answer(struct errand *errand)
 {
     rt_op *op = &errand->op.base;
     counts[DID_CANCEL] += op->status == RT_ERR_CANCELLED;
@@ -265,9 +262,9 @@ static void check_answer(struct body *me, struct errand *errand)
         take_entries(errand);
         CHECK_EQ(errand->rung, errand->written);
     }
-    /* An answer that crossed a wish to cancel has waited for it; who closes cancels all. */
-    bool is_cancelled = errand->is_cancelled || rt_machine_is_closing(&me->machine);
-    if (errand->answered != 0 && !is_cancelled) {
+    /* An answer that crossed a wish to cancel has waited for it; a machine that closes wishes so of
+     * all its ops. Every other answer keeps its place. */
+    if (errand->answered != 0 && !rti_travel_of(op)->is_cancel_sent) {
         CHECK(errand->answered > told[errand->to][errand->from]);
         told[errand->to][errand->from] = errand->answered;
     }
@@ -281,7 +278,7 @@ static void take_completions(struct body *me)
         CHECK(errand >= me->errands && errand < me->errands + OPS);
         errand->answers++;
         CHECK_EQ(errand->submits, errand->answers);
-        check_answer(me, errand);
+        check_answer(errand);
         if (errand->is_part) {
             me->is_gathering = !rt_gather_part(&me->machine, &me->gather, op);
         } else {
@@ -343,7 +340,6 @@ static void take_submissions(struct body *me)
         if (draw(2) == 0) {
             answer(me, op, RT_ERR_CANCELLED);
         } else if (op->target_data != NULL) {
-            ((struct errand *)op->target_data)->is_cancelled = true;
             (void)rt_op_cancel(&me->machine, op->target_data);
         }
     }
