@@ -343,10 +343,29 @@ TEST(machine_error_completions_that_nobody_routes)
     world_finish();
 }
 
+/* Where route_submission and route_cancellation of the specification put an op without a
+ * destination: only the first of them looks at what is asked. */
+static struct spec_queue *spec_submission_goes_to(bool is_timer, struct spec_queue *heap,
+                                                  struct spec_queue *platform)
+{
+    return is_timer ? heap : platform;
+}
+
+static struct spec_queue *spec_cancellation_goes_to(struct spec_queue *platform)
+{
+    return platform;
+}
+
 TEST(machine_error_cancel_of_a_timer_that_goes_to_the_platform)
 {
     /* route_submission keeps a timer in the loop; route_cancellation looks for it elsewhere: the
      * platform is asked to cancel what it never had. Here it never hears of it. */
+    struct spec_queue heap = {NULL, NULL};
+    struct spec_queue platform = {NULL, NULL};
+    struct spec_op spec_one = {NULL, NULL, 0};
+    spec_enqueue(spec_submission_goes_to(true, &heap, &platform), &spec_one);
+    CHECK(heap.head == &spec_one);
+    CHECK(spec_cancellation_goes_to(&platform)->head != &spec_one); /* not where the wish goes */
     rt_timer_op timer;
     world_start(1);
     rt_op_init(&timer.base, RT_OP_TIMER);
@@ -364,10 +383,26 @@ TEST(machine_error_cancel_of_a_timer_that_goes_to_the_platform)
     world_finish();
 }
 
+/* get_default_destination; NULL where it panics. */
+static struct spec_machine *spec_default_destination(struct spec_machine *source,
+                                                     struct spec_machine *app,
+                                                     struct spec_machine *platform)
+{
+    if (source == app) {
+        return platform;
+    }
+    return source == platform ? app : NULL;
+}
+
 TEST(machine_error_default_destination_of_an_op_that_was_passed_through)
 {
     /* get_default_destination panics for a source that is a child, although passing its ops on
      * unchanged is one of the four things a parent may do. Here the root that says it decides. */
+    struct spec_machine spec_app = {.ticks = 0};
+    struct spec_machine spec_platform = {.ticks = 0};
+    struct spec_machine spec_child = {.parent = &spec_app};
+    CHECK(spec_default_destination(&spec_app, &spec_app, &spec_platform) == &spec_platform);
+    CHECK(spec_default_destination(&spec_child, &spec_app, &spec_platform) == NULL);
     static struct puppet child;
     rt_op op;
     world_start(1);
