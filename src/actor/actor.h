@@ -89,7 +89,7 @@ static inline bool rti_actor_is_bare(const struct rti_actor *actor)
     bool is_bare = actor->mailbox.count == 0 && actor->held == NULL && actor->reply == NULL &&
                    rti_waitlist_is_empty(&actor->callers) && rti_list_is_empty(&actor->links) &&
                    rti_list_is_empty(&actor->monitors) && rti_list_is_empty(&actor->watchers) &&
-                   rti_list_is_empty(&actor->names) && actor->pressure.limit == NULL;
+                   rti_list_is_empty(&actor->names) && rti_pressure_limit(&actor->pressure) == NULL;
     for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
         is_bare = is_bare && rti_list_is_empty(&actor->owned[i]);
     }

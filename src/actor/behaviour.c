@@ -91,9 +91,8 @@ static struct rti_behaviour *behaviour_take_kept(struct rti_behaviours *module, 
 {
     uint32_t index = kept_id & ((UINT32_C(1) << module->index_bits) - 1);
     struct rti_behaviour *place = &module->places[index];
-    RT_ASSERT(place->life_id == kept_id && !place->is_alive);
     rti_lock_acquire(&module->lock, module->sched);
-    RT_ASSERT(module->kept_count > 0);
+    RT_ASSERT(place->life_id == kept_id && !place->is_alive && module->kept_count > 0);
     module->kept_count--;
     module->live++;
     rti_lock_release(&module->lock);
@@ -156,16 +155,16 @@ static inline void behaviour_handle(struct rti_turn *turn, struct rti_cell *cell
 static inline void behaviour_take(struct rti_turn *turn, struct rti_cell *cell, bool is_local)
 {
     struct rti_behaviour *self = turn->self;
-    uint32_t low = RTI_UNLIKELY(self->pressure.limit != NULL)
-                       ? rti_pressure_low(self->pressure.limit)
+    uint32_t low = RTI_UNLIKELY(rti_pressure_limit(&self->pressure) != NULL)
+                       ? rti_pressure_low(rti_pressure_limit(&self->pressure))
                        : UINT32_MAX;
     if (RTI_UNLIKELY(rti_gate_leave(&self->gate, low, is_local))) {
         rti_pressure_release(turn->module, &self->pressure);
     }
     turn->cell = cell;
     if (RTI_UNLIKELY(!is_local && low != UINT32_MAX) &&
-        self->pressure.limit->overflow == RT_OVERFLOW_DROP_OLD &&
-        rti_gate_depth(&self->gate) >= self->pressure.limit->high) {
+        rti_pressure_limit(&self->pressure)->overflow == RT_OVERFLOW_DROP_OLD &&
+        rti_gate_depth(&self->gate) >= rti_pressure_limit(&self->pressure)->high) {
         (void)rti_u32_add_relaxed(&self->pressure.dropped, 1);
     } else if (RTI_LIKELY(cell->to == self->life_id)) {
         rti_ipc_record(turn->module->sched, RTI_JOURNAL_RECV, self->life_id, cell->sender);
@@ -263,8 +262,9 @@ static void behaviour_set_orders(struct rti_behaviour *self, uint32_t tag)
     }
 }
 
-/* Takes a life apart, in the order of an actor's death: mail, those who watch, what hangs at it. */
-static void behaviour_die(struct rti_turn *turn)
+/* Takes a life apart: its mail, what hangs at it. Those who watch it are left in `watchers`: they
+ * are told when its place is free, because its supervisor may want it again at once. */
+static void behaviour_die(struct rti_turn *turn, struct rti_list *watchers)
 {
     struct rti_behaviour *self = turn->self;
     struct rti_behaviours *module = turn->module;
@@ -277,10 +277,11 @@ static void behaviour_die(struct rti_turn *turn)
          */
         (void)rti_pressure_unmute(module, &self->pressure);
     }
+    behaviour_set_orders(self, 0);
     behaviour_clear(module, self);
     rti_pressure_release(module, &self->pressure);
     rti_actors_lock(module->actors);
-    rti_monitors_tell(&self->watchers, self->life_id, turn->reason);
+    rti_list_splice_tail(watchers, &self->watchers);
     rti_actors_unlock(module->actors);
     rti_attachments_end(&self->attachments);
     RT_ASSERT(rti_list_is_empty(&self->pressure.muted) && self->pressure.on == ACTOR_ID_INVALID);
@@ -320,9 +321,15 @@ static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
     }
     enum outcome outcome = behaviour_work(&turn, is_local);
     if (RTI_UNLIKELY(outcome == OUTCOME_ENDED)) {
-        behaviour_die(&turn);
+        struct rti_list watchers;
+        actor_id id = self->life_id;
+        rti_list_init(&watchers);
+        behaviour_die(&turn, &watchers);
         worker->turn = NULL;
         behaviour_give_place(module, self);
+        rti_actors_lock(module->actors);
+        rti_monitors_tell(&watchers, id, turn.reason);
+        rti_actors_unlock(module->actors);
         return;
     }
     worker->turn = NULL;
@@ -352,7 +359,10 @@ static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour 
     rti_list_init(&self->watchers);
     rti_list_init(&self->attachments);
     bool is_limited = type->mailbox.high > 0 || type->mailbox.is_system;
+    /* Under the lock: an order for a former life may still look whether that one is muted. */
+    rti_lock_acquire(&module->mute_lock, module->sched);
     rti_pressure_init(&self->pressure, self->life_id, is_limited ? &type->mailbox : NULL);
+    rti_lock_release(&module->mute_lock);
     memset(self->own, 0, sizeof(self->own));
     behaviour_set_orders(self, behaviour_tag(module, self->life_id));
     rti_runnable_init(&self->run, self->life_id, (uint8_t)type->priority, behaviour_step);
@@ -406,8 +416,8 @@ void rti_behaviour_forget_id(struct rti_actors *actors, actor_id kept_id)
 {
     struct rti_behaviours *module = behaviours_of(actors);
     struct rti_behaviour *place = behaviour_place(module, kept_id);
-    RT_ASSERT(place->life_id == kept_id && !place->is_alive && module->kept_count > 0);
     rti_lock_acquire(&module->lock, module->sched);
+    RT_ASSERT(place->life_id == kept_id && !place->is_alive && module->kept_count > 0);
     module->kept_count--;
     behaviour_enqueue_free(module, (uint32_t)(place - module->places));
     rti_lock_release(&module->lock);

@@ -63,7 +63,10 @@ static RTI_NOINLINE void send_mute(struct rti_worker *worker, struct rti_behavio
     struct rti_turn *turn = rti_turn_of(worker);
     struct rti_actor *self = turn != NULL ? NULL : rti_actor_of(worker);
     if (turn != NULL) {
-        turn->is_muted |= rti_pressure_mute(module, &turn->self->pressure, receiver);
+        /* Once in a turn: a release that has come meanwhile is a wake, and there is one for a park.
+         */
+        turn->is_muted =
+            turn->is_muted || rti_pressure_mute(module, &turn->self->pressure, receiver);
     }
     if (self == NULL) {
         rti_actors_unlock(module->actors);
@@ -177,7 +180,8 @@ static rt_status send_to_behaviour(struct rti_worker *worker, struct rti_behavio
     }
     cell->to = to;
     cell->id = id;
-    if (RTI_UNLIKELY(receiver->pressure.limit != NULL && receiver->pressure.limit->high > 0)) {
+    if (RTI_UNLIKELY(rti_pressure_limit(&receiver->pressure) != NULL &&
+                     rti_pressure_limit(&receiver->pressure)->high > 0)) {
         return send_limited(worker, module, receiver, cell);
     }
     send_deliver(worker, module, receiver, cell);
@@ -287,7 +291,7 @@ rt_status rt_behaviour_forward(actor_id to, uint32_t id)
     if (receiver == NULL) {
         return send_unknown();
     }
-    const rt_mailbox_config *limit = receiver->pressure.limit;
+    const rt_mailbox_config *limit = rti_pressure_limit(&receiver->pressure);
     if (limit != NULL && limit->overflow == RT_OVERFLOW_REJECT && limit->high > 0 &&
         rti_gate_depth(&receiver->gate) >= limit->high) {
         (void)rti_u32_add_relaxed(&receiver->pressure.rejected, 1);
@@ -311,7 +315,7 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
     struct rti_ipc_pools *pools = &receiver->actors->ipc;
     struct rti_behaviours *module = rti_behaviours_of(worker);
     enum rti_admission admission = RTI_ADMIT;
-    if (receiver->pressure.limit != NULL) {
+    if (rti_pressure_limit(&receiver->pressure) != NULL) {
         admission =
             rti_pressure_admit(&receiver->pressure, rti_mailbox_mail_count(&receiver->mailbox));
     }
@@ -374,9 +378,9 @@ rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
     bool is_set = actor != NULL && (config == NULL || rti_mailbox_config_is_valid(config));
     if (is_set && config != NULL) {
         actor->limit = *config;
-        actor->pressure.limit = &actor->limit;
+        rti_pressure_set_limit(&actor->pressure, &actor->limit);
     } else if (is_set) {
-        actor->pressure.limit = NULL;
+        rti_pressure_set_limit(&actor->pressure, NULL);
         if (rti_behaviours_of(worker) != NULL) {
             rti_pressure_release(rti_behaviours_of(worker), &actor->pressure);
         }

@@ -101,7 +101,7 @@ static RTI_NOINLINE void death_detach(struct rti_actor *actor, rt_exit_reason re
     death_run_hooks(actor, RTI_DEATH_TIMERS);
     rti_registry_forget(&actor->actors->registry, actor);
     rti_attachments_end(&actor->owned[RTI_OWNED_ATTACHMENTS]);
-    if (RT_HAS_BEHAVIOURS && actor->pressure.limit != NULL) {
+    if (RT_HAS_BEHAVIOURS && rti_pressure_limit(&actor->pressure) != NULL) {
         death_lift_limit(actor);
     }
     death_run_hooks(actor, RTI_DEATH_RESOURCES);

@@ -187,7 +187,7 @@ RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc
         return ipc_send(to, data, len, mode);
     }
     struct rti_actor *receiver = rti_actors_lookup(self->actors, to);
-    if (RTI_UNLIKELY(receiver == NULL || receiver->pressure.limit != NULL)) {
+    if (RTI_UNLIKELY(receiver == NULL || rti_pressure_limit(&receiver->pressure) != NULL)) {
         return ipc_send(to, data, len, mode);
     }
     struct rti_entry *entry = rti_ipc_pools_make_quick(&self->actors->ipc, data, len);
@@ -232,8 +232,9 @@ static RTI_NOINLINE void ipc_release_muted(struct rti_actor *self)
 static inline void ipc_take(struct rti_actor *self, struct rti_entry *entry, rt_message *msg)
 {
     rti_mailbox_remove(&self->mailbox, entry);
-    if (RTI_UNLIKELY(self->pressure.limit != NULL) &&
-        rti_mailbox_mail_count(&self->mailbox) <= rti_pressure_low(self->pressure.limit)) {
+    if (RTI_UNLIKELY(rti_pressure_limit(&self->pressure) != NULL) &&
+        rti_mailbox_mail_count(&self->mailbox) <=
+            rti_pressure_low(rti_pressure_limit(&self->pressure))) {
         ipc_release_muted(self);
     }
     self->messages_received++;
@@ -399,7 +400,7 @@ RTI_FLAT rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
     struct rti_worker *worker = rti_worker_here();
     struct rti_actor *self = ipc_quick_self(worker);
     if (RTI_UNLIKELY(self == NULL || msg == NULL || self->reply != NULL ||
-                     self->pressure.limit != NULL || ipc_is_turn_over(self))) {
+                     rti_pressure_limit(&self->pressure) != NULL || ipc_is_turn_over(self))) {
         return ipc_receive(msg, timeout_ms);
     }
     struct rti_entry *held = self->held;
@@ -472,7 +473,7 @@ static rt_status ipc_receive_match(struct rti_worker *worker, struct rti_actor *
     }
     uint64_t deadline_ns = entry != NULL ? RTI_TIME_NEVER : ipc_deadline(worker, timeout_ms);
     while (entry == NULL) {
-        if (RTI_UNLIKELY(self->pressure.limit != NULL)) {
+        if (RTI_UNLIKELY(rti_pressure_limit(&self->pressure) != NULL)) {
             ipc_release_muted(self);
         }
         uint32_t event = ipc_await_mail(rti_worker_current(), self, deadline_ns);

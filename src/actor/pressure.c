@@ -9,7 +9,7 @@ void rti_pressure_init(struct rti_pressure *pressure, actor_id self, const rt_ma
 {
     rti_list_init(&pressure->muted);
     rti_link_init(&pressure->link);
-    pressure->limit = limit;
+    rti_pressure_set_limit(pressure, limit);
     pressure->self = self;
     pressure->on = ACTOR_ID_INVALID;
     rti_u32_init(&pressure->rejected, 0);
@@ -35,7 +35,7 @@ static struct rti_actor *pressure_actor(const struct rti_pressure *pressure)
 
 enum rti_admission rti_pressure_admit(struct rti_pressure *receiver, uint32_t depth)
 {
-    const rt_mailbox_config *limit = receiver->limit;
+    const rt_mailbox_config *limit = rti_pressure_limit(receiver);
     if (RTI_LIKELY(limit->high == 0 || depth < limit->high)) {
         return RTI_ADMIT;
     }
@@ -87,7 +87,7 @@ static bool pressure_leads(struct rti_behaviours *module, actor_id from, actor_i
 /* Is there still a reason to wait for this one? Announces the wait if so. */
 static bool pressure_is_high(struct rti_behaviours *module, struct rti_pressure *receiver)
 {
-    uint32_t low = rti_pressure_low(receiver->limit);
+    uint32_t low = rti_pressure_low(rti_pressure_limit(receiver));
     if (rti_is_behaviour_id(receiver->self)) {
         struct rti_behaviour *behaviour = pressure_behaviour(receiver);
         return rti_u32_load_relaxed(&behaviour->reachable_id) == receiver->self &&
@@ -100,7 +100,8 @@ static bool pressure_is_high(struct rti_behaviours *module, struct rti_pressure 
 bool rti_pressure_mute(struct rti_behaviours *module, struct rti_pressure *sender,
                        struct rti_pressure *receiver)
 {
-    if (sender == receiver || (sender->limit != NULL && sender->limit->is_system)) {
+    if (sender == receiver ||
+        (rti_pressure_limit(sender) != NULL && rti_pressure_limit(sender)->is_system)) {
         return false;
     }
     rti_lock_acquire(&module->mute_lock, module->sched);

@@ -34,9 +34,9 @@ struct rti_behaviours;
 struct rti_worker;
 
 struct rti_pressure {
-    const rt_mailbox_config *limit; /* NULL: none */
-    struct rti_list muted;          /* those who wait for this one, muted first goes first */
-    struct rti_link link;           /* its own place in another's `muted` */
+    rti_atomic_ptr limit;  /* const rt_mailbox_config; NULL: none */
+    struct rti_list muted; /* those who wait for this one, muted first goes first */
+    struct rti_link link;  /* its own place in another's `muted` */
     actor_id self;
     actor_id on;             /* whom it is muted on; ACTOR_ID_INVALID: it is not */
     rti_atomic_u32 rejected; /* counted by senders */
@@ -50,6 +50,18 @@ void rti_pressure_init(struct rti_pressure *pressure, actor_id self,
 
 /* Is this a limit that can be kept? */
 bool rti_mailbox_config_is_valid(const rt_mailbox_config *config);
+
+/* The limit; NULL: none. Read by senders too, late ones of a former life among them. */
+static inline const rt_mailbox_config *rti_pressure_limit(const struct rti_pressure *pressure)
+{
+    return rti_ptr_load_relaxed(&pressure->limit);
+}
+
+static inline void rti_pressure_set_limit(struct rti_pressure *pressure,
+                                          const rt_mailbox_config *limit)
+{
+    rti_ptr_store_relaxed(&pressure->limit, (void *)(uintptr_t)limit);
+}
 
 /* Where muted senders go on. */
 static inline uint32_t rti_pressure_low(const rt_mailbox_config *limit)

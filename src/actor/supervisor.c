@@ -115,7 +115,9 @@ static void supervisor_start_group(struct rti_supervisor *self, struct rti_child
         if (!supervisor_is_grouped(self, child, at) || rti_child_is_up(at)) {
             continue;
         }
+        rti_actors_lock(self->module->actors);
         at->restarts++;
+        rti_actors_unlock(self->module->actors);
         if (RT_FAILED(rti_child_start(at))) {
             RT_SOMETIMES(true, "supervisor: a restart fails and is tried again");
             at->pause_ms = supervisor_pause(self, at);

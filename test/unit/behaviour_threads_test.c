@@ -31,7 +31,8 @@ static void start(void)
         test_skip("no parallel engine here");
     }
     CHECK_OK(status);
-    CHECK_OK(rt_behaviour_reserve(&(rt_behaviour_room){.behaviours = 512, .messages = 1 << 16}));
+    CHECK_OK(
+        rt_behaviour_reserve(&(rt_behaviour_room){.behaviours = 1 << 14, .messages = 1 << 16}));
 }
 
 static void sink(void *state, const rt_behaviour_message *msg)
