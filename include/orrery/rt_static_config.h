@@ -286,4 +286,8 @@
 #define RT_REDUCTIONS 4000 /* messages and runtime calls after which an actor's turn ends */
 #endif
 
+#ifndef RT_OBSERVE
+#define RT_OBSERVE 0 /* 1: a program lets itself be looked at, unless ORRERY_OBSERVE=0 is set */
+#endif
+
 #endif

@@ -300,6 +300,10 @@ static void print_text(const struct picture *picture)
     char label[64];
     char span[24];
     printf("process %" PRIu64 ": %zu tasks and actors", picture->options->pid, report->task_count);
+    if (report->live > report->task_count) {
+        printf(", %" PRIu64 " without a stack of their own (behaviours, loops)",
+               report->live - report->task_count);
+    }
     if (report->pause_ns > 0) {
         printf("; it stood still for %s", tool_duration(report->pause_ns, span));
     }

@@ -24,15 +24,13 @@
 #define RTI_MODULE "observe"
 #include <string.h>
 
+#include <orrery/rt_static_config.h>
+
 #include "base/journal_file.h"
 #include "observe/journal_api.h"
 #include "observe/report.h"
 #include "port/linux/watch.h"
 #include "runtime/runtime.h"
-
-#ifndef RT_OBSERVE
-#define RT_OBSERVE 0
-#endif
 
 /* How long the scheduler may take to come to the post. */
 #define OBSERVE_PATIENCE_NS UINT64_C(100000000)
