@@ -45,6 +45,10 @@ ASK(rt_spawn_ex)
 {
     CHECK_EQ(rt_spawn_ex(never_runs, NULL, &(actor_config){.name = "no"}), ACTOR_ID_INVALID);
 }
+ASK(rt_spawn_status)
+{
+    REFUSED(rt_spawn_status());
+}
 static void exits(void *arg)
 {
     (void)arg;
@@ -375,6 +379,12 @@ ASK(rt_init)
         CHECK_STATUS(rt_init(), RT_ERR_STATE);
     }
 }
+ASK(rt_init_ex)
+{
+    if (is_runtime_there) {
+        CHECK_STATUS(rt_init_ex(&(rt_config){.workers = 1}), RT_ERR_STATE);
+    }
+}
 ASK(rt_run)
 {
     rt_run();
@@ -415,6 +425,7 @@ ASK(rt_contain_faults)
 static void (*const asks[])(void) = {
     ask_rt_spawn,
     ask_rt_spawn_ex,
+    ask_rt_spawn_status,
     ask_rt_exit,
     ask_rt_self,
     ask_rt_yield,
@@ -477,6 +488,7 @@ static void (*const asks[])(void) = {
     ask_rt_file_pwrite,
     ask_rt_file_sync,
     ask_rt_init,
+    ask_rt_init_ex,
     ask_rt_run,
     ask_rt_shutdown,
     ask_rt_cleanup,

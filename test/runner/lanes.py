@@ -13,15 +13,38 @@ import collect
 import firmware
 from cases import Job
 
-# Cases in these files also run under memcheck: those that hand memory around by themselves.
+# Cases in these files also run under memcheck: those that hand memory around by themselves, and the
+# actors with their sockets and files.
 VALGRIND_FILES = (
+    "actor_death_test",
+    "actor_ipc_test",
+    "actor_life_test",
+    "actor_memory_test",
+    "actor_sched_test",
+    "actor_sync_test",
+    "actor_test",
     "arena_test",
+    "bus_test",
+    "call_test",
     "context_test",
+    "death_test",
     "fiber_test",
+    "file_test",
+    "io_test",
+    "ipc_pools_test",
+    "ipc_test",
+    "link_test",
     "list_test",
+    "mailbox_test",
+    "monitor_test",
     "mpsc_test",
+    "net_close_test",
     "pool_test",
+    "registry_test",
+    "request_test",
     "spsc_test",
+    "udp_test",
+    "unix_socket_test",
 )
 
 # Cases in these files also run on the machine itself: those that the simulator runs elsewhere.
