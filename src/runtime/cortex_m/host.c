@@ -3,7 +3,7 @@
  *
  * A part is in the program if its file is linked: the references are weak, so that a program pays
  * only for the parts that it names to the linker (-u rti_part_bus, -u rti_part_channel, -u
- * rti_part_task). */
+ * rti_part_task, -u rti_part_async). */
 #define RTI_MODULE "host"
 #include "port/cortex_m/board.h"
 #include "port/cortex_m/port_cortex_m.h"
@@ -13,6 +13,7 @@
 #pragma weak rti_part_bus
 #pragma weak rti_part_channel
 #pragma weak rti_part_task
+#pragma weak rti_part_async
 
 static struct rti_port_cortex_m cortex_m_port;
 
@@ -20,6 +21,7 @@ const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
     &rti_part_channel,
     &rti_part_bus,
     &rti_part_task,
+    &rti_part_async,
 };
 
 rt_status rti_host_open(struct rti_port **port, bool is_shared)
