@@ -8,6 +8,9 @@
 #include <orrery/rt/sim.h>
 #include <orrery/rt/stats.h>
 
+#include "sched/visitor.h"
+#include "sync/channels.h"
+
 struct rt_runtime rti_runtime;
 
 /* The phase word: one visitor, and the bits below the visitors. */
@@ -54,6 +57,23 @@ static void runtime_leave(void)
     /* Pairs with the acquire in runtime_await_visitors: all that the visitor did came before. */
     uint32_t old = rti_u32_sub_acqrel(&rti_runtime.phase, PHASE_VISITOR);
     RT_ASSERT(old >= PHASE_VISITOR);
+}
+
+struct rti_sched *rti_visitor_enter(void)
+{
+    if (!runtime_visit()) {
+        return NULL;
+    }
+    if (rti_sched_is_local(&rti_runtime.sched)) {
+        runtime_leave();
+        return NULL;
+    }
+    return &rti_runtime.sched;
+}
+
+void rti_visitor_leave(void)
+{
+    runtime_leave();
 }
 
 /* No visitor comes any more; those that are here need a few instructions, unless their thread was
@@ -138,6 +158,9 @@ void rti_runtime_stop(void)
     struct rt_runtime *runtime = &rti_runtime;
     /* From here on rt_shutdown finds no runtime. */
     runtime_move(RTI_RUNTIME_READY, RTI_RUNTIME_CLAIMED);
+    if (runtime->sched.modules[RTI_MODULE_CHANNEL] != NULL) {
+        rti_channels_evict(runtime->sched.modules[RTI_MODULE_CHANNEL]);
+    }
     runtime_await_visitors();
     rti_actors_kill_all(&runtime->actors);
     for (size_t i = RTI_HOST_PARTS_MAX; i > 0; i--) {

@@ -9,7 +9,8 @@
  * there and the fiber comes back when all is done. The same for a fiber that waits to receive. */
 #define RTI_MODULE "channel_io"
 #include "sched/parking.h"
-#include "sync/channel_wait.h"
+#include "sched/visitor.h"
+#include "sync/channel_visitor.h"
 
 static const rt_status io_null = {RT_ERR_INVALID, "there is no value and values have a size"};
 
@@ -44,6 +45,14 @@ static inline bool io_is_plain(const struct rti_worker *worker, const rt_cx *cx)
 static rt_status io_refuse_wait(void)
 {
     return (rt_status){RT_ERR_WOULDBLOCK, "the caller would have to wait and cannot"};
+}
+
+/* The caller is no worker. It has no context either: one that is given is another's. */
+static RTI_COLD rt_status io_visit(const struct rti_channel_errand *errand, const rt_cx *cx)
+{
+    return cx == NULL
+               ? rti_channel_visit(errand)
+               : (rt_status){RT_ERR_THREAD, "a thread outside of the runtime has no context"};
 }
 
 /* Sends if a newcomer may: one visit of the channel. *status says what came of it, unless the
@@ -136,6 +145,14 @@ static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const vo
                                       rt_time deadline)
 {
     struct rti_channel_call call;
+    if (RTI_UNLIKELY(rti_worker_here() == NULL)) {
+        return io_visit(&(struct rti_channel_errand){.handle = tx,
+                                                     .is_sender = true,
+                                                     .may_wait = true,
+                                                     .value = (void *)(uintptr_t)value,
+                                                     .deadline = deadline},
+                        cx);
+    }
     rt_status status = rti_channel_call_init(&call, tx, true, cx);
     if (RT_FAILED(status)) {
         return status;
@@ -218,7 +235,15 @@ rt_status rt_channel_send_until(rt_channel_sender *tx, rt_cx *cx, const void *va
 static rt_time io_deadline(rt_time duration)
 {
     struct rti_sched *sched = rti_sched_current();
-    return sched == NULL ? 0 : rti_deadline_after(sched, duration);
+    if (RTI_LIKELY(sched != NULL)) {
+        return rti_deadline_after(sched, duration);
+    }
+    sched = rti_visitor_enter();
+    rt_time deadline = sched == NULL ? 0 : rti_deadline_after(sched, duration);
+    if (sched != NULL) {
+        rti_visitor_leave();
+    }
+    return deadline;
 }
 
 rt_status rt_channel_send_timeout(rt_channel_sender *tx, rt_cx *cx, const void *value,
@@ -230,6 +255,12 @@ rt_status rt_channel_send_timeout(rt_channel_sender *tx, rt_cx *cx, const void *
 static RTI_NOINLINE rt_status io_try_send(rt_channel_sender *tx, const void *value)
 {
     struct rti_channel_call call;
+    if (RTI_UNLIKELY(rti_worker_here() == NULL)) {
+        return io_visit(&(struct rti_channel_errand){.handle = tx,
+                                                     .is_sender = true,
+                                                     .value = (void *)(uintptr_t)value},
+                        NULL);
+    }
     rt_status status = rti_channel_call_resolve(&call, tx, true, NULL);
     if (RT_FAILED(status)) {
         return status;
@@ -315,6 +346,12 @@ static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *
                                       rt_time deadline)
 {
     struct rti_channel_call call;
+    if (RTI_UNLIKELY(rti_worker_here() == NULL)) {
+        return io_visit(
+            &(struct rti_channel_errand){
+                .handle = rx, .may_wait = true, .value = out_value, .deadline = deadline},
+            cx);
+    }
     rt_status status = rti_channel_call_init(&call, rx, false, cx);
     if (RT_FAILED(status)) {
         return status;
@@ -401,6 +438,9 @@ rt_status rt_channel_recv_timeout(rt_channel_receiver *rx, rt_cx *cx, void *out_
 static RTI_NOINLINE rt_status io_try_recv(rt_channel_receiver *rx, void *out_value)
 {
     struct rti_channel_call call;
+    if (RTI_UNLIKELY(rti_worker_here() == NULL)) {
+        return io_visit(&(struct rti_channel_errand){.handle = rx, .value = out_value}, NULL);
+    }
     rt_status status = rti_channel_call_resolve(&call, rx, false, NULL);
     if (RT_FAILED(status)) {
         return status;

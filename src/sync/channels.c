@@ -5,7 +5,7 @@
 
 #include "base/marks.h"
 #include "sched/fiber.h"
-#include "sync/channel_wait.h"
+#include "sync/channel_visitor.h"
 #include "sync/region.h"
 
 #define END_NONE        RT_MAX_CHANNEL_HANDLES
@@ -39,6 +39,8 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
     for (size_t i = 0; i < RT_MAX_CHANNELS; i++) {
         rti_lock_init(&channels->locks[i].lock, sched, RTI_LOCK_CHANNEL);
     }
+    channels->is_evicting = false;
+    rti_list_init(&channels->visitors);
     channels->last_number = 0;
     channels->sent_before = 0;
     channels->received_before = 0;
@@ -458,32 +460,38 @@ static bool channels_close_receiver(struct rti_channels *channels, struct rti_ch
     return true;
 }
 
+rt_status rti_channels_close(struct rti_channels *channels, const void *handle, bool is_sender)
+{
+    struct rti_channel_ends *ends = is_sender ? &channels->senders : &channels->receivers;
+    struct rti_channel_end *end = rti_channels_lookup(channels, ends, handle);
+    uintptr_t id = (uintptr_t)handle;
+    if (end == NULL || !(is_sender ? channels_close_sender(channels, end, id)
+                                   : channels_close_receiver(channels, end, id))) {
+        return rti_channels_refuse(channels, ends, id);
+    }
+    return RT_SUCCESS;
+}
+
 rt_status rt_channel_close_sender(rt_channel_sender *tx)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
-    if (channels == NULL) {
-        return rti_channels_refuse_thread(worker);
+    if (worker == NULL) {
+        return rti_channel_visit_close(tx, true);
     }
-    struct rti_channel_end *end = rti_channels_sender(channels, tx);
-    if (end == NULL || !channels_close_sender(channels, end, (uintptr_t)tx)) {
-        return rti_channels_refuse(channels, &channels->senders, (uintptr_t)tx);
-    }
-    return RT_SUCCESS;
+    return channels == NULL ? rti_channels_refuse_thread(worker)
+                            : rti_channels_close(channels, tx, true);
 }
 
 rt_status rt_channel_close_receiver(rt_channel_receiver *rx)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_channels *channels = rti_channels_of(worker);
-    if (channels == NULL) {
-        return rti_channels_refuse_thread(worker);
+    if (worker == NULL) {
+        return rti_channel_visit_close(rx, false);
     }
-    struct rti_channel_end *end = rti_channels_receiver(channels, rx);
-    if (end == NULL || !channels_close_receiver(channels, end, (uintptr_t)rx)) {
-        return rti_channels_refuse(channels, &channels->receivers, (uintptr_t)rx);
-    }
-    return RT_SUCCESS;
+    return channels == NULL ? rti_channels_refuse_thread(worker)
+                            : rti_channels_close(channels, rx, false);
 }
 
 /* Takes every permit of the channel away from its holder. */

@@ -26,7 +26,13 @@
  * receiver. What tries without waiting never takes the place of one who waits.
  *
  * A rendezvous channel has no places of its own but one for each receiver that waits: a value is
- * handed over, or the sender waits. */
+ * handed over, or the sender waits.
+ *
+ * Threads outside of the runtime. With several workers they may send, receive, try and close, with
+ * NULL for the context: where a task is suspended, they block, in the same lines. The end of the
+ * runtime ends their waits with RT_ERR_STATE. With one worker everything here is its thread's own,
+ * and another thread gets RT_ERR_THREAD: it reaches the runtime through a loop (<orrery/rt/loop.h>)
+ * or a socket. Everything else here is for the runtime's own threads on every engine. */
 
 #include <stddef.h>
 
