@@ -138,7 +138,7 @@ def hover(stage):
              if subprocess.run(["which", name], capture_output=True, check=False).returncode == 0]
     said = stage.run(
         sys.executable, str(stage.source / "test/tools/hover.py"), names[0], str(stage.source),
-        str(folder), "rt_sleep")
+        str(folder), "rt_yield")
     return "\n".join(line for line in said.splitlines() if "functions," not in line).strip() + "\n"
 
 

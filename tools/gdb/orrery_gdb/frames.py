@@ -2,6 +2,7 @@
 """Standing in a parked fiber: the unwinder, the filter of frames, the selection."""
 
 import re
+import struct
 
 import gdb
 from gdb.FrameDecorator import FrameDecorator
@@ -110,33 +111,44 @@ def select(task):
 
 def first_own_frame(frame):
     """The innermost frame that is the program's, not the runtime's."""
-    folder = library_folder()
     own = frame
-    while own is not None and is_of_library(own, folder):
+    while own is not None and is_of_library(own):
         own = own.older()
     return frame if own is None else own
 
 
 def forget_selection(_event=None):
-    """A program that goes on moves its fibers."""
+    """A program that goes on moves its fibers, and a new one its code."""
     Selection.task = Selection.running = None
+    _code.clear()
 
 
-def library_folder():
-    """Where the sources of the library lie, as the debug information has it."""
-    found = gdb.lookup_global_symbol("rti_fiber_park") or gdb.lookup_static_symbol("rti_fiber_park")
-    if found is None or found.symtab is None:
-        return None
-    return found.symtab.fullname().rsplit("/", 2)[0] + "/"
+def library_code():
+    """Where the code of the library lies: the table of base/text.h, as (begin, end) pairs."""
+    key = int(gdb.parse_and_eval("(long)&__start_orrery_text"))
+    if key not in _code:
+        end = int(gdb.parse_and_eval("(long)&__stop_orrery_text"))
+        memory = bytes(gdb.selected_inferior().read_memory(key, end - key))
+        rows = []
+        for place in range(0, len(memory) - 7, 8):
+            begin, stop = struct.unpack_from("<ii", memory, place)
+            # Each number is relative to where it stands.
+            rows.append((key + place + begin, key + place + 4 + stop))
+        _code[key] = rows
+    return _code[key]
 
 
-def is_of_library(frame, folder):
-    name = frame.name() or ""
-    if name.startswith("rti_"):
+_code = {}
+
+
+def is_of_library(frame):
+    """Is it a frame of the runtime? Its assembly is not in the table."""
+    if (frame.name() or "").startswith("rti_"):
         return True
-    sal = frame.find_sal()
-    return folder is not None and sal.symtab is not None and sal.symtab.fullname().startswith(
-        folder)
+    try:
+        return any(begin <= frame.pc() - 1 < end for begin, end in library_code())
+    except gdb.error:
+        return False
 
 
 class Marked(FrameDecorator):
@@ -167,7 +179,6 @@ class FiberFilter:
 
     @staticmethod
     def _fiber_frames(frames, is_running):
-        folder = library_folder()
         is_inside = not is_running  # among the innermost frames, which are the runtime's
         for decorated in frames:
             frame = decorated.inferior_frame()
@@ -175,9 +186,9 @@ class FiberFilter:
                 continue
             name = frame.name() or ""
             if not Parameter.verbose:
-                if name.startswith(("rti_arch_entry", "fiber_entry")):
+                if name in ("rti_arch_entry", "fiber_entry", "task_main"):
                     continue
-                is_library = is_of_library(frame, folder)
+                is_library = is_of_library(frame)
                 if is_inside and is_library and not name.startswith("rt_"):
                     continue
                 is_inside = False
@@ -234,9 +245,8 @@ def task_caller(task):
     """The public function that the task called, as its stack tells; "" if it does not."""
     try:
         with selection(task):
-            folder = library_folder()
             frame = gdb.newest_frame().older()
-            while frame is not None and is_of_library(frame, folder):
+            while frame is not None and is_of_library(frame):
                 if re.match(r"rt_[a-z]", frame.name() or ""):
                     return frame.name()
                 frame = frame.older()
