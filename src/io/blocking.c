@@ -45,7 +45,7 @@ rt_status rt_blocking(void (*fn)(void *arg), void *arg)
     *(void (**)(void *)) & request->op.address = fn;
     uint64_t deadline_ns = rti_io_deadline(&call);
     rti_request_begin(request);
-    if (!rti_request_await(request, call.worker, deadline_ns)) {
+    if (!rti_request_await(request, deadline_ns)) {
         return rti_io_unanswered(&call);
     }
     status = request->op.status == RT_OK ? RT_SUCCESS : rti_io_failure(&request->op);

@@ -82,7 +82,7 @@ static rt_status transfer_step(const struct file_transfer *transfer, struct rti_
     }
     uint64_t deadline_ns = rti_io_deadline(call);
     rti_file_line_join(record);
-    if (!rti_request_await(&record->request, call->worker, deadline_ns)) {
+    if (!rti_request_await(&record->request, deadline_ns)) {
         return rti_io_unanswered(call);
     }
     rt_status status = RT_SUCCESS;
@@ -201,7 +201,7 @@ static rt_status request_simple(struct rti_file_request *record, struct rti_io_c
 {
     uint64_t deadline_ns = rti_io_deadline(call);
     rti_file_line_join(record);
-    if (!rti_request_await(&record->request, call->worker, deadline_ns)) {
+    if (!rti_request_await(&record->request, deadline_ns)) {
         return rti_io_unanswered(call);
     }
     const struct rti_op *op = &record->request.op;
@@ -274,7 +274,7 @@ rt_status rt_file_open(const char *path, int flags, int mode, int *fd_out)
     record->request.op.offset = rti_file_open_word(flags, mode);
     rti_file_line_join(record);
     uint64_t deadline_ns = rti_io_deadline(&call);
-    if (!rti_request_await(&record->request, call.worker, deadline_ns)) {
+    if (!rti_request_await(&record->request, deadline_ns)) {
         return rti_io_unanswered(&call);
     }
     bool is_open = record->request.op.status == RT_OK;

@@ -89,8 +89,7 @@ rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms)
         cancel->is_seen = true;
         return RTI_IO_CANCELLED;
     }
-    *call = (struct rti_io_call){
-        .worker = worker, .io = io, .port = worker->sched->port, .timeout_ms = timeout_ms};
+    *call = (struct rti_io_call){.io = io, .port = worker->sched->port, .timeout_ms = timeout_ms};
     return RT_SUCCESS;
 }
 
@@ -98,13 +97,13 @@ uint64_t rti_io_deadline(struct rti_io_call *call)
 {
     RT_ASSERT(call->timeout_ms != 0);
     if (call->deadline_ns == RTI_IO_DEADLINE_LATER) {
-        uint64_t limit = call->timeout_ms < 0
-                             ? RTI_TIME_NEVER
-                             : rti_deadline_after(call->worker->sched,
-                                                  (uint64_t)call->timeout_ms * RTI_NS_PER_MS);
+        uint64_t limit =
+            call->timeout_ms < 0
+                ? RTI_TIME_NEVER
+                : rti_deadline_after(call->io->sched, (uint64_t)call->timeout_ms * RTI_NS_PER_MS);
         uint64_t budget = call->timeout_ms == RTI_IO_GIVING_BACK
                               ? RTI_TIME_NEVER
-                              : call->worker->fiber->run.deadline_ns;
+                              : rti_worker_current()->fiber->run.deadline_ns;
         call->deadline_ns = budget < limit ? budget : limit;
     }
     return call->deadline_ns;
@@ -202,6 +201,5 @@ rt_status rti_net_request_do(struct rti_request *request, struct rti_io_call *ca
     }
     uint64_t deadline_ns = rti_io_deadline(call);
     rti_request_begin(request);
-    return rti_request_await(request, call->worker, deadline_ns) ? RT_SUCCESS
-                                                                 : rti_io_unanswered(call);
+    return rti_request_await(request, deadline_ns) ? RT_SUCCESS : rti_io_unanswered(call);
 }

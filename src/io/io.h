@@ -87,7 +87,6 @@ void rti_io_audit(const struct rti_io *io);
 
 /* One call of the program: who calls, and how long it may take. */
 struct rti_io_call {
-    struct rti_worker *worker;
     struct rti_io *io;
     struct rti_port *port;
     int32_t timeout_ms;

@@ -46,7 +46,7 @@ rt_status rti_name_resolve(struct rti_io_call *call, const char *name,
     }
     uint64_t deadline_ns = rti_io_deadline(call);
     rti_request_begin(&record->request);
-    if (!rti_request_await(&record->request, call->worker, deadline_ns)) {
+    if (!rti_request_await(&record->request, deadline_ns)) {
         return rti_io_unanswered(call);
     }
     rt_status status = RT_SUCCESS;

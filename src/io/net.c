@@ -283,7 +283,7 @@ rt_status rti_net_connect_to(struct rti_io_call *call, const struct rti_sockaddr
 static uint64_t connect_share(struct rti_io_call *call, uint32_t addresses_left)
 {
     uint64_t deadline_ns = rti_io_deadline(call);
-    uint64_t now_ns = rti_sched_clock(call->worker->sched);
+    uint64_t now_ns = rti_sched_clock(call->io->sched);
     if (deadline_ns == RTI_TIME_NEVER || addresses_left <= 1 || now_ns >= deadline_ns) {
         return deadline_ns;
     }

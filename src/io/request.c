@@ -150,8 +150,10 @@ void rti_request_begin(struct rti_request *request)
     request->port->ops->submit(request->port, &request->op);
 }
 
-bool rti_request_await(struct rti_request *request, struct rti_worker *worker, uint64_t deadline_ns)
+bool rti_request_await(struct rti_request *request, uint64_t deadline_ns)
 {
+    /* Asked here: the call that this belongs to may have waited before, and moved. */
+    struct rti_worker *worker = rti_worker_current();
     struct rti_request_guard *guard = request->guard;
     struct rti_cancel *cancel = request->is_kept ? NULL : worker->fiber->cancel;
     bool is_cancelled = cancel != NULL && rti_cancel_is_requested(cancel);

@@ -95,8 +95,7 @@ void rti_request_begin(struct rti_request *request);
  * not count for a request that is kept. True: ANSWERED, the caller looks at the op and calls
  * rti_request_end. False: the time is over or the fiber is cancelled, nothing of the request
  * reached the program and the record is not the caller's any more. */
-bool rti_request_await(struct rti_request *request, struct rti_worker *worker,
-                       uint64_t deadline_ns);
+bool rti_request_await(struct rti_request *request, uint64_t deadline_ns);
 
 /* Whoever waited lets go, `waiter` is NULL: the record is released, now or when the port is done
  * with it. */

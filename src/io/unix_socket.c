@@ -65,12 +65,12 @@ rt_status rt_unix_connect(const char *name, int *fd_out, int32_t timeout_ms)
             return RTI_IO_WOULDBLOCK;
         }
         uint64_t deadline_ns = rti_io_deadline(&call);
-        uint64_t again_ns = rti_deadline_after(call.worker->sched, pause_ns);
+        uint64_t again_ns = rti_deadline_after(call.io->sched, pause_ns);
         bool is_last = again_ns >= deadline_ns;
-        if (!rti_fiber_sleep_until(call.worker, is_last ? deadline_ns : again_ns) || is_last) {
+        if (!rti_fiber_sleep_until(rti_worker_current(), is_last ? deadline_ns : again_ns) ||
+            is_last) {
             return rti_io_unanswered(&call);
         }
-        call.worker = rti_worker_current();
         pause_ns = pause_ns * 2 < RETRY_LAST_NS ? pause_ns * 2 : RETRY_LAST_NS;
     }
 }

@@ -121,7 +121,7 @@ static void await_for_ms(void *arg)
         ms == 0 ? RTI_TIME_NEVER : rti_deadline_after(worker->sched, ms * RTI_NS_PER_MS);
     is_answered = false;
     rti_request_begin(&record.request);
-    is_answered = rti_request_await(&record.request, worker, deadline_ns);
+    is_answered = rti_request_await(&record.request, deadline_ns);
     if (is_answered) {
         CHECK_EQ(record.releases, 0);
         rti_request_end(&record.request, true);
