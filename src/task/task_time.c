@@ -63,14 +63,33 @@ static rt_status block_drop(void *arg)
     return rt_region_close(&block->region, NULL);
 }
 
-/* Opens the region, inside the caller's, and starts the operation. */
+/* The region of the block, inside the caller's. The caller is a member of that one, so it may bring
+ * another, also while the region closes. */
+static rt_status block_open_region(struct block *block, const rt_budget *budget)
+{
+    rt_status status = rt_region_open(&block->region, NULL, budget);
+    struct rti_region *around = rti_region_of(rt_region_current());
+    if (RT_FAILED(status) || around == NULL) {
+        return status;
+    }
+    struct rti_region *region = rti_region_of(&block->region);
+    region->budget = rt_budget_meet(region->budget, around->budget);
+    status = rti_region_join_by(around, &region->member);
+    if (RT_FAILED(status)) {
+        rt_status closed = rt_region_close(&block->region, NULL);
+        RT_ASSERT(!RT_FAILED(closed));
+    }
+    return status;
+}
+
+/* Opens the region and starts the operation. */
 static rt_status block_begin(struct block *block, const rt_budget *budget)
 {
     rt_status status = rt_ensure_at(block->site, block_drop, block);
     if (RT_FAILED(status)) {
         return status;
     }
-    status = rt_region_open(&block->region, rt_region_current(), budget);
+    status = block_open_region(block, budget);
     if (RT_FAILED(status)) {
         (void)rt_ensure_drop();
         return status;

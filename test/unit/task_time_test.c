@@ -180,6 +180,28 @@ TEST(using_ends_with_the_last_task_of_its_block)
     tasks_run_everywhere(uses_blocks, NULL);
 }
 
+static void *has_a_timeout(void *arg)
+{
+    void *value = NULL;
+    CHECK_OK(rt_timeout(RT_NS_PER_S, tasks_sleep_ms, TASKS_NUMBER(1), &value));
+    CHECK(value == TASKS_NUMBER(1));
+    CHECK_OK(rt_using(NULL, tasks_sleep_ms, TASKS_NUMBER(1), NULL));
+    return arg;
+}
+
+static void *nests_blocks(void *arg)
+{
+    /* The outer block waits for its end already when the inner ones begin. */
+    CHECK_OK(rt_using(NULL, has_a_timeout, NULL, NULL));
+    CHECK_EQ(tasks_alive(), 1);
+    return arg;
+}
+
+TEST(using_and_timeout_work_inside_a_block_that_closes)
+{
+    tasks_run_everywhere(nests_blocks, NULL);
+}
+
 static void *is_in_a_block(void *arg)
 {
     CHECK_STATUS(rt_using(NULL, has_children, NULL, NULL), RT_ERR_CANCELLED);
