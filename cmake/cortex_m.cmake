@@ -72,3 +72,4 @@ endfunction()
 
 include(test/cortex_m/firmware.cmake)
 include(bench/cortex_m/build.cmake)
+include(test/freertos/firmware.cmake)

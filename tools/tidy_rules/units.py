@@ -27,6 +27,7 @@ TESTED_BY = {
     "src/port/cortex_m/process.c": "test/cortex_m/suite/host_test.c",  # what stands below it
     "src/port/cortex_m/semihost.c": "test/cortex_m/suite/host_test.c",
     "src/port/cortex_m/startup.c": "test/cortex_m/suite/host_test.c",
+    "src/port/freertos/port_freertos.c": "test/freertos/by_hand/freertos_try.c",  # needs a kernel
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
     "src/runtime/linux/observe.c": "test/tools/orrery_dump_test.sh",  # the tool asks a program
     "src/runtime/part_behaviour.c": "test/unit/sim_test.c",  # a run has them all
