@@ -58,7 +58,7 @@ TEST(status_message_is_never_null)
 {
     rt_status told = {RT_ERR_NOMEM, "no more of these"};
     rt_status silent = {RT_ERR_NOMEM, NULL};
-    rt_status unknown = {(rt_status_code)9999, NULL};
+    rt_status unknown = {RT_STATUS_COUNT, NULL};
     CHECK_STR(rt_status_message(told), "no more of these");
     CHECK_STR(rt_status_message(silent), rt_status_text(RT_ERR_NOMEM));
     CHECK_STR(rt_status_message(RT_SUCCESS), "success");
