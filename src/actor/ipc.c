@@ -300,6 +300,8 @@ static rt_status ipc_timed_out(void)
     return (rt_status){RT_ERR_TIMEOUT, RTI_SENTENCE("no such message came in time")};
 }
 
+static rt_status ipc_end_doomed(struct rti_actor *self, rt_message *msg);
+
 /* The part of a receive that waits for ever. What woke it is in its hand, or in its mailbox. Under
  * the lock, which it gives back. */
 static rt_status ipc_receive_later(void *actor, void *msg, uintptr_t on)
@@ -316,10 +318,20 @@ static rt_status ipc_receive_later(void *actor, void *msg, uintptr_t on)
     }
     rti_actors_lock(self->actors);
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
-    RT_ASSERT(entry != NULL);
+    if (RTI_UNLIKELY(entry == NULL)) {
+        return ipc_end_doomed(self, msg);
+    }
     ipc_take(self, entry, msg);
     rti_actors_unlock(self->actors);
     return RT_SUCCESS;
+}
+
+/* What woke the actor is gone again: its supervisor has ended and taken its request back, and has
+ * killed the actor, which ends where it waits next. Under the lock. */
+static RTI_NOINLINE rt_status ipc_end_doomed(struct rti_actor *self, rt_message *msg)
+{
+    RT_ASSERT(self->reachable_id == ACTOR_ID_INVALID);
+    return ipc_receive_later(self, msg, (uintptr_t)rti_worker_current());
 }
 
 /* The part of a receive that waits with a timeout. Under the lock, which it gives back. */
@@ -331,6 +343,9 @@ static rt_status ipc_receive_timed(void *actor, void *msg, uintptr_t timeout)
     rti_actors_lock(self->actors);
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
     RT_SOMETIMES(entry != NULL && event == RTI_EVENT_TIMEOUT, "ipc: a message beats its timeout");
+    if (RTI_UNLIKELY(entry == NULL && event == RTI_EVENT_SOURCE)) {
+        return ipc_end_doomed(self, msg);
+    }
     if (entry != NULL) {
         ipc_take(self, entry, msg);
     }
