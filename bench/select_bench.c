@@ -7,6 +7,7 @@
  *     try4_ready       try_recv from each of four channels in turn and a send back: the floor
  *     select1_ready    a select with one arm that is ready, and a send back
  *     select4_ready    a select with four arms that are all ready, and a send back
+ *     select4_context  the same by a fiber with a context, as every task has one
  *     select16_last    sixteen arms of which one is ready, and a send back
  *     select4_default  four arms that are not ready and a default arm
  *     select4_block    four rendezvous channels; another fiber sends to each in turn
@@ -103,6 +104,15 @@ static void select_four(void *arg)
     select_ready(4, 4);
 }
 
+static void select_four_in_context(void *arg)
+{
+    rt_cx cx;
+    (void)arg;
+    must(rt_cx_init(&cx));
+    select_ready(4, 4);
+    must(rt_cx_deinit(&cx));
+}
+
 static void select_last(void *arg)
 {
     (void)arg;
@@ -155,9 +165,13 @@ struct program {
 };
 
 static const struct program programs[] = {
-    {"try4_ready", 1, {try_ready, idle}},           {"select1_ready", 1, {select_one, idle}},
-    {"select4_ready", 1, {select_four, idle}},      {"select16_last", 1, {select_last, idle}},
-    {"select4_default", 1, {select_default, idle}}, {"select4_block", 0, {select_block, feed}},
+    {"try4_ready", 1, {try_ready, idle}},
+    {"select1_ready", 1, {select_one, idle}},
+    {"select4_ready", 1, {select_four, idle}},
+    {"select4_context", 1, {select_four_in_context, idle}},
+    {"select16_last", 1, {select_last, idle}},
+    {"select4_default", 1, {select_default, idle}},
+    {"select4_block", 0, {select_block, feed}},
 };
 
 static double run_round(const struct program *program)

@@ -287,7 +287,7 @@ static RTI_NOINLINE rt_status select_slowly(struct rti_select *select, struct rt
     if (is_poll && select_poll_continue(select, cx, out, &status)) {
         return status;
     }
-    if (cx != NULL) {
+    if (cx != NULL && !select->is_attempted) {
         status = rti_cx_checkpoint(cx);
         if (RT_FAILED(status)) {
             return status;
@@ -341,10 +341,13 @@ rt_status rt_select_until(rt_select_arm *arms, size_t count, rt_cx *given, rt_ti
         return (rt_status){RT_ERR_INVALID, "a pointer is NULL, or there are too many arms"};
     }
     struct rti_select select = {.arms = rti_arm_of(arms), .count = count, .sched = worker->sched};
-    bool is_plain = given == NULL && (worker->fiber == NULL || worker->fiber->cx == NULL);
-    if (RTI_LIKELY(is_plain && count > 0 && rti_sched_journal(select.sched) == NULL)) {
-        /* Nothing to cancel, nothing to write down: if the first arm asked is ready, that is all.
-         */
+    if (RTI_LIKELY(given == NULL && count > 0 && rti_sched_journal(select.sched) == NULL)) {
+        struct rti_cx *cx = worker->fiber == NULL ? NULL : worker->fiber->cx;
+        rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
+        if (RTI_UNLIKELY(RT_FAILED(status))) {
+            return status;
+        }
+        /* Nothing to write down: if the first arm asked is ready, that is all. */
         uint32_t first = select_draw(worker, (uint32_t)count);
         if (RTI_LIKELY(select_ask(&select, first, out)) || select_attempt(&select, first, out)) {
             return RT_SUCCESS;

@@ -63,7 +63,7 @@ struct rti_select {
     size_t count;
     struct rti_sched *sched;
     struct rti_wait *wait; /* from the join on; of the fiber or of the poll context */
-    bool is_attempted;     /* the first round is over, in vain */
+    bool is_attempted;     /* the check point is made, the first round was in vain */
 };
 
 enum rti_arm_join {
