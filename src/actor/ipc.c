@@ -27,6 +27,26 @@
 #include "sched/parking.h"
 #include "time/deadline.h"
 
+/* Gives a message to an actor whose endless receive was claimed for it. */
+static RTI_ALWAYSINLINE void ipc_hand_over(struct rti_worker *worker, struct rti_actor *receiver,
+                                           struct rti_entry *entry)
+{
+    RT_DCHECK(receiver->held == NULL);
+    receiver->held = entry;
+    receiver->messages_received++;
+    RTI_PROBE2(receive, receiver->id, entry->sender);
+    rti_fiber_wake_quietly(worker->sched, &receiver->mailbox.wait);
+}
+
+/* Is nothing to be told or locked when a message goes straight to a reader? */
+static inline bool ipc_may_hand_over(const struct rti_worker *worker,
+                                     const struct rti_actor *receiver)
+{
+    return RT_QUICK_IPC && rti_sched_is_local(worker->sched) &&
+           rti_sched_journal(worker->sched) == NULL &&
+           rti_pressure_limit(&receiver->pressure) == NULL;
+}
+
 void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, struct rti_entry *entry)
 {
     struct rti_actor *sender = rti_actor_of(worker);
@@ -38,7 +58,11 @@ void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, stru
     entry->sender = id;
     RTI_PROBE2(send, id, receiver->id);
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, id, receiver->id);
-    rti_mailbox_push(&receiver->mailbox, entry);
+    if (ipc_may_hand_over(worker, receiver) && rti_mailbox_claim_reader(&receiver->mailbox)) {
+        ipc_hand_over(worker, receiver, entry);
+    } else {
+        rti_mailbox_push(&receiver->mailbox, entry);
+    }
 }
 
 /* The part of a SYNC send that waits until the message, already delivered, is released or lost. It
@@ -56,7 +80,8 @@ static rt_status ipc_await_release(void *on, void *to, uintptr_t message)
     entry->waiting = &sync;
     rti_actor_wait_for(sender, to);
     rti_actors_unlock(sender->actors);
-    (void)rti_fiber_park(worker, &wait);
+    /* Who ended the wait has taken its only waiter from the message. */
+    (void)rti_fiber_park_open(worker, &wait);
     rti_actor_wait_ended(sender);
     if (sync.result != RT_OK) {
         return (rt_status){sync.result,
@@ -199,11 +224,7 @@ RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc
     self->messages_sent++;
     RTI_PROBE2(send, self->id, receiver->id);
     if (rti_mailbox_claim_reader(mailbox)) {
-        RT_DCHECK(receiver->held == NULL);
-        receiver->held = entry;
-        receiver->messages_received++;
-        RTI_PROBE2(receive, receiver->id, self->id);
-        rti_fiber_wake_quietly(worker->sched, &mailbox->wait);
+        ipc_hand_over(worker, receiver, entry);
         return RT_SUCCESS;
     }
     rti_mailbox_append(mailbox, entry);
