@@ -187,3 +187,87 @@ TEST(async_crew_wakes_from_all_sides_and_ends)
     }
     close_world();
 }
+
+/* The same through the public interface: an actor, tasks and poll tasks on the parallel engine. */
+static rt_channel_sender *public_tx;
+static rt_channel_receiver *public_rx;
+static rt_mutex public_mutex;
+static uint64_t public_count; /* the mutex guards it */
+
+struct counting {
+    rt_async_frame frame;
+    rt_select_arm arm;
+    rt_selected chosen;
+    uint64_t value;
+};
+
+static rt_status count_values(void *state, rt_cx *cx)
+{
+    struct counting *self = state;
+    RT_ASYNC_BEGIN(&self->frame);
+    rt_arm_recv(&self->arm, public_rx, &self->value);
+    for (;;) {
+        RT_AWAIT(rt_select(&self->arm, 1, cx, &self->chosen));
+        CHECK_OK(rt_awaited);
+        if (RT_FAILED(self->chosen.status)) {
+            break;
+        }
+        RT_AWAIT(rt_mutex_lock(&public_mutex, cx));
+        CHECK_OK(rt_awaited);
+        public_count += self->value;
+        CHECK_OK(rt_mutex_unlock(&public_mutex, cx));
+    }
+    RT_ASYNC_END(RT_SUCCESS);
+}
+
+static void *send_some(void *arg)
+{
+    for (uint64_t i = 1; i <= 200; i++) {
+        CHECK_OK(rt_channel_send(public_tx, NULL, &i));
+    }
+    return arg;
+}
+
+static void public_main(void *arg)
+{
+    static struct counting counters[8];
+    rt_async_task *counts[8];
+    rt_task *senders[4];
+    rt_channel_config config = {.elem_size = 8, .capacity = 2};
+    (void)arg;
+    memset(counters, 0, sizeof(counters));
+    public_count = 0;
+    CHECK_OK(rt_channel_create(&config, &public_tx, &public_rx));
+    CHECK_OK(rt_mutex_init(&public_mutex));
+    for (size_t i = 0; i < 8; i++) {
+        counts[i] = rt_async(count_values, &counters[i]);
+        CHECK(counts[i] != NULL);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        senders[i] = rt_go(send_some, NULL);
+        CHECK(senders[i] != NULL);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_OK(rt_join(senders[i], NULL));
+    }
+    CHECK_OK(rt_channel_close_sender(public_tx));
+    for (size_t i = 0; i < 8; i++) {
+        rt_status status = {RT_ERR_STATE, NULL};
+        CHECK_OK(rt_async_join(&counts[i], NULL, &status));
+        CHECK_OK(status);
+    }
+    CHECK_EQ(public_count, 4 * 200 * 201 / 2);
+    CHECK_OK(rt_channel_close_receiver(public_rx));
+    CHECK_OK(rt_mutex_deinit(&public_mutex));
+    rt_exit();
+}
+
+TEST(async_crew_counts_on_the_parallel_engine)
+{
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(rt_init_ex(&(rt_config){.workers = 4}));
+        CHECK(rt_spawn(public_main, NULL) != ACTOR_ID_INVALID);
+        rt_run();
+        rt_cleanup();
+    }
+}
