@@ -385,3 +385,66 @@ TEST(ipc_reads_the_clock_only_to_wait_with_a_timeout)
     actors_spawn(receives_without_clock, NULL, RT_PRIO_NORMAL, NULL);
     actors_finish(world);
 }
+
+static actor_id low;
+static rt_status_code sync_end;
+
+static void waits_in_vain(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+    (void)rt_ipc_recv(&msg, -1);
+    actors_say('r');
+    rt_exit();
+}
+
+static void sends_to_low(void *arg)
+{
+    rt_ipc_mode mode = arg == NULL ? IPC_ASYNC : IPC_SYNC;
+    rt_status status = rt_ipc_send(low, "small", 6, mode);
+    sync_end = status.code;
+    if (mode == IPC_ASYNC) {
+        CHECK_OK(rt_ipc_send(low, "second", 7, mode));
+    }
+    rt_exit();
+}
+
+static void kills_low(void *arg)
+{
+    struct rt_actor_stats stats;
+    (void)arg;
+    CHECK_OK(rt_actor_stats(low, &stats));
+    CHECK_EQ(stats.messages_received, 2);
+    CHECK(stats.mailbox_depth_max >= 1);
+    CHECK_OK(rt_actor_kill(low));
+    rt_exit();
+}
+
+/* The receiver waits, gets the message into its hand, and is killed before it runs. */
+static void kill_with_a_message_in_hand(void *mode)
+{
+    world = actors_start();
+    actors_unobserved(world);
+    low = actors_spawn(waits_in_vain, NULL, RT_PRIO_LOW, NULL);
+    /* Memory that was used before goes the quick way. */
+    CHECK_OK(rt_ipc_send(low, "first", 6, IPC_ASYNC));
+    CHECK_STATUS(actors_run(world), RT_ERR_DEADLOCK);
+    actors_spawn(sends_to_low, mode, RT_PRIO_HIGH, NULL);
+    actors_spawn(kills_low, NULL, RT_PRIO_HIGH, NULL);
+    actors_finish(world);
+    CHECK_STR(actors_said(), "");
+}
+
+TEST(ipc_receiver_killed_with_a_message_in_its_hand_gives_it_back)
+{
+    kill_with_a_message_in_hand(NULL);
+    CHECK_EQ(sync_end, RT_OK);
+}
+
+TEST(ipc_sync_sender_goes_on_when_its_message_was_in_the_hand_of_the_killed)
+{
+    static int sync;
+    kill_with_a_message_in_hand(&sync);
+    CHECK_EQ(sync_end, RT_ERR_CLOSED);
+}
