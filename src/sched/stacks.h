@@ -71,7 +71,7 @@ struct rti_stacks {
     bool is_protecting;
     size_t free_bytes;
     size_t kept_count;
-    size_t in_use;                              /* stacks of the arena that somebody has */
+    size_t in_use;                               /* stacks of the arena that somebody has */
     struct rti_kept_stack kept[RTI_STACKS_KEPT]; /* the last one was used last */
     struct rti_arena arena;
     _Alignas(RTI_STACKS_ALIGNMENT) unsigned char memory[RTI_STACKS_BYTES];

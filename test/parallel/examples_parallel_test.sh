@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every example that starts the fixed engine runs on the parallel one too, unchanged: the linker puts
-# rt_init_ex in the place of rt_init.
+# Every example that starts the fixed engine runs on the parallel one too, unchanged: the linker
+# puts rt_init_ex in the place of rt_init.
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

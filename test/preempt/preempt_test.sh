@@ -55,7 +55,7 @@ PROGRAM
 "$CC" -std=c11 -O2 -fsanitize-coverage=trace-pc -I"$SOURCE_DIR/include" "$scratch/loops.c" \
     "$BUILD_DIR/liborrery.a" -lpthread -o "$scratch/loops"
 for engine in fixed parallel; do
-    timeout 20 "$scratch/loops" "$engine" || { echo "$engine: the loops stopped the others"; exit 1; }
+    timeout 20 "$scratch/loops" "$engine" || { echo "$engine: loops stopped the others"; exit 1; }
 done
 # Without the instrumentation the parallel engine takes the stations from the loops.
 "$CC" -std=c11 -O2 -I"$SOURCE_DIR/include" "$scratch/loops.c" "$BUILD_DIR/liborrery.a" -lpthread \

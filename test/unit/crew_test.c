@@ -376,3 +376,124 @@ TEST(crew_endless_loops_on_every_worker_do_not_stop_the_others)
     rti_faults_close(&crew_world.sched);
     crew_world_close();
 }
+
+/* T-2, restated: all work starts at one station whose worker never gives up its turn; only if the
+ * others steal does it get done. */
+static rti_atomic_u32 stolen_count;
+
+static void count_stolen(void *arg)
+{
+    (void)arg;
+    rti_u32_add_relaxed(&stolen_count, 1);
+}
+
+static void spawn_and_hold(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 100; i++) {
+        crew_world_go(count_stolen, NULL, 2);
+    }
+    while (rti_u32_load_relaxed(&stolen_count) < 100) {
+        rti_spin_hint();
+    }
+}
+
+TEST(crew_idle_workers_steal_what_lies_at_a_busy_one)
+{
+    crew_world_open(2);
+    crew_world_go(spawn_and_hold, NULL, 2);
+    crew_world_close();
+    CHECK_EQ(rti_u32_load_relaxed(&stolen_count), 100);
+    uint64_t stolen = 0;
+    for (size_t i = 0; i < 2; i++) {
+        stolen += rti_u64_load_relaxed(&crew_world.stations[i].stolen);
+    }
+    CHECK(stolen >= 50);
+}
+
+/* T-4, restated: more are started than a ring holds, so that halves of it pass through the
+ * injector; all of them run once, and nobody that yields keeps them from it for more than a round.
+ */
+#define FAIR 1000
+static uint32_t turns_of[FAIR];
+static uint32_t turns_of_others_max;
+static uint32_t ended_count;
+
+static void run_once(void *arg)
+{
+    turns_of[(uintptr_t)arg]++;
+    ended_count++;
+}
+
+/* How often this one ran while there were some that had not run at all. */
+static void yield_beside(void *arg)
+{
+    (void)arg;
+    uint32_t turns = 0;
+    while (ended_count < FAIR) {
+        turns++;
+        rti_fiber_yield(rti_worker_current());
+    }
+    turns_of_others_max = turns > turns_of_others_max ? turns : turns_of_others_max;
+}
+
+TEST(crew_of_one_worker_runs_all_that_is_started_beside_one_that_yields)
+{
+    crew_world_open(1);
+    crew_world_go(yield_beside, NULL, 2);
+    for (uintptr_t i = 0; i < FAIR; i++) {
+        crew_world_go(run_once, (void *)i, 2);
+    }
+    crew_world_close();
+    for (uint32_t i = 0; i < FAIR; i++) {
+        CHECK_EQ(turns_of[i], 1);
+    }
+    /* At least one of the others runs in every 61 of its turns, and 128 at a time come over. */
+    CHECK(turns_of_others_max > 0);
+    CHECK(turns_of_others_max <= (FAIR / (RTI_RING_CAPACITY / 2) + 2) * 61);
+}
+
+/* What lies in the injector is taken though the station is never empty. */
+static rti_atomic_u32 is_injected_done;
+
+static void injected(void *arg)
+{
+    (void)arg;
+    rti_u32_store_relaxed(&is_injected_done, 1);
+}
+
+static void yield_until_injected(void *arg)
+{
+    (void)arg;
+    while (rti_u32_load_relaxed(&is_injected_done) == 0) {
+        rti_fiber_yield(rti_worker_current());
+    }
+}
+
+static struct rti_post inject_post;
+
+static void inject_call(struct rti_post *post)
+{
+    (void)post;
+    crew_world_go(injected, NULL, 3); /* the least urgent level, on the thread that polls */
+}
+
+static void inject_from_thread(void *arg)
+{
+    (void)arg;
+    inject_post.call = inject_call;
+    rti_sched_post(&crew_world.sched, &inject_post);
+}
+
+TEST(crew_takes_from_the_injector_though_its_stations_are_never_empty)
+{
+    struct rti_port_thread thread;
+    crew_world_open(2);
+    struct rti_port *port = &crew_world.port.port;
+    for (int i = 0; i < 8; i++) {
+        crew_world_go(yield_until_injected, NULL, 3);
+    }
+    CHECK_OK(port->ops->thread_start(port, &thread, inject_from_thread, NULL));
+    crew_world_close();
+    port->ops->thread_join(port, &thread);
+}

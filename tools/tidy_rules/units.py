@@ -28,6 +28,13 @@ TESTED_BY = {
     "src/port/cortex_m/semihost.c": "test/cortex_m/suite/host_test.c",
     "src/port/cortex_m/startup.c": "test/cortex_m/suite/host_test.c",
     "src/port/freertos/port_freertos.c": "test/freertos/by_hand/freertos_try.c",  # needs a kernel
+    "src/port/linux/interrupt.c": "test/unit/crew_test.c",  # endless loops are interrupted
+    "src/port/linux/spin.c": "test/unit/actor_parallel_test.c",  # several workers share the port
+    "src/runtime/linux/parallel.c": "test/unit/cpus_test.c",
+    "src/sched/crew_search.c": "test/model/crew_model.c",
+    "src/sched/injector.c": "test/unit/station_test.c",
+    "src/sched/preempt.c": "test/unit/crew_test.c",
+    "src/sched/warden.c": "test/unit/blocking_test.c",
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
     "src/runtime/linux/observe.c": "test/tools/orrery_dump_test.sh",  # the tool asks a program
     "src/runtime/part_behaviour.c": "test/unit/sim_test.c",  # a run has them all

@@ -86,8 +86,8 @@ EXPLORE_DEFINE(ptr, void *)
 /* A read-modify-write empties the store buffer: nothing is left to do. */
 #define rti_fence_after_rmw() ((void)0)
 /* Nobody waits for anything there. */
-#define rti_pause() ((void)0)
-#define rti_spin_hint()    explore_spin(EXPLORE_SITE)
+#define rti_pause()     ((void)0)
+#define rti_spin_hint() explore_spin(EXPLORE_SITE)
 
 #define RTI_PLAIN_READ(address, size)  explore_plain_read((address), (size), EXPLORE_SITE)
 #define RTI_PLAIN_WRITE(address, size) explore_plain_write((address), (size), EXPLORE_SITE)

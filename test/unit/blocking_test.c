@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that block their thread: the others run meanwhile. */
+#define _GNU_SOURCE
+#define RTI_MODULE "blocking_test"
+#include <orrery/rt/blocking.h>
+
+#include <orrery/rt.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "support/test.h"
+
+static int pipes[4][2];
+static rti_atomic_u32 came_back;
+static rti_atomic_u32 quick_ends;
+
+/* Blocks in read until `release_all` writes. */
+static void block_in_read(void *arg)
+{
+    const int *ends = arg;
+    char byte;
+    CHECK_OK(rt_blocking_enter());
+    CHECK_OK(rt_blocking_enter()); /* nested: the outer one counts */
+    CHECK_EQ(read(ends[0], &byte, 1), 1);
+    CHECK_OK(rt_blocking_exit());
+    CHECK_OK(rt_blocking_exit());
+    rti_u32_add_relaxed(&came_back, 1);
+    rt_exit();
+}
+
+static void quick(void *arg)
+{
+    (void)arg;
+    rti_u32_add_relaxed(&quick_ends, 1);
+    rt_exit();
+}
+
+/* Runs though every worker is in a blocking call: only then do those come back at all. */
+static void release_all(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 10; i++) {
+        CHECK(rt_spawn(quick, NULL) != ACTOR_ID_INVALID);
+        rt_yield();
+    }
+    CHECK_EQ(rti_u32_load_relaxed(&came_back), 0);
+    for (size_t i = 0; i < RTI_COUNT_OF(pipes); i++) {
+        CHECK_EQ(write(pipes[i][1], "x", 1), 1);
+    }
+    rt_exit();
+}
+
+TEST(blocking_calls_on_every_worker_do_not_stop_the_others)
+{
+    rt_config config = {.workers = 2};
+    CHECK_OK(rt_init_ex(&config));
+    for (size_t i = 0; i < RTI_COUNT_OF(pipes); i++) {
+        CHECK_EQ(pipe(pipes[i]), 0);
+        CHECK(rt_spawn_ex(block_in_read, pipes[i], &(actor_config){.priority = RT_PRIO_CRITICAL}) !=
+              ACTOR_ID_INVALID);
+    }
+    CHECK(rt_spawn(release_all, NULL) != ACTOR_ID_INVALID);
+    rt_run();
+    rt_cleanup();
+    CHECK_EQ(rti_u32_load_relaxed(&came_back), RTI_COUNT_OF(pipes));
+    CHECK_EQ(rti_u32_load_relaxed(&quick_ends), 10);
+}
+
+static void enter_and_exit(void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(rt_blocking_exit(), RT_ERR_STATE);
+    for (int i = 0; i < 1000; i++) {
+        CHECK_OK(rt_blocking_enter());
+        CHECK_OK(rt_blocking_exit());
+    }
+    rti_u32_add_relaxed(&came_back, 1);
+    rt_exit();
+}
+
+TEST(blocking_calls_that_come_back_in_time_keep_their_worker)
+{
+    rt_config config = {.workers = 2};
+    CHECK_OK(rt_init_ex(&config));
+    for (int i = 0; i < 8; i++) {
+        CHECK(rt_spawn(enter_and_exit, NULL) != ACTOR_ID_INVALID);
+    }
+    rt_run();
+    rt_cleanup();
+    CHECK_EQ(rti_u32_load_relaxed(&came_back), 8);
+}
+
+TEST(blocking_pair_is_harmless_on_the_fixed_engine)
+{
+    CHECK_OK(rt_init());
+    CHECK(rt_spawn(enter_and_exit, NULL) != ACTOR_ID_INVALID);
+    rt_run();
+    rt_cleanup();
+    CHECK_EQ(rti_u32_load_relaxed(&came_back), 1);
+}
+
+static void add_one(void *arg)
+{
+    (*(int *)arg)++;
+}
+
+static void run_blocking(void *arg)
+{
+    int value = 41;
+    (void)arg;
+    CHECK_STATUS(rt_blocking(NULL, NULL), RT_ERR_INVALID);
+    CHECK_OK(rt_blocking(add_one, &value));
+    CHECK_EQ(value, 42);
+    rti_u32_add_relaxed(&came_back, 1);
+    rt_exit();
+}
+
+TEST(blocking_function_runs_on_a_thread_of_the_pool_while_the_caller_waits)
+{
+    CHECK_OK(rt_init());
+    CHECK(rt_spawn(run_blocking, NULL) != ACTOR_ID_INVALID);
+    rt_run();
+    rt_cleanup();
+    CHECK_EQ(rti_u32_load_relaxed(&came_back), 1);
+}
+
+TEST(blocking_calls_are_refused_outside_of_actors_and_tasks)
+{
+    CHECK_STATUS(rt_blocking_enter(), RT_ERR_THREAD);
+    CHECK_STATUS(rt_blocking_exit(), RT_ERR_THREAD);
+    CHECK_STATUS(rt_blocking(add_one, NULL), RT_ERR_THREAD);
+}

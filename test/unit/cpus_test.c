@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "cpus_test"
+#include "port/linux/cpus.h"
+
+#include <orrery/rt.h>
+
+#include "support/test.h"
+
+TEST(cpus_of_a_quota_are_rounded_up)
+{
+    CHECK_EQ(rti_linux_cpus_of_quota(200000, 100000), 2);
+    CHECK_EQ(rti_linux_cpus_of_quota(150000, 100000), 2);
+    CHECK_EQ(rti_linux_cpus_of_quota(1000, 100000), 1);
+    CHECK_EQ(rti_linux_cpus_of_quota(0, 100000), UINT32_MAX);
+    CHECK_EQ(rti_linux_cpus_of_quota(5, 0), UINT32_MAX);
+    CHECK_EQ(rti_linux_cpus_of_quota(UINT64_MAX, 1), UINT32_MAX);
+}
+
+TEST(cpus_read_the_quota_of_a_control_group)
+{
+    uint64_t quota;
+    uint64_t period;
+    CHECK(rti_linux_cpus_parse_max("150000 100000\n", &quota, &period));
+    CHECK(quota == 150000 && period == 100000);
+    CHECK(rti_linux_cpus_parse_max("max 100000\n", &quota, &period));
+    CHECK(quota == 0 && period == 100000);
+    CHECK(!rti_linux_cpus_parse_max("", &quota, &period));
+    CHECK(!rti_linux_cpus_parse_max("12", &quota, &period));
+    CHECK(!rti_linux_cpus_parse_max("-1 100", &quota, &period));
+}
+
+TEST(cpus_are_at_least_one)
+{
+    CHECK(rti_linux_cpus() >= 1);
+}
+
+TEST(init_ex_refuses_what_it_cannot_do_and_leaves_nothing)
+{
+    CHECK_STATUS(rt_init_ex(NULL), RT_ERR_INVALID);
+    CHECK_STATUS(rt_init_ex(&(rt_config){.workers = RT_MAX_WORKERS + 1}), RT_ERR_INVALID);
+    CHECK_STATUS(rt_init_ex(&(rt_config){.workers = 4, .threads_max = 4}), RT_ERR_INVALID);
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 0}));
+    CHECK_STATUS(rt_init_ex(&(rt_config){.workers = 1}), RT_ERR_STATE);
+    CHECK_STATUS(rt_init(), RT_ERR_STATE);
+    rt_run();
+    rt_cleanup();
+    CHECK_OK(rt_init());
+    rt_cleanup();
+}

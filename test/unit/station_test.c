@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stations and the injector, one thread at a time: order, priorities, caps, halves. What happens
+ * between threads is explored in test/model/. */
+#define RTI_MODULE "station_test"
+#include "sched/station.h"
+
+#include "sched/injector.h"
+#include "support/test.h"
+
+#define RUNNABLES 600
+
+static struct rti_sched sched;
+static struct rti_injector injector;
+static struct rti_station stations[2];
+static struct rti_runnable runnables[RUNNABLES];
+
+static void step(struct rti_runnable *runnable, struct rti_worker *worker)
+{
+    (void)runnable;
+    (void)worker;
+}
+
+static void start(void)
+{
+    sched.is_local = false;
+    rti_injector_init(&injector, &sched);
+    rti_station_init(&stations[0], 0);
+    rti_station_init(&stations[1], 1);
+    for (uint32_t i = 0; i < RUNNABLES; i++) {
+        rti_runnable_init(&runnables[i], i, 2, step);
+        rti_u32_init(&runnables[i].state, RTI_RUNNABLE_READY);
+    }
+}
+
+static void queue(uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        rti_station_queue(&stations[0], &runnables[i], &injector);
+    }
+}
+
+TEST(station_gives_out_each_level_in_order_and_the_urgent_first)
+{
+    start();
+    runnables[1].priority = 0;
+    runnables[3].priority = 0;
+    queue(0, 5);
+    static const uint32_t order[] = {1, 3, 0, 2, 4};
+    for (size_t i = 0; i < RTI_COUNT_OF(order); i++) {
+        CHECK_EQ(rti_station_pick(&stations[0])->id, order[i]);
+    }
+    CHECK(rti_station_pick(&stations[0]) == NULL);
+    CHECK(rti_station_is_empty(&stations[0]));
+}
+
+TEST(station_next_goes_before_its_level_and_who_was_there_goes_to_the_ring)
+{
+    start();
+    queue(0, 1);
+    CHECK(!rti_station_queue_next(&stations[0], &runnables[1], &injector));
+    CHECK(rti_station_queue_next(&stations[0], &runnables[2], &injector));
+    CHECK_EQ(rti_station_audit(&stations[0]), 3);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 2);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 0);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 1);
+}
+
+TEST(station_next_waits_for_a_more_urgent_level)
+{
+    start();
+    runnables[0].priority = 1;
+    queue(0, 1);
+    (void)rti_station_queue_next(&stations[0], &runnables[1], &injector);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 0);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 1);
+}
+
+TEST(station_chain_of_next_cannot_starve_the_ring_and_the_cap_is_counted)
+{
+    start();
+    queue(0, 1);
+    uint32_t from_next = 0;
+    for (uint32_t i = 1; i < RUNNABLES; i++) {
+        (void)rti_station_queue_next(&stations[0], &runnables[i], &injector);
+        if (rti_station_pick(&stations[0])->id == 0) {
+            break;
+        }
+        from_next++;
+    }
+    CHECK_EQ(from_next, RTI_STATION_STREAK_MAX);
+    CHECK_EQ(rti_u64_load_relaxed(&stations[0].capped), 1);
+}
+
+TEST(station_that_is_full_spills_its_older_half_into_the_injector)
+{
+    start();
+    queue(0, RTI_RING_CAPACITY);
+    CHECK(rti_injector_is_empty(&injector));
+    queue(RTI_RING_CAPACITY, 1);
+    CHECK_EQ(rti_injector_audit(&injector), RTI_RING_CAPACITY / 2 + 1);
+    CHECK_EQ(rti_station_audit(&stations[0]), RTI_RING_CAPACITY / 2);
+    CHECK_EQ(rti_u64_load_relaxed(&stations[0].spills), 1);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, RTI_RING_CAPACITY / 2);
+    CHECK_EQ(rti_injector_take(&injector, &stations[1], 1)->id, 0);
+}
+
+TEST(station_thief_takes_half_and_runs_the_oldest)
+{
+    start();
+    queue(0, 10);
+    CHECK_EQ(rti_station_steal(&stations[1], &stations[0])->id, 0);
+    CHECK_EQ(rti_station_audit(&stations[1]), 4);
+    CHECK_EQ(rti_station_audit(&stations[0]), 5);
+    CHECK_EQ(rti_station_pick(&stations[1])->id, 1);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 5);
+    CHECK_EQ(rti_u64_load_relaxed(&stations[1].steals), 1);
+    CHECK_EQ(rti_u64_load_relaxed(&stations[1].stolen), 5);
+}
+
+TEST(station_thief_takes_next_only_if_it_lies)
+{
+    start();
+    (void)rti_station_queue_next(&stations[0], &runnables[0], &injector);
+    CHECK(rti_station_steal(&stations[1], &stations[0]) == NULL);
+    CHECK_EQ(rti_station_steal_next(&stations[1], &stations[0])->id, 0);
+    CHECK(rti_station_steal_next(&stations[1], &stations[0]) == NULL);
+}
+
+TEST(injector_keeps_the_order_of_each_level_and_shares_out)
+{
+    start();
+    runnables[2].priority = 0;
+    for (uint32_t i = 0; i < 5; i++) {
+        rti_injector_push(&injector, &runnables[i]);
+    }
+    CHECK_EQ(rti_injector_take(&injector, &stations[0], 3)->id, 2);
+    CHECK_EQ(rti_station_audit(&stations[0]), 2);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 0);
+    CHECK_EQ(rti_injector_take(&injector, &stations[0], 100)->id, 3);
+    CHECK(rti_injector_is_empty(&injector));
+    CHECK(rti_injector_take(&injector, &stations[0], 1) == NULL);
+}
