@@ -359,6 +359,65 @@ TEST(channels_drop_of_the_receiver_on_another_worker_destroys_what_was_accepted)
              rti_u64_load_relaxed(&sent));
 }
 
+/* Kills: a receiver that dies with a value in its hands gives it back, or it is destroyed. */
+#define VICTIMS 24
+
+static struct rti_fiber *victims[VICTIMS];
+
+static void recv_until_killed(void *arg)
+{
+    uint64_t value;
+    (void)arg;
+    while (!RT_FAILED(rt_channel_recv(rx, NULL, &value))) {
+        count(&received, &sum_received, value);
+    }
+}
+
+static void kill_all(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < VICTIMS; i++) {
+        while (rti_u64_load_relaxed(&received) < 150 * (i + 1)) {
+            rt_yield();
+        }
+        (void)rti_fiber_kill(&crew_world.sched, victims[i]);
+    }
+}
+
+static void kill_receivers(size_t capacity)
+{
+    crew_world_open(WORKERS);
+    CHECK_OK(rti_channels_init(&channels, &crew_world.sched));
+    rt_channel_config config = {.elem_size = 8, .capacity = capacity, .destroy = destroy};
+    CHECK_OK(capacity == 0 ? rt_channel_create_rendezvous(&config, &tx, &rx)
+                           : rt_channel_create(&config, &tx, &rx));
+    rti_u32_init(&senders_left, SENDERS);
+    for (uintptr_t i = 0; i < SENDERS; i++) {
+        crew_world_go(send_all, (void *)i, 2);
+    }
+    for (size_t i = 0; i < VICTIMS; i++) {
+        victims[i] = crew_world_go(recv_until_killed, NULL, 2);
+    }
+    crew_world_go(recv_until_killed, NULL, 2);
+    crew_world_go(kill_all, NULL, 2);
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    CHECK_OK(rt_channel_close_receiver(rx));
+    close_world();
+    CHECK_EQ(rti_u64_load_relaxed(&sent), SENDERS * VALUES);
+    CHECK_EQ(rti_u64_load_relaxed(&received) + rti_u64_load_relaxed(&destroyed),
+             rti_u64_load_relaxed(&sent));
+}
+
+TEST(channels_kill_of_receivers_on_other_workers_loses_no_value)
+{
+    kill_receivers(2);
+}
+
+TEST(channels_kill_of_receivers_at_a_rendezvous_on_other_workers_loses_no_value)
+{
+    kill_receivers(0);
+}
+
 /* Regions: their members end on any worker, and the close comes after the last. */
 static rt_region region;
 static rti_atomic_u32 members_left;
