@@ -6,7 +6,6 @@
 
 #include <orrery/rt/runtime.h>
 #include <orrery/rt/sim.h>
-#include <orrery/rt/stats.h>
 
 #include "sched/visitor.h"
 #include "sync/channels.h"
@@ -38,8 +37,7 @@ void rti_runtime_release(void)
     runtime_move(RTI_RUNTIME_CLAIMED, RTI_RUNTIME_NONE);
 }
 
-/* Counts the caller in if the modules are there. Any thread, signal handler. */
-static bool runtime_visit(void)
+bool rti_runtime_visit(void)
 {
     uint32_t word = rti_u32_load_relaxed(&rti_runtime.phase);
     do {
@@ -52,7 +50,7 @@ static bool runtime_visit(void)
     return true;
 }
 
-static void runtime_leave(void)
+void rti_runtime_leave(void)
 {
     /* Pairs with the acquire in runtime_await_visitors: all that the visitor did came before. */
     uint32_t old = rti_u32_sub_acqrel(&rti_runtime.phase, PHASE_VISITOR);
@@ -61,11 +59,11 @@ static void runtime_leave(void)
 
 struct rti_sched *rti_visitor_enter(void)
 {
-    if (!runtime_visit()) {
+    if (!rti_runtime_visit()) {
         return NULL;
     }
     if (rti_sched_is_local(&rti_runtime.sched)) {
-        runtime_leave();
+        rti_runtime_leave();
         return NULL;
     }
     return &rti_runtime.sched;
@@ -73,7 +71,7 @@ struct rti_sched *rti_visitor_enter(void)
 
 void rti_visitor_leave(void)
 {
-    runtime_leave();
+    rti_runtime_leave();
 }
 
 /* No visitor comes any more; those that are here need a few instructions, unless their thread was
@@ -146,9 +144,6 @@ rt_status rti_runtime_turn(void)
 {
     runtime_move(RTI_RUNTIME_READY, RTI_RUNTIME_RUNNING);
     rt_status status = rti_sched_run(&rti_runtime.sched);
-    if (RT_SENTENCES && status.code == RT_ERR_DEADLOCK) {
-        rti_dump_stuck(&rti_runtime.sched);
-    }
     runtime_move(RTI_RUNTIME_RUNNING, RTI_RUNTIME_READY);
     return status;
 }
@@ -244,27 +239,14 @@ void rt_run(void)
 
 void rt_shutdown(void)
 {
-    if (!runtime_visit()) {
+    if (!rti_runtime_visit()) {
         return;
     }
     /* One post, queued at most once. Acquire pairs with the release in runtime_stop_called. */
     if (rti_u32_exchange_acqrel(&rti_runtime.is_stop_posted, 1) == 0) {
         rti_sched_post(&rti_runtime.sched, &rti_runtime.stop);
     }
-    runtime_leave();
-}
-
-rt_status rt_dump(int fd)
-{
-    if (fd < 0) {
-        return (rt_status){RT_ERR_IO, "this is no descriptor"};
-    }
-    if (!runtime_visit()) {
-        return (rt_status){RT_ERR_STATE, "there is no runtime"};
-    }
-    rt_status status = rti_dump_write(&rti_runtime.sched, fd);
-    runtime_leave();
-    return status;
+    rti_runtime_leave();
 }
 
 void rt_cleanup(void)

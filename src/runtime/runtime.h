@@ -32,7 +32,6 @@
 
 #include "actor/actor_timer.h"
 #include "actor/actors.h"
-#include "observe/dump.h"
 #include "sched/fault.h"
 #include "time/deadline.h"
 
@@ -105,6 +104,11 @@ struct rti_runtime_engine {
 
 /* rt_init with an engine; NULL: the fixed one. */
 rt_status rti_runtime_init(const struct rti_runtime_engine *engine, const rt_config *config);
+
+/* Counts the caller in if the modules are there: they stay until it leaves. Any thread, signal
+ * handler. */
+bool rti_runtime_visit(void);
+void rti_runtime_leave(void);
 
 /* Makes every module over `port`. On failure nothing is left behind but the claim. */
 rt_status rti_runtime_start(struct rti_port *port, const struct rti_runtime_engine *engine,

@@ -5,6 +5,7 @@
 #include <orrery/rt/sim.h>
 
 #include "base/marks.h"
+#include "observe/dump.h"
 #include "observe/journal_api.h"
 #include "port/sim/port_sim.h"
 #include "runtime/runtime.h"
@@ -78,6 +79,9 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
     sim_observe(config, seed);
     program->begin(program->context);
     status = rti_runtime_turn();
+    if (RT_SENTENCES && status.code == RT_ERR_DEADLOCK) {
+        rti_dump_stuck(&rti_runtime.sched);
+    }
     program->end(program->context);
     if (config->report != NULL) {
         sim_report(config->report, seed);

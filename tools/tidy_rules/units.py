@@ -45,6 +45,7 @@ TESTED_BY = {
     "src/runtime/part_channel.c": "test/unit/sim_test.c",
     "src/runtime/part_io.c": "test/unit/runtime_test.c",
     "src/runtime/part_task.c": "test/unit/run_main_test.c",
+    "src/runtime/runtime_dump.c": "test/unit/dump_test.c",
     "src/time/timer_list.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it
     "src/time/wheel_api.c": "test/conform/wheel_conform_test.c",  # the specification's own cases
 }
