@@ -62,7 +62,12 @@ foreach(board ${ORRERY_CORTEX_M_BOARDS})
       target_link_options(${board}_${name} PRIVATE
         -Wl,--defsym=rti_test_snapshot=${ORRERY_${board}_SPARE}
         -Wl,--defsym=rti_main_stack_size=0x10000 -Wl,--defsym=rti_handler_stack_size=0x1000
-        -Wl,-u,main -Wl,-u,rti_part_bus -Wl,-u,rti_part_channel)
+        -Wl,-u,main)
+      # Those that have the clock for themselves are without a runtime.
+      if(NOT noun MATCHES "^(systick|port_cortex_m)$")
+        target_link_options(${board}_${name} PRIVATE
+          -Wl,-u,rti_part_bus -Wl,-u,rti_part_channel)
+      endif()
       set_target_properties(${board}_${name} PROPERTIES OUTPUT_NAME ${name} SUFFIX .elf)
     endif()
   endforeach()
