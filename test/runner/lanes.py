@@ -78,7 +78,7 @@ REAL_WORLD_FILES = (
 
 # allow_addr2line: names and lines in the reports also where llvm-symbolizer is not installed.
 SANITIZER_ENV = {
-    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:abort_on_error=0"
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0"
     ":allow_addr2line=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:allow_addr2line=1",
     "TSAN_OPTIONS": "atexit_sleep_ms=0:halt_on_error=1:second_deadlock_stack=1:allow_addr2line=1",
