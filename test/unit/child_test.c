@@ -115,3 +115,35 @@ TEST(child_address_is_given_back_whenever_its_supervisor_is_killed)
         world_run(killed_in_between, &yields);
     }
 }
+
+/* The registry is full: a child with a name cannot be started, and is not left running. */
+static void full_registry(void *arg)
+{
+    rt_child_spec spec = {.id = "named", .fn = waits, .actor = small, .name = "named"};
+    rt_supervisor_config config = {.children = &spec, .child_count = 1, .actor = small};
+    actor_id supervisor;
+    uint32_t ref;
+    rt_message msg;
+    rt_exit_msg exit_msg;
+    char name[] = "name 00";
+    (void)arg;
+    for (unsigned i = 0; i < RT_NAME_POOL_SIZE; i++) {
+        name[5] = (char)('0' + i / 10);
+        name[6] = (char)('0' + i % 10);
+        CHECK_OK(rt_register(name, rt_self()));
+    }
+    CHECK_OK(rt_supervisor_start(&config, &supervisor));
+    CHECK_OK(rt_monitor(supervisor, &ref));
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+    CHECK_OK(rt_decode_exit(&msg, &exit_msg));
+    CHECK_EQ(exit_msg.actor, supervisor);
+    CHECK_EQ(exit_msg.reason, RT_EXIT_CRASH);
+    CHECK_EQ(rt_whereis("named"), ACTOR_ID_INVALID);
+    CHECK_EQ(rti_actors_count(rti_actors_of(rti_worker_current())), 1);
+    rt_exit();
+}
+
+TEST(child_that_gets_no_name_does_not_live)
+{
+    world_run(full_registry, NULL);
+}
