@@ -196,7 +196,7 @@ static void member_attend(struct rti_member *member)
 {
     struct rti_port *port = member->crew->sched->port;
     if (member->crew->is_preemptive) {
-        member->os_thread = port->ops->interrupts_attend(port);
+        rti_size_store_relaxed(&member->os_thread, port->ops->interrupts_attend(port));
     }
 }
 
@@ -287,7 +287,7 @@ rt_status rti_crew_run(struct rti_crew *crew)
     while ((member = crew_next_started(crew)) != NULL) {
         port->ops->thread_join(port, &member->thread);
         member->worker->station = NULL;
-        member->os_thread = 0;
+        rti_size_store_relaxed(&member->os_thread, 0);
     }
     if (crew->is_preemptive) {
         rti_preempt_close(crew->sched);

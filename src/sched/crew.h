@@ -65,7 +65,7 @@ struct rti_member {
     rti_atomic_u32 attention;     /* not 0: the running fiber should come to the member's stack */
     int32_t turns_until_look;     /* the worker's own stays 0: every yield comes to this stack */
     int32_t look_interval;
-    uintptr_t os_thread; /* its name for interrupts; 0: it cannot be */
+    rti_atomic_size os_thread; /* its name for interrupts; 0: it cannot be; the warden reads it */
     uint32_t index;
     bool is_spinning;
     bool is_started; /* has a thread; crew's lock */

@@ -171,11 +171,11 @@ bool rti_crew_preempt(struct rti_crew *crew, struct rti_station *station)
         return false;
     }
     rti_u32_store_relaxed(&member->attention, 1);
-    /* Without work for another there is nothing to gain. */
-    if (!crew->is_preemptive || member->os_thread == 0) {
+    uintptr_t os_thread = rti_size_load_relaxed(&member->os_thread);
+    if (!crew->is_preemptive || os_thread == 0) {
         return false;
     }
-    port->ops->interrupt(port, member->os_thread);
+    port->ops->interrupt(port, os_thread);
     return true;
 }
 
