@@ -8,6 +8,9 @@
 #include "sched/fiber.h"
 #include "sched/preempt.h"
 
+/* How long the end of a run naps while a thread from outside is about to start a member. */
+#define SENDERS_NAP_NS 50000
+
 static void member_init(struct rti_member *member, struct rti_crew *crew, uint32_t index,
                         uint64_t seed)
 {
@@ -147,7 +150,11 @@ static void member_settle_leaving(struct rti_member *member)
     if (worker->is_parking) {
         if (!rti_runnable_to_parked(&fiber->run)) {
             rti_crew_queue(member->crew, &fiber->run);
-        } else if (RTI_UNLIKELY(rti_fiber_is_killed(fiber))) {
+            return;
+        }
+        /* Parked; fence; then the mark: pairs with fiber_kill_shared. */
+        rti_fence_after_rmw();
+        if (RTI_UNLIKELY(rti_fiber_is_killed(fiber))) {
             /* Killed on its way: whoever marked it saw it running and left the rest to us. */
             rti_fiber_kill_parked(member->crew->sched, fiber);
         }
@@ -269,9 +276,30 @@ static struct rti_member *crew_next_started(struct rti_crew *crew)
     return started;
 }
 
-rt_status rti_crew_run(struct rti_crew *crew)
+/* Joins the threads of all members but the first, those included that somebody from outside starts
+ * just now: who is counted from here on finds the run over. */
+static void crew_join_all(struct rti_crew *crew)
 {
     struct rti_port *port = crew->sched->port;
+    uint32_t senders;
+    do {
+        /* Acquire pairs with the end of the count in rti_crew_rouse_one: then is_started is set. */
+        senders = rti_u32_load_acquire(&crew->senders);
+        struct rti_member *member;
+        while ((member = crew_next_started(crew)) != NULL) {
+            port->ops->thread_join(port, &member->thread);
+            member->worker->station = NULL;
+            rti_size_store_relaxed(&member->os_thread, 0);
+        }
+        if (senders != 0) {
+            (void)port->ops->futex_wait(port, &crew->senders, senders,
+                                        port->ops->clock_ns(port) + SENDERS_NAP_NS);
+        }
+    } while (senders != 0);
+}
+
+rt_status rti_crew_run(struct rti_crew *crew)
+{
     struct rti_member *first = &crew->members[0];
     RT_ASSERT(rti_worker_current() == first->worker && first->worker->fiber == NULL);
     RT_ASSERT(first->worker->station != NULL);
@@ -283,12 +311,7 @@ rt_status rti_crew_run(struct rti_crew *crew)
     rti_crew_rouse_one(crew);
     member_work(first);
     rti_warden_stop(&crew->warden);
-    struct rti_member *member;
-    while ((member = crew_next_started(crew)) != NULL) {
-        port->ops->thread_join(port, &member->thread);
-        member->worker->station = NULL;
-        rti_size_store_relaxed(&member->os_thread, 0);
-    }
+    crew_join_all(crew);
     if (crew->is_preemptive) {
         rti_preempt_close(crew->sched);
     }

@@ -29,8 +29,15 @@
  * Either the one sees the work or the other sees the sleeper. A member without a station lies in
  * the poller if nobody does, until the earliest deadline of all stations; else on its futex.
  *
+ * A station that the warden takes from a blocking call or an endless loop and that has nothing to
+ * run still goes to a member if nobody is in the poller: who sleeps until a time or for an answer
+ * must not wait for the call to end. It looks, finds nothing, and lies down there.
+ *
  * The run is over when all stations are idle and as many runnables have ended as were started.
- * Each station counts for itself; with all of them idle the sum is exact.
+ * Each station counts for itself; with all of them idle, and the lock held so that none is taken,
+ * the sum is exact. Who gives back the last station asks, the warden too, and so does a member
+ * whose fiber ended without a station. Threads from outside may be about to start a member just
+ * then: they are counted, and the end waits for them.
  *
  * I1  A station is held by one member, or in the idle list.              (RT_ASSERT in hold)
  * I2  Work is not left while a station is idle and nobody spins.         (explored; simulated)
@@ -86,6 +93,7 @@ struct rti_crew {
     uint32_t members_count;
     rti_atomic_u32 idle_count;      /* stations in the list; written under the lock */
     rti_atomic_u32 spinning;        /* members that spin, and promises to */
+    rti_atomic_u32 senders;         /* who gives a station to a member right now */
     rti_atomic_u32 is_polled;       /* somebody is in the poller */
     rti_atomic_u64 poll_until_ns;   /* the deadline it sleeps for; 0: it does not sleep */
     rti_atomic_u64 polled_ns;       /* when the port was last asked */

@@ -119,14 +119,9 @@ static void crew_stop_spinning(struct rti_crew *crew)
     RT_ASSERT(before > 0);
 }
 
-void rti_crew_rouse_one(struct rti_crew *crew)
+/* Wakes a member for an idle station. The caller has promised that one spins. */
+static void crew_rouse(struct rti_crew *crew)
 {
-    uint32_t nobody = 0;
-    if (rti_u32_load_relaxed(&crew->idle_count) == 0 ||
-        rti_u32_load_relaxed(&crew->spinning) != 0 || crew_is_over(crew) ||
-        !rti_u32_cas_acqrel(&crew->spinning, &nobody, 1)) {
-        return;
-    }
     struct rti_station *station = rti_crew_take_idle(crew);
     if (station == NULL) {
         crew_stop_spinning(crew);
@@ -144,6 +139,55 @@ void rti_crew_rouse_one(struct rti_crew *crew)
     crew->sched->port->ops->wake(crew->sched->port);
 }
 
+void rti_crew_rouse_one(struct rti_crew *crew)
+{
+    uint32_t nobody = 0;
+    if (rti_u32_load_relaxed(&crew->idle_count) == 0 ||
+        rti_u32_load_relaxed(&crew->spinning) != 0 || crew_is_over(crew)) {
+        return;
+    }
+    rti_u32_add_acqrel(&crew->senders, 1);
+    /* Counted; fence; then is the run over: rti_crew_run ends it, then waits for who is counted. */
+    rti_fence_after_rmw();
+    if (!crew_is_over(crew) && rti_u32_cas_acqrel(&crew->spinning, &nobody, 1)) {
+        crew_rouse(crew);
+    }
+    rti_u32_sub_acqrel(&crew->senders, 1);
+}
+
+/* Ends the run if every station is idle and nothing lives. With the lock held no station is taken,
+ * so that what the stations have counted stands still, and the sum is exact. */
+static void crew_check_over(struct rti_crew *crew)
+{
+    rti_lock_acquire(&crew->lock, crew->sched);
+    bool is_over =
+        rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count && rti_crew_live(crew) == 0;
+    rti_lock_release(&crew->lock);
+    if (is_over) {
+        rti_crew_end(crew);
+    }
+}
+
+/* Was something left when the member gave up its station? Any of it may be gone by now. */
+static bool crew_has_work(const struct rti_crew *crew)
+{
+    if (!rti_injector_is_empty(&crew->injector)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        const struct rti_station *station = &crew->stations[i];
+        if (!rti_station_is_empty(station)) {
+            return true;
+        }
+        /* A `next` is its holder's, or the warden has it fetched; at an idle station it is work. */
+        if (rti_ptr_load_relaxed(&station->next) != NULL &&
+            rti_u32_load_relaxed(&station->state) == RTI_STATION_IDLE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station)
 {
     bool has_work = !rti_station_is_empty(station) || !rti_injector_is_empty(&crew->injector) ||
@@ -155,10 +199,15 @@ void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station)
         }
         crew_stop_spinning(crew);
     }
-    (void)rti_crew_give_back(crew, station);
+    bool are_all_idle = rti_crew_give_back(crew, station);
     /* Given back; fence; then looks again, as a member does. */
     rti_fence_seqcst();
-    if (!rti_injector_is_empty(&crew->injector)) {
+    if (are_all_idle) {
+        /* The last one may have ended on a thread that holds no station. */
+        crew_check_over(crew);
+    }
+    /* Those who could run may all be in blocking calls: timers and the port need somebody, too. */
+    if (crew_has_work(crew) || rti_u32_load_relaxed(&crew->is_polled) == 0) {
         rti_crew_rouse_one(crew);
     }
 }
@@ -370,20 +419,6 @@ static struct rti_runnable *member_find(struct rti_member *member)
     return runnable != NULL ? runnable : member_steal(member);
 }
 
-/* Was something left when the member gave up its station? Any of it may be gone by now. */
-static bool crew_has_work(const struct rti_crew *crew)
-{
-    if (!rti_injector_is_empty(&crew->injector)) {
-        return true;
-    }
-    for (uint32_t i = 0; i < crew->stations_count; i++) {
-        if (!rti_station_is_empty(&crew->stations[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Is there work, and a station to do it at? Work at stations that are all held is their holders'.
  */
 static bool crew_is_wanting(const struct rti_crew *crew)
@@ -402,8 +437,10 @@ static void member_sleep_in_poller(struct rti_member *member)
     rti_fence_seqcst();
     uint64_t again_ns = crew_next_deadline(crew);
     deadline_ns = again_ns < deadline_ns ? again_ns : deadline_ns;
-    rti_u32_exchange_acqrel(&port->attention, 0);
-    port->ops->wait(port, crew_is_over(crew) || crew_is_wanting(crew) ? 0 : deadline_ns);
+    /* Raised: something waits that the last look has left, and nobody calls for it again. */
+    bool is_called = rti_u32_exchange_acqrel(&port->attention, 0) != 0;
+    bool is_wanted = is_called || crew_is_over(crew) || crew_is_wanting(crew);
+    port->ops->wait(port, is_wanted ? 0 : deadline_ns);
     rti_u64_store_relaxed(&crew->poll_until_ns, 0);
     rti_sched_drain_posts(crew->sched);
     member->worker->now_ns = port->ops->clock_ns(port);
@@ -435,7 +472,7 @@ static void member_sleep(struct rti_member *member)
     }
 }
 
-/* Gives up the station. False if the run is over by that. */
+/* Gives up the station, and ends the run if that was all. */
 static void member_give_up(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
@@ -447,20 +484,21 @@ static void member_give_up(struct rti_member *member)
     }
     /* Station given back, not spinning; fence; then looks again. */
     rti_fence_seqcst();
-    if (are_all_idle && rti_crew_live(crew) == 0) {
-        rti_crew_end(crew);
+    if (are_all_idle) {
+        crew_check_over(crew);
     }
 }
 
-/* The same for one whose station was taken from it: whether all are idle is not of its doing. */
-static void member_check_over(struct rti_member *member)
+/* Takes back the station that the fiber which has just left was made to let go of, if nobody has it
+ * yet: the warden may be gone by now. */
+static void member_reclaim(struct rti_member *member)
 {
-    struct rti_crew *crew = member->crew;
-    rti_lock_acquire(&crew->lock, crew->sched);
-    bool are_all_idle = rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count;
-    rti_lock_release(&crew->lock);
-    if (are_all_idle && rti_crew_live(crew) == 0) {
-        rti_crew_end(crew);
+    struct rti_station *station = member->worker->lent;
+    uint32_t state = RTI_STATION_BLOCKED;
+    member->worker->lent = NULL;
+    /* Acquire pairs with the release of the last one to let go of it. */
+    if (station != NULL && rti_u32_cas_acqrel(&station->state, &state, RTI_STATION_HELD)) {
+        rti_member_hold(member, station);
     }
 }
 
@@ -498,10 +536,14 @@ struct rti_runnable *rti_crew_search(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
     struct rti_worker *worker = member->worker;
+    if (RTI_UNLIKELY(worker->station == NULL)) {
+        member_reclaim(member);
+    }
     while (!crew_is_over(crew)) {
         if (worker->station == NULL) {
-            /* It was taken from the fiber that has just left. */
-            member_check_over(member);
+            /* It was taken from the fiber that has just left, and whoever gave it back may have
+             * done so before that one had ended. */
+            crew_check_over(crew);
             member_wait(member);
             continue;
         }

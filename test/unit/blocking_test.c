@@ -66,6 +66,31 @@ TEST(blocking_calls_on_every_worker_do_not_stop_the_others)
     CHECK_EQ(rti_u32_load_relaxed(&quick_ends), 10);
 }
 
+static void sleep_then_release(void *arg)
+{
+    const int *ends = arg;
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(rt_sleep(1000000));
+    }
+    CHECK_EQ(rti_u32_load_relaxed(&came_back), 0);
+    CHECK_EQ(write(ends[1], "x", 1), 1);
+    rt_exit();
+}
+
+/* Nothing is ready when the only worker is away, and the call ends only if the sleeper wakes. */
+TEST(blocking_call_on_the_only_worker_does_not_stop_the_time)
+{
+    rt_config config = {.workers = 1};
+    CHECK_OK(rt_init_ex(&config));
+    CHECK_EQ(pipe(pipes[0]), 0);
+    CHECK(rt_spawn_ex(sleep_then_release, pipes[0],
+                      &(actor_config){.priority = RT_PRIO_CRITICAL}) != ACTOR_ID_INVALID);
+    CHECK(rt_spawn(block_in_read, pipes[0]) != ACTOR_ID_INVALID);
+    rt_run();
+    rt_cleanup();
+    CHECK_EQ(rti_u32_load_relaxed(&came_back), 1);
+}
+
 static void enter_and_exit(void *arg)
 {
     (void)arg;
