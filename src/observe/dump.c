@@ -102,7 +102,7 @@ static void dump_all(struct dump *dump, const struct rti_sched *sched)
 {
     const struct rti_tasks *tasks = sched->modules[RTI_MODULE_TASK];
     const struct rti_actors *actors = sched->modules[RTI_MODULE_ACTOR];
-    for (uint32_t i = 0; tasks != NULL && i < tasks->fresh; i++) {
+    for (uint32_t i = 0; tasks != NULL && i < rti_tasks_fresh(tasks); i++) {
         if (rti_task_state(&tasks->slots[i]) != RTI_TASK_STATE_NONE) {
             dump_task(dump, &tasks->slots[i]);
         }

@@ -283,7 +283,7 @@ static void report_actors(struct rti_text *text, const struct rti_actors *actors
 static void report_tasks(struct rti_text *text, const struct rti_tasks *tasks,
                          const struct rti_report_options *options)
 {
-    for (size_t i = 0; tasks != NULL && i < tasks->fresh; i++) {
+    for (size_t i = 0; tasks != NULL && i < rti_tasks_fresh(tasks); i++) {
         const struct rti_task *task = &tasks->slots[i];
         enum rti_task_life life = rti_task_life(&task->life);
         if (life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {

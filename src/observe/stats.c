@@ -10,7 +10,7 @@
 
 static void stats_count_tasks(struct rt_stats *stats, const struct rti_tasks *tasks)
 {
-    for (uint32_t i = 0; i < tasks->fresh; i++) {
+    for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
         const struct rti_task *task = &tasks->slots[i];
         enum rti_task_life life = rti_task_life(&task->life);
         if (life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {

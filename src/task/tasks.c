@@ -27,7 +27,7 @@ rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint6
     RT_ASSERT(tasks->stacks != NULL);
     rti_lock_init(&tasks->lock, sched, RTI_LOCK_TASK);
     tasks->free_head = NULL;
-    tasks->fresh = 0;
+    rti_u32_init(&tasks->fresh, 0);
     rti_u32_init(&tasks->serial, 0);
     rti_u64_init(&tasks->spawned, 0);
     rti_u64_init(&tasks->joined, 0);
@@ -54,9 +54,11 @@ struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
     if (task != NULL) {
         tasks->free_head = task->next;
         task->generation++;
-    } else if (tasks->fresh < RT_MAX_TASKS) {
-        task = &tasks->slots[tasks->fresh];
-        task->index = tasks->fresh++;
+    } else if (rti_tasks_fresh(tasks) < RT_MAX_TASKS) {
+        task = &tasks->slots[rti_tasks_fresh(tasks)];
+        task->index = rti_tasks_fresh(tasks);
+        /* Relaxed: who looks up the new one has its handle from who made it. */
+        rti_u32_store_relaxed(&tasks->fresh, task->index + 1);
         task->generation = 1;
         task->joins = NULL;
         task->tasks = tasks;
@@ -85,7 +87,7 @@ struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task 
     struct rti_tasks *tasks = rti_tasks_of(worker);
     uintptr_t number = (uintptr_t)handle;
     uintptr_t index = number & TASK_INDEX_MASK;
-    if (tasks == NULL || index == 0 || index > tasks->fresh) {
+    if (tasks == NULL || index == 0 || index > rti_tasks_fresh(tasks)) {
         return NULL;
     }
     struct rti_task *task = &tasks->slots[index - 1];
@@ -107,7 +109,7 @@ size_t rti_tasks_live(const struct rti_tasks *tasks)
 
 void rti_tasks_cancel_all(struct rti_tasks *tasks)
 {
-    for (uint32_t i = 0; i < tasks->fresh; i++) {
+    for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
         if (tasks_is_alive(&tasks->slots[i])) {
             rti_task_to_cancelled(&tasks->slots[i]);
         }
@@ -117,7 +119,7 @@ void rti_tasks_cancel_all(struct rti_tasks *tasks)
 void rti_tasks_kill_all(struct rti_tasks *tasks)
 {
     RT_ASSERT(rti_fiber_current() == NULL);
-    for (uint32_t i = 0; i < tasks->fresh; i++) {
+    for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
         if (tasks_is_alive(&tasks->slots[i])) {
             rti_task_kill(&tasks->slots[i]);
         }
@@ -130,7 +132,7 @@ uint64_t rti_tasks_deinit(struct rti_tasks *tasks)
     RT_ASSERT(rti_tasks_live(tasks) == 0 && !tasks->undertaker.is_running);
     RT_AUDIT(rti_tasks_audit(tasks));
     uint64_t lost = tasks->handles_lost;
-    for (uint32_t i = 0; i < tasks->fresh; i++) {
+    for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
         struct rti_task *task = &tasks->slots[i];
         if (rti_task_life(&task->life) == RTI_TASK_COMPLETE && !tasks->is_cut_short) {
             lost++;
@@ -145,13 +147,13 @@ void rti_tasks_audit(const struct rti_tasks *tasks)
 {
     size_t free_count = 0;
     size_t alive = 0;
-    RT_ASSERT(tasks->fresh <= RT_MAX_TASKS);
+    RT_ASSERT(rti_tasks_fresh(tasks) <= RT_MAX_TASKS);
     for (const struct rti_task *at = tasks->free_head; at != NULL; at = at->next) {
         RT_ASSERT(rti_task_life(&at->life) == RTI_TASK_FREE && at->handle == 0);
         free_count++;
-        RT_ASSERT(free_count <= tasks->fresh);
+        RT_ASSERT(free_count <= rti_tasks_fresh(tasks));
     }
-    for (uint32_t i = 0; i < tasks->fresh; i++) {
+    for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
         const struct rti_task *task = &tasks->slots[i];
         enum rti_task_life life = rti_task_life(&task->life);
         RT_ASSERT(task->index == i);

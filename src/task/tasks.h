@@ -42,7 +42,7 @@ struct rti_tasks {
     struct rti_stacks *stacks;
     struct rti_lock lock;
     struct rti_task *free_head;
-    uint32_t fresh; /* slots that were ever used */
+    rti_atomic_u32 fresh; /* slots that were ever used; written under the lock */
     rti_atomic_u32 serial;
     rti_atomic_u64 spawned;
     rti_atomic_u64 joined;
@@ -56,6 +56,12 @@ struct rti_tasks {
     struct rti_local_key keys[RT_MAX_LOCALS];
     struct rti_task slots[RT_MAX_TASKS];
 };
+
+/* How many slots were ever used. Any thread; with several workers it may have grown since. */
+static inline uint32_t rti_tasks_fresh(const struct rti_tasks *tasks)
+{
+    return rti_u32_load_relaxed(&tasks->fresh);
+}
 
 /* Makes an empty module and hangs it at the scheduler, which has its stacks. `handles_lost` is what
  * rti_tasks_deinit has returned so far. RT_OK; RT_ERR_STATE if there is one. */

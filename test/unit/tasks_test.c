@@ -16,13 +16,13 @@ static struct rti_tasks *module(void)
 static void *takes_slots(void *arg)
 {
     struct rti_tasks *tasks = module();
-    CHECK_EQ(tasks->fresh, 1);
+    CHECK_EQ(rti_tasks_fresh(tasks), 1);
     struct rti_task *a = rti_tasks_take(tasks);
     struct rti_task *b = rti_tasks_take(tasks);
     a->stack.block = NULL;
     b->stack.block = NULL;
     CHECK(a != b && a->handle != b->handle && a->handle != 0 && b->handle != 0);
-    CHECK_EQ(tasks->fresh, 3);
+    CHECK_EQ(rti_tasks_fresh(tasks), 3);
     uintptr_t before = a->handle;
     CHECK(rti_task_lookup(rti_worker_current(), (rt_task *)before) == a);
     rti_tasks_give(tasks, b);
@@ -33,7 +33,7 @@ static void *takes_slots(void *arg)
     CHECK(a->handle != before);
     CHECK(rti_task_lookup(rti_worker_current(), (rt_task *)before) == NULL);
     rti_tasks_give(tasks, a);
-    CHECK_EQ(tasks->fresh, 3);
+    CHECK_EQ(rti_tasks_fresh(tasks), 3);
     rti_tasks_audit(tasks);
     return arg;
 }
