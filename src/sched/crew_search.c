@@ -451,6 +451,23 @@ static void member_sleep_in_poller(struct rti_member *member)
     crew_end_poll(crew);
 }
 
+/* Takes a member out of the list of those that sleep. False if somebody has, to send a station. */
+static bool member_unlist(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    rti_lock_acquire(&crew->lock, crew->sched);
+    struct rti_member **at = &crew->idle_members;
+    while (*at != NULL && *at != member) {
+        at = &(*at)->idle_next;
+    }
+    bool is_listed = *at == member;
+    if (is_listed) {
+        *at = member->idle_next;
+    }
+    rti_lock_release(&crew->lock);
+    return is_listed;
+}
+
 /* Sleeps on the futex until somebody sends a station. */
 static void member_sleep(struct rti_member *member)
 {
@@ -462,7 +479,11 @@ static void member_sleep(struct rti_member *member)
         crew->idle_members = member;
     }
     rti_lock_release(&crew->lock);
-    if (!is_over) {
+    /* Listed; fence; then looks again: who wanted to send a station to somebody, or has just left
+     * the poller, may have found nobody here, and no thread to start. */
+    rti_fence_seqcst();
+    bool is_needed = rti_u32_load_relaxed(&crew->is_polled) == 0 || crew_is_wanting(crew);
+    if (!is_over && !(is_needed && member_unlist(member))) {
         (void)rti_parker_park(&member->parker, crew->sched->port, RTI_TIME_NEVER);
         struct rti_station *given = member->given;
         member->given = NULL;
