@@ -323,12 +323,13 @@ void rti_task_conclude(struct rti_task *task)
 {
     struct rti_tasks *tasks = task->tasks;
     RT_ASSERT(!rti_task_has_duties(task));
-    rti_cx_end_fiber(&task->cx, (rt_outcome)task->outcome);
-    rti_stack_block_give(tasks->stacks, &task->stack);
+    /* Counted before it leaves its region: who waits for the last of that sees the count. */
     rti_tasks_count(tasks, &tasks->completed);
     if (task->outcome == RT_OUTCOME_PANICKED) {
         rti_tasks_count(tasks, &tasks->panicked);
     }
+    rti_cx_end_fiber(&task->cx, (rt_outcome)task->outcome);
+    rti_stack_block_give(tasks->stacks, &task->stack);
     switch (rti_task_to_ended(&task->life)) {
     case RTI_TASK_END_LEAVE:
         break;
