@@ -154,10 +154,13 @@ TEST(task_io_parks_the_task_and_nobody_else)
     CHECK_OK(tasks_run_fixed(talks, NULL));
 }
 
+static volatile bool has_file;
+
 static void *closes_when_cancelled(void *arg)
 {
     int fd;
     CHECK_OK(rt_file_open("/dev/null", O_RDWR, 0, &fd));
+    has_file = true;
     CHECK_STATUS(rt_sleep(RT_TIME_NEVER), RT_ERR_CANCELLED);
     /* What gives back is no check point. */
     CHECK_OK(rt_file_close(fd));
@@ -170,7 +173,9 @@ static void *cancels_one_with_a_file(void *arg)
 {
     bool is_closed = false;
     rt_task *task = rt_go(closes_when_cancelled, &is_closed);
-    CHECK_OK(rt_sleep(5 * RT_NS_PER_MS));
+    while (!has_file) {
+        CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    }
     CHECK_STATUS(rt_cancel(task, NULL), RT_ERR_CANCELLED);
     CHECK(is_closed);
     return arg;

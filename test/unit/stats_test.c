@@ -16,7 +16,7 @@ static void *counts(void *arg)
     struct rt_stats stats;
     CHECK_OK(rt_join(rt_go(tasks_echo, NULL), NULL));
     CHECK_STATUS(rt_join(rt_go(panics, NULL), NULL), RT_ERR_PANICKED);
-    CHECK_OK(rt_detach(rt_go(tasks_sleep_ms, TASKS_NUMBER(5))));
+    CHECK_OK(rt_detach(rt_go(tasks_sleep_ms, TASKS_NUMBER(200)))); /* still sleeps below */
     rt_task *waiting = rt_go(tasks_wait_for_ever, NULL);
     CHECK_OK(rt_sleep(RT_NS_PER_MS));
     rt_task *ready = rt_go(tasks_echo, NULL);
