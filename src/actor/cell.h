@@ -16,8 +16,8 @@
  *
  * I1  small in use + large in use <= count.                                  (rti_cells_audit)
  *
- * With several workers both pools have one lock, and each worker takes and gives in batches through
- * a cache of its own (struct rti_cell_cache). Costs with one worker: a pool operation each way. */
+ * With several workers both pools have one lock, which every send and every message that was dealt
+ * with takes once. Costs with one worker: a pool operation each way. */
 
 #include <orrery/rt/types.h>
 #include <orrery/rt_static_config.h>
