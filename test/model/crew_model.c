@@ -271,6 +271,7 @@ MODEL(crew_runs_what_is_queued_while_another_goes_to_sleep){
     .threads = {queue_one, work_for_one, late_for_one},
     .check = check_one,
     .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
+    .executions_max = 300000,
 };
 
 MODEL(crew_runs_what_is_injected_while_another_goes_to_sleep){
@@ -279,6 +280,7 @@ MODEL(crew_runs_what_is_injected_while_another_goes_to_sleep){
     .threads = {inject_one, work_for_one, late_for_one},
     .check = check_one,
     .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
+    .executions_max = 300000,
 };
 
 MODEL(crew_runs_two_that_are_queued_one_after_the_other){
@@ -287,4 +289,5 @@ MODEL(crew_runs_two_that_are_queued_one_after_the_other){
     .threads = {queue_two, work_for_two, late_for_two},
     .check = check_two,
     .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
+    .executions_max = 300000,
 };

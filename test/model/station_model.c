@@ -129,6 +129,7 @@ MODEL(station_next_is_taken_once_by_the_holder_or_a_thief){
     .setup = setup,
     .threads = {hold_next, steal_both_ways},
     .check = check_three,
+    .executions_max = 300000,
 };
 
 MODEL(station_next_is_taken_once_with_two_thieves){
@@ -136,7 +137,8 @@ MODEL(station_next_is_taken_once_with_two_thieves){
     .setup = setup,
     .threads = {hold_next, steal_both_ways, steal_both_ways},
     .check = check_three,
-    .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(2)},
+    .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
+    .executions_max = 300000,
 };
 
 /* All of one level, so that the ring of 4 is full. */
@@ -162,5 +164,6 @@ MODEL(station_that_spills_loses_nothing){
     .setup = setup,
     .threads = {hold_too_many, take_injected},
     .check = check_six,
-    .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(2)},
+    .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(1)},
+    .executions_max = 300000,
 };
