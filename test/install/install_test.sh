@@ -57,8 +57,9 @@ check_files() {
     done
 }
 
-# One name that is not ours to choose: what the compiler calls in code that counts its blocks.
-compilers_name=__sanitizer_cov_trace_pc
+# Names that are not ours to choose: what the compiler calls in code that counts its blocks, and the
+# mark of <sys/sdt.h> in every file that has a probe.
+compilers_name='__sanitizer_cov_trace_pc\|_\.stapsdt\.base'
 
 # The soname carries the ABI number, the shared library shows the world rt_ and nothing else, and
 # the static one adds only rti_ to that: a user's own names never collide.

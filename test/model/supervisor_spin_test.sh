@@ -3,6 +3,7 @@
 # Runs spin over the model of the supervisors' restart protocol, and over two that are wrong, which
 # it must notice.
 set -eu
+SOURCE_DIR=$(cd "${SOURCE_DIR:-$(dirname "$0")/../..}" && pwd)
 
 if ! command -v spin >/dev/null 2>&1; then
     echo "skipped: spin is not installed: tools/setup test"

@@ -3,6 +3,9 @@
 # Every example that starts the fixed engine runs on the parallel one too, unchanged: the linker
 # puts rt_init_ex in the place of rt_init.
 set -eu
+SOURCE_DIR=$(cd "${SOURCE_DIR:-$(dirname "$0")/../..}" && pwd)
+BUILD_DIR=${BUILD_DIR:-$SOURCE_DIR/build/release}
+CC=${CC:-gcc}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cat > "$scratch/wrap.c" <<'PROGRAM'

@@ -3,6 +3,9 @@
 # An endless loop that the compiler instruments lets the others run, on the fixed engine and on the
 # parallel one with fewer workers than loops.
 set -eu
+SOURCE_DIR=$(cd "${SOURCE_DIR:-$(dirname "$0")/../..}" && pwd)
+BUILD_DIR=${BUILD_DIR:-$SOURCE_DIR/build/release}
+CC=${CC:-gcc}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cat > "$scratch/loops.c" <<'PROGRAM'
