@@ -73,7 +73,7 @@ foreach(board ${ORRERY_CORTEX_M_BOARDS})
   endforeach()
 endforeach()
 
-# The program whose trace hash must be the same here as on Linux (same_hash_test.sh).
+# The program whose trace hash must be the same here as on Linux (board_hash_test.sh).
 foreach(board ${ORRERY_CORTEX_M_BOARDS})
   add_library(trace_hash_${board} OBJECT ${PROJECT_SOURCE_DIR}/test/sim/program/trace_hash.c)
   target_compile_definitions(trace_hash_${board} PRIVATE main=program_main)
