@@ -66,9 +66,21 @@ static void main_end(void *context)
     }
 }
 
-static rt_status main_in_world(const struct rti_program *program)
+static rt_status main_init(const rt_config *parallel)
 {
-    rt_status status = rt_init();
+    if (parallel == NULL) {
+        return rt_init();
+    }
+#if RT_MAX_WORKERS > 1
+    return rt_init_ex(parallel);
+#else
+    return (rt_status){RT_ERR_UNSUPPORTED, "this port has one worker"};
+#endif
+}
+
+static rt_status main_in_world(const rt_config *parallel, const struct rti_program *program)
+{
+    rt_status status = main_init(parallel);
     if (RT_FAILED(status)) {
         return status;
     }
@@ -91,6 +103,10 @@ rt_status rt_run_main(const rt_main_config *config, rt_task_fn fn, void *arg)
         return (rt_status){RT_ERR_INVALID, "the program is NULL"};
     }
     const rt_sim_config *sim = call.config->sim;
-    rt_status status = sim != NULL ? rti_sim_run(sim, &program) : main_in_world(&program);
+    const rt_config *parallel = call.config->parallel;
+    if (sim != NULL && parallel != NULL) {
+        return (rt_status){RT_ERR_INVALID, "a program runs on one engine at a time"};
+    }
+    rt_status status = sim != NULL ? rti_sim_run(sim, &program) : main_in_world(parallel, &program);
     return RT_FAILED(status) ? status : call.status;
 }

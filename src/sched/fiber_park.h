@@ -50,6 +50,17 @@ static inline void rti_fiber_bring_errno(const struct rti_worker *worker,
     }
 }
 
+/* Both at once. The address is read once; the compiler cannot know that a worker holds no errno. */
+static inline void rti_fiber_exchange_errno(const struct rti_worker *worker, struct rti_fiber *from,
+                                            const struct rti_fiber *to)
+{
+    if (RT_KEEP_ERRNO) {
+        int *address = worker->errno_address;
+        from->saved_errno = *address;
+        *address = to->saved_errno;
+    }
+}
+
 /* The same from fiber to fiber. */
 static inline struct rti_context *
 rti_fiber_replace(struct rti_worker *worker, struct rti_fiber *self, struct rti_runnable *next)
@@ -58,8 +69,7 @@ rti_fiber_replace(struct rti_worker *worker, struct rti_fiber *self, struct rti_
     RTI_PROBE1(start, next->id);
     rti_runnable_to_switched(next);
     worker->fiber = fiber;
-    rti_fiber_keep_errno(worker, self);
-    rti_fiber_bring_errno(worker, fiber);
+    rti_fiber_exchange_errno(worker, self, fiber);
     return &fiber->context;
 }
 

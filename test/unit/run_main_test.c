@@ -26,6 +26,32 @@ TEST(main_gives_the_result_of_the_first_task)
     CHECK_STATUS(rt_run_main(NULL, NULL, NULL), RT_ERR_INVALID);
 }
 
+static void *counts_workers(void *arg)
+{
+    struct rt_stats stats;
+    CHECK_OK(rt_stats(&stats));
+    *(size_t *)arg = stats.workers;
+    return NULL;
+}
+
+TEST(main_chooses_one_of_three_engines)
+{
+    rt_sim_config sim = {.seed = 3};
+    rt_config parallel = {.workers = 3};
+    size_t workers = 0;
+    CHECK_OK(rt_run_main(&(rt_main_config){.sim = &sim}, counts_workers, &workers));
+    CHECK_EQ(workers, 1);
+    CHECK_OK(rt_run_main(NULL, counts_workers, &workers));
+    CHECK_EQ(workers, 1);
+    CHECK_OK(rt_run_main(&(rt_main_config){.parallel = &parallel}, counts_workers, &workers));
+    CHECK_EQ(workers, 3);
+    rt_main_config both = {.parallel = &parallel, .sim = &sim};
+    CHECK_STATUS(rt_run_main(&both, counts_workers, &workers), RT_ERR_INVALID);
+    rt_config many = {.workers = UINT32_MAX};
+    CHECK_STATUS(rt_run_main(&(rt_main_config){.parallel = &many}, counts_workers, &workers),
+                 RT_ERR_INVALID);
+}
+
 static void *outlives(void *arg)
 {
     CHECK_OK(rt_sleep(2 * RT_NS_PER_MS));
