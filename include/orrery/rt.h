@@ -10,6 +10,7 @@
 #include <orrery/rt/async.h>
 #include <orrery/rt/behaviour.h>
 #include <orrery/rt/blob.h>
+#include <orrery/rt/blocking.h>
 #include <orrery/rt/budget.h>
 #include <orrery/rt/bus.h>
 #include <orrery/rt/call.h>
@@ -36,6 +37,7 @@
 #include <orrery/rt/net.h>
 #include <orrery/rt/once.h>
 #include <orrery/rt/outcome.h>
+#include <orrery/rt/pin.h>
 #include <orrery/rt/pool.h>
 #include <orrery/rt/region.h>
 #include <orrery/rt/registry.h>

@@ -6,6 +6,7 @@
 #include "sched/crew_search.h"
 #include "sched/fault.h"
 #include "sched/fiber.h"
+#include "sched/pin.h"
 #include "sched/preempt.h"
 
 /* How long the end of a run naps while a thread from outside is about to start a member. */
@@ -120,6 +121,15 @@ void rti_crew_wake(struct rti_crew *crew, struct rti_runnable *runnable)
     }
 }
 
+/* Takes apart a fiber that has ended; its pin ends with it. */
+static void member_settle(struct rti_member *member, struct rti_fiber *fiber)
+{
+    if (RTI_UNLIKELY(fiber->run.pin != 0)) {
+        rti_pin_release(member, &fiber->run);
+    }
+    rti_fiber_settle(member->crew->sched, fiber);
+}
+
 /* A fiber that overflowed on its way to park or yield: unlinks what its frames hold, and never goes
  * back to them. Nobody else can run it: it is still RUNNING. */
 static void member_bury(struct rti_member *member, struct rti_fiber *fiber)
@@ -131,7 +141,7 @@ static void member_bury(struct rti_member *member, struct rti_fiber *fiber)
             rti_spin_hint();
         }
     }
-    rti_fiber_settle(member->crew->sched, fiber);
+    member_settle(member, fiber);
 }
 
 /* What a fiber could not do for itself while it was on its stack. */
@@ -167,7 +177,10 @@ static void member_settle_leaving(struct rti_member *member)
     }
     /* No fence: who yields is no new work, and asks again at its next yield. */
     rti_station_queue(worker->station, &fiber->run, &member->crew->injector);
-    rti_crew_rouse_one(member->crew);
+    if (RTI_LIKELY(member->pin == 0)) {
+        /* A pinned one is nobody else's, and what is there besides goes to another right now. */
+        rti_crew_rouse_one(member->crew);
+    }
 }
 
 static void member_dispatch(struct rti_member *member, struct rti_runnable *runnable)
@@ -181,7 +194,7 @@ static void member_dispatch(struct rti_member *member, struct rti_runnable *runn
     struct rti_fiber *departed = worker->departed;
     if (departed != NULL) {
         worker->departed = NULL;
-        rti_fiber_settle(member->crew->sched, departed);
+        member_settle(member, departed);
     }
     member_settle_leaving(member);
 }
@@ -243,9 +256,12 @@ void rti_member_main(void *arg)
     rti_worker_set_current(worker);
     worker->errno_address = rti_errno_address();
     struct rti_station *given = member->given;
-    RT_ASSERT(given != NULL);
+    member->first = member->given_first;
     member->given = NULL;
-    rti_member_hold(member, given);
+    member->given_first = NULL;
+    if (given != NULL) {
+        rti_member_hold(member, given);
+    }
     void *fault_stack = rti_faults_attend(member->crew->sched);
     if (fault_stack != NULL) {
         member_attend(member);
@@ -316,6 +332,7 @@ rt_status rti_crew_run(struct rti_crew *crew)
         rti_preempt_close(crew->sched);
     }
     crew->members_count = 1;
+    rti_pin_absent(crew);
     RT_ASSERT(crew->idle_members == NULL && rti_u32_load_relaxed(&crew->spinning) == 0);
     RT_ASSERT(rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count);
     rti_member_hold(first, rti_crew_take_idle(crew));

@@ -66,15 +66,21 @@ struct rti_member {
     struct rti_crew *crew;
     struct rti_parker parker;
     struct rti_port_thread thread;
-    struct rti_station *given;    /* by the waker, before the unpark; NULL: the run is over */
-    struct rti_member *idle_next; /* the crew's, while it sleeps */
-    struct rti_rng rng;           /* the order of victims */
-    rti_atomic_u32 attention;     /* not 0: the running fiber should come to the member's stack */
-    int32_t turns_until_look;     /* the worker's own stays 0: every yield comes to this stack */
+    struct rti_station *given;        /* by the waker, before the unpark; NULL: the run is over */
+    struct rti_runnable *given_first; /* what it is to run there first; NULL: what it finds */
+    struct rti_runnable *first;       /* the same, once it holds the station */
+    struct rti_runnable *pinned;      /* the one it is for alone; crew's lock. See sched/pin.h */
+    struct rti_member *idle_next;     /* the crew's, while it sleeps */
+    struct rti_rng rng;               /* the order of victims */
+    rti_atomic_u32 attention; /* not 0: the running fiber should come to the member's stack */
+    int32_t turns_until_look; /* the worker's own stays 0: every yield comes to this stack */
     int32_t look_interval;
     rti_atomic_size os_thread; /* its name for interrupts; 0: it cannot be; the warden reads it */
     uint32_t index;
+    uint16_t pin; /* index + 1 while it is pinned; 0: it runs what it finds */
     bool is_spinning;
+    bool is_waiting; /* pinned and asleep; crew's lock */
+    bool is_absent;  /* pinned, and its thread ended with an earlier run; crew's lock */
     bool is_started; /* has a thread; crew's lock */
 };
 
@@ -91,6 +97,7 @@ struct rti_crew {
     struct rti_station *idle_stations; /* a stack: the last one given back is warm */
     struct rti_member *idle_members;
     uint32_t members_count;
+    uint32_t pinned_count;          /* fibers that are pinned; lock */
     rti_atomic_u32 idle_count;      /* stations in the list; written under the lock */
     rti_atomic_u32 spinning;        /* members that spin, and promises to */
     rti_atomic_u32 senders;         /* who gives a station to a member right now */
@@ -120,6 +127,9 @@ void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,
 /* Runs until nothing is live or rti_crew_stop. The thread of rti_crew_init; the other threads are
  * started when there is work for them and have ended when this returns. */
 rt_status rti_crew_run(struct rti_crew *crew);
+
+/* The most members of a crew: a pin names one of them in 16 bits. */
+#define RTI_CREW_MEMBERS_MAX 65535
 
 /* Makes rti_crew_run return soon. Any member's thread. */
 void rti_crew_stop(struct rti_crew *crew);

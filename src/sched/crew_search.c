@@ -5,6 +5,7 @@
 #include <orrery/rt_static_config.h>
 
 #include "base/marks.h"
+#include "sched/pin.h"
 
 /* Picks after which the injector is asked first. A prime: no pattern of the program falls in step
  * with it. */
@@ -64,6 +65,20 @@ bool rti_crew_give_back(struct rti_crew *crew, struct rti_station *station)
     return count == crew->stations_count;
 }
 
+/* One that has no thread yet, or NULL. With the lock held. */
+static struct rti_member *crew_new_member(struct rti_crew *crew)
+{
+    while (crew->members_count < crew->members_max) {
+        struct rti_member *member = &crew->members[crew->members_count];
+        crew->members_count++;
+        /* Else it is kept for its fiber. */
+        if (member->pin == 0) {
+            return member;
+        }
+    }
+    return NULL;
+}
+
 /* A member for a station: one that sleeps, or a new thread. NULL: there are no more. */
 static struct rti_member *crew_take_member(struct rti_crew *crew, bool *is_new)
 {
@@ -72,17 +87,14 @@ static struct rti_member *crew_take_member(struct rti_crew *crew, bool *is_new)
     *is_new = member == NULL;
     if (member != NULL) {
         crew->idle_members = member->idle_next;
-    } else if (crew->members_count < crew->members_max) {
-        member = &crew->members[crew->members_count];
-        crew->members_count++;
+    } else {
+        member = crew_new_member(crew);
     }
     rti_lock_release(&crew->lock);
     return member;
 }
 
-/* Starts the thread of a new member. False if the system has no more; then none is asked for any
- * more. */
-static bool crew_start_member(struct rti_crew *crew, struct rti_member *member)
+bool rti_crew_start_member(struct rti_crew *crew, struct rti_member *member)
 {
     struct rti_port *port = crew->sched->port;
     rt_status status = port->ops->thread_start(port, &member->thread, rti_member_main, member);
@@ -97,7 +109,8 @@ static bool crew_start_member(struct rti_crew *crew, struct rti_member *member)
 }
 
 /* Gives a station to a member that spins from now on. False if there is no thread for it. */
-static bool crew_send(struct rti_crew *crew, struct rti_station *station)
+static bool crew_send(struct rti_crew *crew, struct rti_station *station,
+                      struct rti_runnable *first)
 {
     bool is_new;
     struct rti_member *member = crew_take_member(crew, &is_new);
@@ -105,12 +118,13 @@ static bool crew_send(struct rti_crew *crew, struct rti_station *station)
         return false;
     }
     member->given = station;
+    member->given_first = first;
     member->is_spinning = true;
     if (!is_new) {
         rti_parker_unpark(&member->parker, crew->sched->port);
         return true;
     }
-    return crew_start_member(crew, member);
+    return rti_crew_start_member(crew, member);
 }
 
 static void crew_stop_spinning(struct rti_crew *crew)
@@ -127,7 +141,7 @@ static void crew_rouse(struct rti_crew *crew)
         crew_stop_spinning(crew);
         return;
     }
-    if (crew_send(crew, station)) {
+    if (crew_send(crew, station, NULL)) {
         return;
     }
     if (rti_u32_exchange_acqrel(&crew->is_member_short, 1) == 0) {
@@ -194,7 +208,7 @@ void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station)
                     rti_ptr_load_relaxed(&station->next) != NULL;
     if (has_work && !crew_is_over(crew)) {
         rti_u32_add_acqrel(&crew->spinning, 1);
-        if (crew_send(crew, station)) {
+        if (crew_send(crew, station, NULL)) {
             return;
         }
         crew_stop_spinning(crew);
@@ -210,6 +224,28 @@ void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station)
     if (crew_has_work(crew) || rti_u32_load_relaxed(&crew->is_polled) == 0) {
         rti_crew_rouse_one(crew);
     }
+}
+
+void rti_crew_send_first(struct rti_crew *crew, struct rti_station *station,
+                         struct rti_runnable *first)
+{
+    if (!crew_is_over(crew)) {
+        rti_u32_add_acqrel(&crew->spinning, 1);
+        if (crew_send(crew, station, first)) {
+            return;
+        }
+        crew_stop_spinning(crew);
+    }
+    rti_station_queue(station, first, &crew->injector);
+    rti_crew_hand_over(crew, station);
+}
+
+bool rti_crew_start_spare(struct rti_crew *crew)
+{
+    rti_lock_acquire(&crew->lock, crew->sched);
+    struct rti_member *member = crew_new_member(crew);
+    rti_lock_release(&crew->lock);
+    return member != NULL && rti_crew_start_member(crew, member);
 }
 
 bool rti_crew_preempt(struct rti_crew *crew, struct rti_station *station)
@@ -244,6 +280,7 @@ void rti_crew_end(struct rti_crew *crew)
         rti_parker_unpark(&member->parker, port);
         member = next;
     }
+    rti_pin_end(crew);
     port->ops->wake(port);
 }
 
@@ -486,10 +523,21 @@ static void member_sleep(struct rti_member *member)
     if (!is_over && !(is_needed && member_unlist(member))) {
         (void)rti_parker_park(&member->parker, crew->sched->port, RTI_TIME_NEVER);
         struct rti_station *given = member->given;
+        member->first = member->given_first;
         member->given = NULL;
+        member->given_first = NULL;
         if (given != NULL) {
             rti_member_hold(member, given);
         }
+    }
+}
+
+/* Stops spinning, if it does. */
+static void member_calm(struct rti_member *member)
+{
+    if (member->is_spinning) {
+        member->is_spinning = false;
+        crew_stop_spinning(member->crew);
     }
 }
 
@@ -497,12 +545,14 @@ static void member_sleep(struct rti_member *member)
 static void member_give_up(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
+    if (RTI_UNLIKELY(member->pin != 0)) {
+        member_calm(member);
+        rti_pin_give_up(member);
+        return;
+    }
     bool are_all_idle = rti_crew_give_back(crew, member->worker->station);
     member->worker->station = NULL;
-    if (member->is_spinning) {
-        member->is_spinning = false;
-        crew_stop_spinning(crew);
-    }
+    member_calm(member);
     /* Station given back, not spinning; fence; then looks again. */
     rti_fence_seqcst();
     if (are_all_idle) {
@@ -542,6 +592,10 @@ static void member_wait(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
     while (member->worker->station == NULL && !crew_is_over(crew)) {
+        if (RTI_UNLIKELY(member->pin != 0)) {
+            rti_pin_sleep(member);
+            continue;
+        }
         if (crew_is_wanting(crew) && member_return(member)) {
             return;
         }
@@ -551,6 +605,27 @@ static void member_wait(struct rti_member *member)
             member_sleep(member);
         }
     }
+}
+
+/* The run is over: leaves what the member has to the next one. */
+static void member_leave(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    for (int i = 0; i < 2; i++) {
+        if (member->first != NULL) {
+            rti_injector_push(&crew->injector, member->first);
+            member->first = NULL;
+        }
+        if (member->worker->station != NULL) {
+            (void)rti_crew_give_back(crew, member->worker->station);
+            member->worker->station = NULL;
+        }
+        if (member->pin != 0) {
+            /* Another station may have been sent to it meanwhile. */
+            rti_pin_sleep(member);
+        }
+    }
+    member_calm(member);
 }
 
 struct rti_runnable *rti_crew_search(struct rti_member *member)
@@ -568,26 +643,26 @@ struct rti_runnable *rti_crew_search(struct rti_member *member)
             member_wait(member);
             continue;
         }
-        struct rti_runnable *runnable = member_find(member);
+        struct rti_runnable *runnable = member->first;
+        if (RTI_LIKELY(runnable == NULL)) {
+            runnable = member_find(member);
+        }
         if (runnable != NULL) {
+            member->first = NULL;
             if (member->is_spinning) {
                 member->is_spinning = false;
                 crew_stop_spinning(crew);
                 /* There may be more: let another one look. */
                 rti_crew_rouse_one(crew);
             }
-            return runnable;
+            if (RTI_LIKELY(rti_pin_allows(member, runnable)) || rti_pin_forward(member, runnable)) {
+                return runnable;
+            }
+            continue;
         }
         member_give_up(member);
         member_wait(member);
     }
-    if (worker->station != NULL) {
-        (void)rti_crew_give_back(crew, worker->station);
-        worker->station = NULL;
-    }
-    if (member->is_spinning) {
-        member->is_spinning = false;
-        crew_stop_spinning(crew);
-    }
+    member_leave(member);
     return NULL;
 }

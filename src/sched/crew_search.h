@@ -24,6 +24,18 @@ bool rti_crew_give_back(struct rti_crew *crew, struct rti_station *station);
  * elsewhere; else to the idle ones. Any thread. */
 void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station);
 
+/* Gives a station, and what is to run there first, to a member that sleeps or to a new one; if
+ * there is none they wait for who comes back. Any thread. */
+void rti_crew_send_first(struct rti_crew *crew, struct rti_station *station,
+                         struct rti_runnable *first);
+
+/* Starts the thread of a member. False if the system has no more; then none is asked for any more.
+ */
+bool rti_crew_start_member(struct rti_crew *crew, struct rti_member *member);
+
+/* Starts a member that has no station yet. False if there are no more. A member's thread. */
+bool rti_crew_start_spare(struct rti_crew *crew);
+
 /* Asks the fiber that runs at a station to suspend, and takes the station from it if it stands in
  * the program's own code. False if it cannot be interrupted. Any thread. */
 bool rti_crew_preempt(struct rti_crew *crew, struct rti_station *station);

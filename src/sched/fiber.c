@@ -150,6 +150,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->end = RTI_FIBER_RETURNED;
     fiber->saved_errno = 0;
     fiber->blocking_depth = 0;
+    fiber->pin_depth = 0;
     fiber->wait = NULL;
     fiber->main = options->main;
     fiber->arg = options->arg;

@@ -50,6 +50,7 @@ struct rti_fiber {
     uint8_t end;                /* enum rti_fiber_end, valid in on_done */
     uint8_t fault;              /* enum rti_fault_kind, valid if it faulted */
     uint8_t blocking_depth;     /* of rt_blocking_enter */
+    uint8_t pin_depth;          /* of rt_pin */
     int saved_errno;            /* while it does not run */
     struct rti_wait *wait;      /* what it is parked on */
     struct rti_context context; /* where it continues */

@@ -59,6 +59,7 @@ struct rti_runnable {
     bool is_fiber;             /* it is a struct rti_fiber */
     bool is_direct; /* a suspending fiber may switch to it without the scheduler's help */
     bool is_shared; /* several workers: the word below is changed by whoever wakes it, too */
+    uint16_t pin;   /* several workers: it runs on this member only, 1 the first; 0: on any */
     void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
     uint64_t deadline_ns; /* logical, for policies that order by it; else RTI_TIME_NEVER */
 };
@@ -79,6 +80,7 @@ static inline void rti_runnable_init(struct rti_runnable *runnable, uint32_t id,
     runnable->is_fiber = false;
     runnable->is_direct = false;
     runnable->is_shared = false;
+    runnable->pin = 0;
     runnable->step = step;
     runnable->deadline_ns = RTI_TIME_NEVER;
 }

@@ -39,6 +39,7 @@ TEST(init_ex_refuses_what_it_cannot_do_and_leaves_nothing)
     CHECK_STATUS(rt_init_ex(NULL), RT_ERR_INVALID);
     CHECK_STATUS(rt_init_ex(&(rt_config){.workers = RT_MAX_WORKERS + 1}), RT_ERR_INVALID);
     CHECK_STATUS(rt_init_ex(&(rt_config){.workers = 4, .threads_max = 4}), RT_ERR_INVALID);
+    CHECK_STATUS(rt_init_ex(&(rt_config){.workers = 4, .threads_max = 65536}), RT_ERR_INVALID);
     CHECK_OK(rt_init_ex(&(rt_config){.workers = 0}));
     CHECK_STATUS(rt_init_ex(&(rt_config){.workers = 1}), RT_ERR_STATE);
     CHECK_STATUS(rt_init(), RT_ERR_STATE);

@@ -35,7 +35,7 @@ typedef struct {
     uint32_t workers;     /* that run at the same time; 0: one per processor this process may use,
                              by its affinity and the quota of its control groups */
     uint32_t threads_max; /* threads that the workers may need, those in blocking calls included;
-                             more than `workers`; 0: 64 more */
+                             more than `workers`, at most 65535; 0: 64 more */
 } rt_config;
 
 /* Makes the runtime ready on the parallel engine: actors and tasks run on `workers` threads, steal
@@ -46,9 +46,9 @@ typedef struct {
  * Never suspends.
  * Owns nothing of the caller's; the configuration is copied.
  * Returns RT_OK; RT_ERR_INVALID if `config` is NULL, `workers` is above RT_MAX_WORKERS or
- * `threads_max` is not more than `workers`; RT_ERR_STATE if the runtime is already there;
- * RT_ERR_NOMEM, RT_ERR_RESOURCE_EXHAUSTED, RT_ERR_IO and RT_ERR_UNSUPPORTED as rt_init. On failure
- * nothing is left behind.
+ * `threads_max` is not more than `workers` or above 65535; RT_ERR_STATE if the runtime is already
+ * there; RT_ERR_NOMEM, RT_ERR_RESOURCE_EXHAUSTED, RT_ERR_IO and RT_ERR_UNSUPPORTED as rt_init. On
+ * failure nothing is left behind.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_init_ex(const rt_config *config);
 

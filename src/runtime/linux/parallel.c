@@ -97,5 +97,8 @@ rt_status rt_init_ex(const rt_config *config)
     if (complete.threads_max != 0 && complete.threads_max <= complete.workers) {
         return (rt_status){RT_ERR_INVALID, "threads_max must be more than the workers"};
     }
+    if (complete.threads_max > RTI_CREW_MEMBERS_MAX) {
+        return (rt_status){RT_ERR_INVALID, "threads_max is above 65535"};
+    }
     return rti_runtime_init(&parallel_engine, &complete);
 }
