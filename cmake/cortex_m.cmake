@@ -39,10 +39,11 @@ file(GLOB ORRERY_CORTEX_M_SOURCES CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/*/*.c
   ${PROJECT_SOURCE_DIR}/src/port/sim/*.c
   ${PROJECT_SOURCE_DIR}/src/port/cortex_m/*.c
+  ${PROJECT_SOURCE_DIR}/src/port/mps2/*.c
   ${PROJECT_SOURCE_DIR}/src/runtime/cortex_m/*.c
   ${PROJECT_SOURCE_DIR}/src/port/arch/armv7m/*.S)
 list(FILTER ORRERY_CORTEX_M_SOURCES EXCLUDE REGEX
-  "/src/io/|/src/observe/report|/part_io\\.c|/src/sched/worker_local\\.c")
+  "/src/observe/report|/src/sched/worker_local\\.c")
 
 # Adds the library of one processor; the definitions follow.
 function(orrery_add_cortex_m_library target board)
@@ -71,5 +72,6 @@ function(orrery_add_firmware target board library)
 endfunction()
 
 include(test/cortex_m/firmware.cmake)
+include(test/cortex_m/net/firmware.cmake)
 include(bench/cortex_m/build.cmake)
 include(test/freertos/firmware.cmake)

@@ -27,6 +27,10 @@ TESTED_BY = {
     "src/port/cortex_m/process.c": "test/cortex_m/suite/host_test.c",  # what stands below it
     "src/port/cortex_m/semihost.c": "test/cortex_m/suite/host_test.c",
     "src/port/cortex_m/startup.c": "test/cortex_m/suite/host_test.c",
+    "src/port/lwip/lwip_device.c": "test/cortex_m/echo_test.sh",  # needs lwIP
+    "src/port/lwip/lwip_lan9118.c": "test/cortex_m/echo_test.sh",
+    "src/port/lwip/lwip_socket.c": "test/cortex_m/echo_test.sh",
+    "src/port/mps2/lan9118.c": "test/cortex_m/echo_test.sh",  # carries every byte of it
     "src/port/freertos/port_freertos.c": "test/freertos/by_hand/freertos_try.c",  # needs a kernel
     "src/port/linux/interrupt.c": "test/unit/crew_test.c",  # endless loops are interrupted
     "src/port/linux/spin.c": "test/unit/actor_parallel_test.c",  # several workers share the port

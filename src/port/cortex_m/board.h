@@ -6,6 +6,8 @@
  * gives its own file instead. Each may be called in a fault handler: no interrupts, little stack.
  */
 
+#include <orrery/rt/status.h>
+
 #include "base/compiler.h"
 
 /* Writes text for people. */
@@ -16,5 +18,12 @@ _Noreturn void rti_board_exit(int status);
 
 /* What randomness grows from. */
 uint64_t rti_board_seed(void);
+
+/* The network of the board, if the program has one: both are there or neither is. Called by rt_init
+ * and rt_cleanup, not in a fault. lwip/lwip_lan9118.c answers for the MPS2 boards. */
+struct rti_device;
+struct rti_port;
+rt_status rti_board_network_open(struct rti_port *port, struct rti_device **device);
+void rti_board_network_close(void);
 
 #endif

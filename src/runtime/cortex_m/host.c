@@ -3,7 +3,8 @@
  *
  * A part is in the program if its file is linked: the references are weak, so that a program pays
  * only for the parts that it names to the linker (-u rti_part_bus, -u rti_part_channel, -u
- * rti_part_task, -u rti_part_async). */
+ * rti_part_task, -u rti_part_async, -u rti_part_supervisor, -u rti_part_io). The network is the
+ * board's, and there if the board's file for it is linked (-u rti_board_network_open). */
 #define RTI_MODULE "host"
 #include "port/cortex_m/board.h"
 #include "port/cortex_m/port_cortex_m.h"
@@ -14,15 +15,25 @@
 #pragma weak rti_part_channel
 #pragma weak rti_part_task
 #pragma weak rti_part_async
+#pragma weak rti_part_behaviour
+#pragma weak rti_part_io
+#pragma weak rti_part_supervisor
+#pragma weak rti_board_network_open
+#pragma weak rti_board_network_close
 
 static struct rti_port_cortex_m cortex_m_port;
 
 const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
-    &rti_part_channel,
-    &rti_part_bus,
-    &rti_part_task,
-    &rti_part_async,
+    &rti_part_io,    &rti_part_channel,   &rti_part_bus,        &rti_part_task,
+    &rti_part_async, &rti_part_behaviour, &rti_part_supervisor,
 };
+
+/* Ends all but the network. */
+static void host_close(void)
+{
+    rti_guard_stop();
+    rti_port_cortex_m_deinit(&cortex_m_port);
+}
 
 rt_status rti_host_open(struct rti_port **port, bool is_shared)
 {
@@ -30,13 +41,25 @@ rt_status rti_host_open(struct rti_port **port, bool is_shared)
     rti_port_cortex_m_init(&cortex_m_port, rti_board_seed());
     *port = &cortex_m_port.port;
     rti_guard_start();
-    return RT_SUCCESS;
+    if (rti_board_network_open == NULL) {
+        return RT_SUCCESS;
+    }
+    struct rti_device *device;
+    rt_status status = rti_board_network_open(*port, &device);
+    if (RT_FAILED(status)) {
+        host_close();
+        return status;
+    }
+    rti_port_cortex_m_attach(&cortex_m_port, device);
+    return status;
 }
 
 void rti_host_close(void)
 {
-    rti_guard_stop();
-    rti_port_cortex_m_deinit(&cortex_m_port);
+    if (cortex_m_port.device != NULL) {
+        rti_board_network_close();
+    }
+    host_close();
 }
 
 void rti_host_nap(rti_atomic_u32 *word, uint32_t expected)
