@@ -75,7 +75,7 @@ help:
 	@echo "make test              install what the tests need, build every lane, run them"
 	@echo "make demo              install what the demo needs, build it, run it"
 	@echo "make bench             build and run the benchmarks, one TSV line per result"
-	@echo "make bench-peers       the same work on Go and Erlang, in the same run, as ratios"
+	@echo "make bench-peers       the same work on Orrery and eight peers, compared"
 	@echo "make sim SEED=n        run the simulation tests with one seed"
 	@echo "make size              flash and RAM of each module; the core on a Cortex-M3 and its budget"
 	@echo "make install PREFIX=p  install headers, libraries, pkg-config and CMake package"

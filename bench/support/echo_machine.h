@@ -16,7 +16,9 @@
 
 #include "support/bench.h"
 
+#ifndef ECHO_MACHINE_CONNECTIONS
 #define ECHO_MACHINE_CONNECTIONS 64
+#endif
 
 struct echo_connection {
     rt_machine machine; /* first */
