@@ -36,6 +36,10 @@ rt_status rt_blocking(void (*fn)(void *arg), void *arg)
     if (fn == NULL) {
         return (rt_status){RT_ERR_INVALID, "there is no function"};
     }
+    if (rti_io_blocks(&call)) {
+        fn(arg);
+        return RT_SUCCESS;
+    }
     struct rti_request *request = rti_net_request_new(call.io, RTI_OP_WORK, -1);
     if (request == NULL) {
         return RTI_IO_FULL;

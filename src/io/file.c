@@ -55,10 +55,49 @@ static rt_status file_enter(struct rti_io_call *call, int fd, int32_t timeout_ms
     if (*kind == RTI_FILE_NONE) {
         return (rt_status){RT_ERR_INVALID, "no such open descriptor"};
     }
-    if (rti_file_line_is_closing(call->io, fd)) {
+    if (!rti_io_blocks(call) && rti_file_line_is_closing(call->io, fd)) {
         return (rt_status){RT_ERR_CLOSED, "the file is being closed"};
     }
     return RT_SUCCESS;
+}
+
+/* What an answered step means to the caller, who takes it. */
+static rt_status transfer_take(const struct file_transfer *transfer,
+                               const struct rti_port_file *file, const struct rti_op *op,
+                               size_t *count)
+{
+    if (op->status != RT_OK) {
+        return rti_io_failure(op);
+    }
+    RT_ASSERT(op->result >= 0 && (uint64_t)op->result <= op->length);
+    *count = (size_t)op->result;
+    if (transfer->verb == RTI_FILE_READ && op->offset != RTI_FILE_POSITION && *count > 0) {
+        file->move(transfer->fd, op->offset + *count);
+    }
+    return RT_SUCCESS;
+}
+
+/* What a step asks of the system; its buffer is set by hand. */
+static void transfer_ask(const struct file_transfer *transfer, const struct rti_port_file *file,
+                         size_t done, struct rti_op *op)
+{
+    bool is_positional = rti_file_verb_is_positional(transfer->verb);
+    op->offset = is_positional ? RTI_FILE_POSITION : transfer->offset + done;
+    op->work = verb_is_read(transfer->verb) ? file->read : file->write;
+}
+
+/* A step of a caller that blocks: straight from or into its memory, as much as is left. */
+static rt_status transfer_step_here(const struct file_transfer *transfer, struct rti_io_call *call,
+                                    size_t done, size_t *count)
+{
+    struct rti_op *op = &rti_net_request_for(call, RTI_OP_WORK, transfer->fd)->op;
+    transfer_ask(transfer, call->port->file, done, op);
+    /* The system only reads what a write points to. */
+    op->buffer = verb_is_read(transfer->verb) ? transfer->to + done
+                                              : (void *)(uintptr_t)(transfer->from + done);
+    op->length = transfer->len - done;
+    rti_io_work(call, op);
+    return transfer_take(transfer, call->port->file, op, count);
 }
 
 /* One request of at most a chunk; `done` bytes came before. */
@@ -67,7 +106,9 @@ static rt_status transfer_step(const struct file_transfer *transfer, struct rti_
 {
     const struct rti_port_file *file = call->port->file;
     bool is_read = verb_is_read(transfer->verb);
-    bool is_positional = rti_file_verb_is_positional(transfer->verb);
+    if (rti_io_blocks(call)) {
+        return transfer_step_here(transfer, call, done, count);
+    }
     struct rti_file_request *record = rti_file_request_new(call->io, transfer->verb, transfer->fd);
     if (record == NULL) {
         return RTI_IO_FULL;
@@ -75,8 +116,7 @@ static rt_status transfer_step(const struct file_transfer *transfer, struct rti_
     struct rti_op *op = &record->request.op;
     size_t left = transfer->len - done;
     op->length = left < sizeof(record->chunk) ? left : sizeof(record->chunk);
-    op->offset = is_positional ? RTI_FILE_POSITION : transfer->offset + done;
-    op->work = is_read ? file->read : file->write;
+    transfer_ask(transfer, file, done, op);
     if (!is_read) {
         memcpy(record->chunk, transfer->from + done, op->length);
     }
@@ -85,18 +125,9 @@ static rt_status transfer_step(const struct file_transfer *transfer, struct rti_
     if (!rti_request_await(&record->request, deadline_ns)) {
         return rti_io_unanswered(call);
     }
-    rt_status status = RT_SUCCESS;
-    if (op->status == RT_OK) {
-        RT_ASSERT(op->result >= 0 && (uint64_t)op->result <= op->length);
-        *count = (size_t)op->result;
-        if (is_read) {
-            memcpy(transfer->to + done, record->chunk, *count);
-        }
-        if (transfer->verb == RTI_FILE_READ && op->offset != RTI_FILE_POSITION && *count > 0) {
-            file->move(transfer->fd, op->offset + *count);
-        }
-    } else {
-        status = rti_io_failure(op);
+    rt_status status = transfer_take(transfer, file, op, count);
+    if (is_read && !RT_FAILED(status)) {
+        memcpy(transfer->to + done, record->chunk, *count);
     }
     rti_request_end(&record->request, op->status == RT_OK);
     return status;
@@ -196,6 +227,15 @@ rt_status rt_file_pwrite(int fd, const void *buf, size_t len, size_t offset, siz
         actual, timeout_ms);
 }
 
+/* Does work without bytes for a caller that blocks. */
+static rt_status work_here(struct rti_io_call *call, void (*work)(struct rti_op *), int fd)
+{
+    struct rti_op *op = &rti_net_request_for(call, RTI_OP_WORK, fd)->op;
+    op->work = work;
+    rti_io_work(call, op);
+    return op->status == RT_OK ? RT_SUCCESS : rti_io_failure(op);
+}
+
 /* Does a request without bytes, and says what became of it. */
 static rt_status request_simple(struct rti_file_request *record, struct rti_io_call *call)
 {
@@ -218,6 +258,9 @@ rt_status rt_file_sync(int fd, int32_t timeout_ms)
     if (RT_FAILED(status)) {
         return status;
     }
+    if (rti_io_blocks(&call)) {
+        return work_here(&call, call.port->file->sync, fd);
+    }
     if (rti_file_line_is_unsafe(call.io, fd)) {
         return (rt_status){RT_ERR_IO, "an earlier sync of this file failed: data is lost"};
     }
@@ -238,7 +281,10 @@ rt_status rt_file_close(int fd)
         return status;
     }
     if (kind == RTI_FILE_STREAM) {
-        return call.port->ops->close_fd(call.port, fd);
+        return rti_io_close_fd(&call, fd);
+    }
+    if (rti_io_blocks(&call)) {
+        return work_here(&call, call.port->file->close, fd);
     }
     struct rti_file_request *record = rti_file_request_new(call.io, RTI_FILE_CLOSE, fd);
     if (record == NULL) {
@@ -246,6 +292,21 @@ rt_status rt_file_close(int fd)
     }
     rti_file_request_to_close(record, fd);
     return request_simple(record, &call);
+}
+
+/* An open of a caller that blocks. */
+static rt_status open_here(struct rti_io_call *call, const char *path, uint64_t word, int *fd_out)
+{
+    struct rti_op *op = &rti_net_request_for(call, RTI_OP_WORK, -1)->op;
+    op->work = call->port->file->open;
+    op->buffer = (void *)(uintptr_t)path; /* only read */
+    op->offset = word;
+    rti_io_work(call, op);
+    if (op->status != RT_OK) {
+        return rti_io_failure(op);
+    }
+    *fd_out = (int)op->result;
+    return RT_SUCCESS;
 }
 
 rt_status rt_file_open(const char *path, int flags, int mode, int *fd_out)
@@ -264,6 +325,9 @@ rt_status rt_file_open(const char *path, int flags, int mode, int *fd_out)
     }
     if (call.port->file == NULL) {
         return RTI_IO_NO_FILES;
+    }
+    if (rti_io_blocks(&call)) {
+        return open_here(&call, path, rti_file_open_word(flags, mode), fd_out);
     }
     struct rti_file_request *record = rti_file_request_new(call.io, RTI_FILE_OPEN, -1);
     if (record == NULL) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "io/file_line.h"
-
+#include "sched/visitor.h"
 #include "time/deadline.h"
 
 rt_status rti_io_init(struct rti_io *io, struct rti_sched *sched)
@@ -73,15 +73,41 @@ void rti_io_audit(const struct rti_io *io)
     RT_ASSERT(rti_file_line_audit(io) == rti_pool_in_use(&io->files));
 }
 
+/* Field by field: the call's own request is left as it is. */
+static void io_call_init(struct rti_io_call *call, struct rti_io *io, struct rti_port *port,
+                         int32_t timeout_ms)
+{
+    call->io = io;
+    call->port = port;
+    call->timeout_ms = timeout_ms;
+    call->deadline_ns = RTI_IO_DEADLINE_LATER;
+}
+
+/* The caller is a plain thread, `worker` NULL, or the worker's own stack. */
+static RTI_COLD rt_status io_enter_blocking(struct rti_io_call *call,
+                                            const struct rti_worker *worker, int32_t timeout_ms)
+{
+    /* A world without a network is not the machine's: there nobody blocks. */
+    if (worker != NULL && (worker->sched->is_running || worker->sched->port->net == NULL)) {
+        return (rt_status){RT_ERR_THREAD, "only an actor or a task can wait"};
+    }
+    struct rti_port *port = rti_visitor_port();
+    if (port == NULL) {
+        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+    }
+    io_call_init(call, NULL, port, timeout_ms);
+    return RT_SUCCESS;
+}
+
 rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms)
 {
     struct rti_worker *worker = rti_worker_enter();
-    struct rti_io *io = worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_IO];
-    if (RTI_UNLIKELY(io == NULL)) {
-        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+    if (RTI_UNLIKELY(worker == NULL || (timeout_ms != 0 && worker->fiber == NULL))) {
+        return io_enter_blocking(call, worker, timeout_ms);
     }
-    if (RTI_UNLIKELY(timeout_ms != 0 && worker->fiber == NULL)) {
-        return (rt_status){RT_ERR_THREAD, "only an actor can wait"};
+    struct rti_io *io = worker->sched->modules[RTI_MODULE_IO];
+    if (RTI_UNLIKELY(io == NULL)) {
+        return (rt_status){RT_ERR_THREAD, "this runtime has no network and no files"};
     }
     struct rti_cancel *cancel = worker->fiber == NULL ? NULL : worker->fiber->cancel;
     if (RTI_UNLIKELY(cancel != NULL && rti_cancel_is_requested(cancel) && timeout_ms != 0 &&
@@ -89,19 +115,23 @@ rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms)
         cancel->is_seen = true;
         return RTI_IO_CANCELLED;
     }
-    *call = (struct rti_io_call){.io = io, .port = worker->sched->port, .timeout_ms = timeout_ms};
+    io_call_init(call, io, worker->sched->port, timeout_ms);
     return RT_SUCCESS;
+}
+
+static uint64_t io_limit(const struct rti_io_call *call)
+{
+    uint64_t now_ns = call->port->ops->clock_ns(call->port);
+    uint64_t span_ns = (uint64_t)call->timeout_ms * RTI_NS_PER_MS;
+    return span_ns > RTI_TIME_NEVER - now_ns ? RTI_TIME_NEVER : now_ns + span_ns;
 }
 
 uint64_t rti_io_deadline(struct rti_io_call *call)
 {
     RT_ASSERT(call->timeout_ms != 0);
     if (call->deadline_ns == RTI_IO_DEADLINE_LATER) {
-        uint64_t limit =
-            call->timeout_ms < 0
-                ? RTI_TIME_NEVER
-                : rti_deadline_after(call->io->sched, (uint64_t)call->timeout_ms * RTI_NS_PER_MS);
-        uint64_t budget = call->timeout_ms == RTI_IO_GIVING_BACK
+        uint64_t limit = call->timeout_ms < 0 ? RTI_TIME_NEVER : io_limit(call);
+        uint64_t budget = rti_io_blocks(call) || call->timeout_ms == RTI_IO_GIVING_BACK
                               ? RTI_TIME_NEVER
                               : rti_worker_current()->fiber->run.deadline_ns;
         call->deadline_ns = budget < limit ? budget : limit;
@@ -111,6 +141,9 @@ uint64_t rti_io_deadline(struct rti_io_call *call)
 
 rt_status rti_io_unanswered(const struct rti_io_call *call)
 {
+    if (rti_io_blocks(call)) {
+        return RTI_IO_TIMEOUT;
+    }
     struct rti_worker *worker = rti_worker_current();
     struct rti_cancel *cancel = worker->fiber->cancel;
     if (cancel != NULL && rti_cancel_is_requested(cancel)) {
@@ -164,13 +197,18 @@ static int net_orphan(const struct rti_request *request)
     return op->code == RTI_OP_CONNECT && !is_closed_here ? op->fd : -1;
 }
 
-static void net_release(struct rti_request *request)
+static void net_close_orphan(struct rti_request *request)
 {
-    struct rti_net_request *record = RTI_CONTAINER_OF(request, struct rti_net_request, request);
     int orphan = request->is_taken ? -1 : net_orphan(request);
     if (orphan >= 0) {
         (void)request->port->ops->close_fd(request->port, orphan);
     }
+}
+
+static void net_release(struct rti_request *request)
+{
+    struct rti_net_request *record = RTI_CONTAINER_OF(request, struct rti_net_request, request);
+    net_close_orphan(request);
     rti_pool_free(&record->io->net, record);
 }
 
@@ -189,6 +227,16 @@ struct rti_request *rti_net_request_new(struct rti_io *io, enum rti_op_code code
     return &record->request;
 }
 
+struct rti_request *rti_net_request_for(struct rti_io_call *call, enum rti_op_code code, int fd)
+{
+    if (RTI_LIKELY(!rti_io_blocks(call))) {
+        return rti_net_request_new(call->io, code, fd);
+    }
+    rti_request_init(&call->own, call->port, code, net_close_orphan);
+    call->own.op.fd = fd;
+    return &call->own;
+}
+
 rt_status rti_net_request_do(struct rti_request *request, struct rti_io_call *call)
 {
     request->op.is_patient = call->timeout_ms != 0;
@@ -200,6 +248,30 @@ rt_status rti_net_request_do(struct rti_request *request, struct rti_io_call *ca
         return RTI_IO_WOULDBLOCK;
     }
     uint64_t deadline_ns = rti_io_deadline(call);
+    if (RTI_UNLIKELY(rti_io_blocks(call))) {
+        return rti_request_perform(request, deadline_ns) ? RT_SUCCESS : RTI_IO_TIMEOUT;
+    }
     rti_request_begin(request);
     return rti_request_await(request, deadline_ns) ? RT_SUCCESS : rti_io_unanswered(call);
+}
+
+void rti_io_work(const struct rti_io_call *call, struct rti_op *op)
+{
+    bool is_done = call->port->ops->perform(call->port, op, RTI_TIME_NEVER);
+    RT_ASSERT(is_done);
+}
+
+rt_status rti_io_close_fd(const struct rti_io_call *call, int fd)
+{
+    struct rti_sched *sched = rti_sched_current();
+    if (RTI_LIKELY(sched != NULL)) {
+        return sched->port->ops->close_fd(sched->port, fd);
+    }
+    sched = rti_visitor_enter();
+    if (sched == NULL) {
+        return call->port->ops->close_fd(call->port, fd);
+    }
+    rt_status status = sched->port->ops->close_fd(sched->port, fd);
+    rti_visitor_leave();
+    return status;
 }

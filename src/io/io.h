@@ -85,19 +85,30 @@ size_t rti_io_in_use(const struct rti_io *io);
 /* Checks I1, I2 and the pools. Outside of fibers. */
 void rti_io_audit(const struct rti_io *io);
 
-/* One call of the program: who calls, and how long it may take. */
+/* One call of the program: who calls, and how long it may take.
+ *
+ * A caller that has no fiber to park, a plain thread or main outside of rt_run, blocks instead
+ * (IO2): its port makes the system calls on the thread itself (sched/visitor.h), its requests lie
+ * in the call, and no module is asked. */
 struct rti_io_call {
-    struct rti_io *io;
+    struct rti_io *io; /* NULL: the caller blocks */
     struct rti_port *port;
     int32_t timeout_ms;
     uint64_t deadline_ns; /* RTI_IO_DEADLINE_LATER until the call has to wait for the first time */
+    struct rti_request own; /* of a caller that blocks */
 };
+
+/* Does the caller block, instead of parking a fiber? */
+static inline bool rti_io_blocks(const struct rti_io_call *call)
+{
+    return call->io == NULL;
+}
 
 /* The limit is counted from the moment the call has to wait: most never read the clock. */
 #define RTI_IO_DEADLINE_LATER 0
 
 /* Looks at the caller: RT_OK, or RT_ERR_THREAD with a sentence. One that may wait, `timeout_ms` not
- * 0, must be a fiber, and one that is cancelled gets RT_ERR_CANCELLED. */
+ * 0, must not be a callback of the runtime, and one that is cancelled gets RT_ERR_CANCELLED. */
 rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms);
 
 /* A limit for calls that give something back: they have as long as it takes, and a caller that is
@@ -114,6 +125,16 @@ uint64_t rti_io_deadline(struct rti_io_call *call);
 
 /* A record for a request on a socket; NULL if there is none. */
 struct rti_request *rti_net_request_new(struct rti_io *io, enum rti_op_code code, int fd);
+
+/* The same for a call: its own one if the caller blocks. */
+struct rti_request *rti_net_request_for(struct rti_io_call *call, enum rti_op_code code, int fd);
+
+/* Does work for a caller that blocks, now and here. The op has its fields. */
+void rti_io_work(const struct rti_io_call *call, struct rti_op *op);
+
+/* Closes a descriptor, so that the poller that knows it hears of it: that of the caller's runtime,
+ * or of the one that a plain thread is beside. */
+rt_status rti_io_close_fd(const struct rti_io_call *call, int fd);
 
 /* Attempts, then waits as long as the call may. RT_OK: ANSWERED, whatever the answer is.
  * RT_ERR_WOULDBLOCK or RT_ERR_TIMEOUT: the request is gone. */

@@ -34,11 +34,44 @@ static struct rti_name_request *name_new(struct rti_io *io, const char *name)
     return record;
 }
 
+/* The answer, whoever looked it up. */
+static rt_status name_answer(const struct rti_op *op, const struct rti_resolution *resolution,
+                             rt_net_address found[RTI_RESOLVED_MAX], uint32_t *count)
+{
+    if (op->status == RT_OK) {
+        RT_ASSERT(resolution->count >= 1 && resolution->count <= RTI_RESOLVED_MAX);
+        *count = resolution->count;
+        memcpy(found, resolution->found, sizeof(resolution->found[0]) * *count);
+        return RT_SUCCESS;
+    }
+    return op->status == RT_ERR_NOT_FOUND
+               ? (rt_status){RT_ERR_NOT_FOUND, "the name of the host is not known"}
+               : rti_io_failure(op);
+}
+
+/* A thread that blocks asks the system itself. Apart, because fibers' stacks are small. */
+static RTI_NOINLINE rt_status name_resolve_here(struct rti_io_call *call, const char *name,
+                                                rt_net_address found[RTI_RESOLVED_MAX],
+                                                uint32_t *count)
+{
+    struct rti_resolution resolution = {.count = 0};
+    struct rti_op *op = &rti_net_request_for(call, RTI_OP_WORK_DNS, -1)->op;
+    memcpy(resolution.name, name, strlen(name) + 1);
+    op->work = call->port->net->resolve;
+    op->buffer = &resolution;
+    op->length = sizeof(resolution);
+    rti_io_work(call, op);
+    return name_answer(op, &resolution, found, count);
+}
+
 rt_status rti_name_resolve(struct rti_io_call *call, const char *name,
                            rt_net_address found[RTI_RESOLVED_MAX], uint32_t *count)
 {
     if (call->timeout_ms == 0) {
         return RTI_IO_WOULDBLOCK;
+    }
+    if (rti_io_blocks(call)) {
+        return name_resolve_here(call, name, found, count);
     }
     struct rti_name_request *record = name_new(call->io, name);
     if (record == NULL) {
@@ -49,16 +82,7 @@ rt_status rti_name_resolve(struct rti_io_call *call, const char *name,
     if (!rti_request_await(&record->request, deadline_ns)) {
         return rti_io_unanswered(call);
     }
-    rt_status status = RT_SUCCESS;
-    if (record->request.op.status == RT_OK) {
-        RT_ASSERT(record->resolution.count >= 1 && record->resolution.count <= RTI_RESOLVED_MAX);
-        *count = record->resolution.count;
-        memcpy(found, record->resolution.found, sizeof(record->resolution.found[0]) * *count);
-    } else if (record->request.op.status == RT_ERR_NOT_FOUND) {
-        status = (rt_status){RT_ERR_NOT_FOUND, "the name of the host is not known"};
-    } else {
-        status = rti_io_failure(&record->request.op);
-    }
+    rt_status status = name_answer(&record->request.op, &record->resolution, found, count);
     rti_request_end(&record->request, false);
     return status;
 }

@@ -109,10 +109,10 @@ rt_status rt_net_close(int fd)
     if (call.port->net == NULL) {
         return RTI_IO_NO_NETWORK;
     }
-    if (rti_file_line_is_busy(call.io, fd)) {
+    if (!rti_io_blocks(&call) && rti_file_line_is_busy(call.io, fd)) {
         return (rt_status){RT_ERR_INVALID, "this is a file: rt_file_close waits for its work"};
     }
-    return call.port->ops->close_fd(call.port, fd);
+    return rti_io_close_fd(&call, fd);
 }
 
 rt_status rt_net_accept(int listen_fd, int *conn_fd_out, int32_t timeout_ms)
@@ -125,7 +125,7 @@ rt_status rt_net_accept(int listen_fd, int *conn_fd_out, int32_t timeout_ms)
     if (conn_fd_out == NULL) {
         return RTI_IO_NULL;
     }
-    struct rti_request *request = rti_net_request_new(call.io, RTI_OP_ACCEPT, listen_fd);
+    struct rti_request *request = rti_net_request_for(&call, RTI_OP_ACCEPT, listen_fd);
     if (request == NULL) {
         return RTI_IO_FULL;
     }
@@ -148,7 +148,7 @@ rt_status rt_net_accept(int listen_fd, int *conn_fd_out, int32_t timeout_ms)
 rt_status rti_net_transfer(struct rti_io_call *call, enum rti_op_code code, int fd, void *buf,
                            size_t len, size_t *result)
 {
-    struct rti_request *request = rti_net_request_new(call->io, code, fd);
+    struct rti_request *request = rti_net_request_for(call, code, fd);
     if (request == NULL) {
         return RTI_IO_FULL;
     }
@@ -247,7 +247,7 @@ rt_status rti_net_connect_to(struct rti_io_call *call, const struct rti_sockaddr
                              int *fd_out)
 {
     int fd;
-    struct rti_request *request = rti_net_request_new(call->io, RTI_OP_CONNECT, -1);
+    struct rti_request *request = rti_net_request_for(call, RTI_OP_CONNECT, -1);
     if (request == NULL) {
         return RTI_IO_FULL;
     }
@@ -283,7 +283,7 @@ rt_status rti_net_connect_to(struct rti_io_call *call, const struct rti_sockaddr
 static uint64_t connect_share(struct rti_io_call *call, uint32_t addresses_left)
 {
     uint64_t deadline_ns = rti_io_deadline(call);
-    uint64_t now_ns = rti_sched_clock(call->io->sched);
+    uint64_t now_ns = call->port->ops->clock_ns(call->port);
     if (deadline_ns == RTI_TIME_NEVER || addresses_left <= 1 || now_ns >= deadline_ns) {
         return deadline_ns;
     }

@@ -178,6 +178,17 @@ bool rti_request_await(struct rti_request *request, uint64_t deadline_ns)
     return false;
 }
 
+bool rti_request_perform(struct rti_request *request, uint64_t deadline_ns)
+{
+    RT_ASSERT(request->state == RTI_REQUEST_NEW);
+    if (request->port->ops->perform(request->port, &request->op, deadline_ns)) {
+        request->state = RTI_REQUEST_ANSWERED;
+        return true;
+    }
+    request_release(request);
+    return false;
+}
+
 void rti_request_end(struct rti_request *request, bool is_taken)
 {
     RT_ASSERT(!request->is_detached);

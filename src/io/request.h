@@ -97,6 +97,10 @@ void rti_request_begin(struct rti_request *request);
  * reached the program and the record is not the caller's any more. */
 bool rti_request_await(struct rti_request *request, uint64_t deadline_ns);
 
+/* Does a NEW request on the calling thread, which blocks; the port has `perform`. True: ANSWERED.
+ * False: the deadline came first, and the record is not the caller's any more. */
+bool rti_request_perform(struct rti_request *request, uint64_t deadline_ns);
+
 /* Whoever waited lets go, `waiter` is NULL: the record is released, now or when the port is done
  * with it. */
 void rti_request_detach(struct rti_request *request);

@@ -54,7 +54,7 @@ rt_status rt_udp_send(int fd, const void *buf, size_t len, const rt_net_address 
         return RTI_IO_NO_NETWORK;
     }
     call.port->net->encode(to, &address);
-    struct rti_request *request = rti_net_request_new(call.io, RTI_OP_SENDTO, fd);
+    struct rti_request *request = rti_net_request_for(&call, RTI_OP_SENDTO, fd);
     if (request == NULL) {
         return RTI_IO_FULL;
     }
@@ -85,7 +85,7 @@ rt_status rt_udp_recv(int fd, void *buf, size_t len, size_t *received, rt_net_ad
     if (call.port->net == NULL) {
         return RTI_IO_NO_NETWORK;
     }
-    struct rti_request *request = rti_net_request_new(call.io, RTI_OP_RECVFROM, fd);
+    struct rti_request *request = rti_net_request_for(&call, RTI_OP_RECVFROM, fd);
     if (request == NULL) {
         return RTI_IO_FULL;
     }

@@ -44,6 +44,20 @@ rt_status rt_unix_listen(const char *name, int *fd_out)
     return call.port->net->open(&config, fd_out);
 }
 
+/* Waits before the next try, no longer than the call may. False: the caller is cancelled. */
+static bool connect_pause(const struct rti_io_call *call, uint64_t pause_ns, uint64_t deadline_ns,
+                          bool *is_last)
+{
+    uint64_t now_ns = call->port->ops->clock_ns(call->port);
+    *is_last = pause_ns > RTI_TIME_NEVER - now_ns || now_ns + pause_ns >= deadline_ns;
+    uint64_t until_ns = *is_last ? deadline_ns : now_ns + pause_ns;
+    if (rti_io_blocks(call)) {
+        rti_port_sleep(until_ns > now_ns ? until_ns - now_ns : 0);
+        return true;
+    }
+    return rti_fiber_sleep_until(rti_worker_current(), until_ns);
+}
+
 rt_status rt_unix_connect(const char *name, int *fd_out, int32_t timeout_ms)
 {
     struct rti_io_call call;
@@ -65,10 +79,8 @@ rt_status rt_unix_connect(const char *name, int *fd_out, int32_t timeout_ms)
             return RTI_IO_WOULDBLOCK;
         }
         uint64_t deadline_ns = rti_io_deadline(&call);
-        uint64_t again_ns = rti_deadline_after(call.io->sched, pause_ns);
-        bool is_last = again_ns >= deadline_ns;
-        if (!rti_fiber_sleep_until(rti_worker_current(), is_last ? deadline_ns : again_ns) ||
-            is_last) {
+        bool is_last = false;
+        if (!connect_pause(&call, pause_ns, deadline_ns, &is_last) || is_last) {
             return rti_io_unanswered(&call);
         }
         pause_ns = pause_ns * 2 < RETRY_LAST_NS ? pause_ns * 2 : RETRY_LAST_NS;

@@ -84,6 +84,13 @@ struct rti_port_ops {
      * same. Scheduler thread. */
     rt_status (*close_fd)(struct rti_port *port, int fd);
 
+    /* Only of the port of plain threads (sched/visitor.h), NULL elsewhere. Does the op on the
+     * calling thread, which has nothing else to do, and blocks it until the answer or the deadline.
+     * True: the op holds its answer as after `done`, which is not called. False: nothing was moved;
+     * a connect that was begun may go on until its descriptor is closed. Work is done at once and
+     * takes as long as it takes. Any thread. */
+    bool (*perform)(struct rti_port *port, struct rti_op *op, uint64_t deadline_ns);
+
     /* Starts a thread; RT_ERR_NOMEM if the system has no more. */
     rt_status (*thread_start)(struct rti_port *port, struct rti_port_thread *thread,
                               void (*main)(void *arg), void *arg);

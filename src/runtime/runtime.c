@@ -7,8 +7,8 @@
 #include <orrery/rt/runtime.h>
 #include <orrery/rt/sim.h>
 
+#include "sched/visit.h"
 #include "sched/visitor.h"
-#include "sync/channels.h"
 
 struct rt_runtime rti_runtime;
 
@@ -72,6 +72,16 @@ struct rti_sched *rti_visitor_enter(void)
 void rti_visitor_leave(void)
 {
     rti_runtime_leave();
+}
+
+struct rti_port *rti_visitor_port(void)
+{
+    bool is_refused = false;
+    if (rti_runtime_visit()) {
+        is_refused = rti_sched_is_local(&rti_runtime.sched) && rti_worker_current() == NULL;
+        rti_runtime_leave();
+    }
+    return is_refused ? NULL : rti_host_outside();
 }
 
 /* No visitor comes any more; those that are here need a few instructions, unless their thread was
@@ -153,8 +163,8 @@ void rti_runtime_stop(void)
     struct rt_runtime *runtime = &rti_runtime;
     /* From here on rt_shutdown finds no runtime. */
     runtime_move(RTI_RUNTIME_READY, RTI_RUNTIME_CLAIMED);
-    if (runtime->sched.modules[RTI_MODULE_CHANNEL] != NULL) {
-        rti_channels_evict(runtime->sched.modules[RTI_MODULE_CHANNEL]);
+    if (!rti_sched_is_local(&runtime->sched)) {
+        rti_visits_evict(runtime->sched.modules[RTI_MODULE_VISIT]);
     }
     runtime_await_visitors();
     rti_actors_kill_all(&runtime->actors);
@@ -268,5 +278,14 @@ uint64_t rt_random(void)
 rt_time rt_clock(void)
 {
     struct rti_sched *sched = rti_sched_current();
-    return sched == NULL ? 0 : rti_sched_clock(sched);
+    if (RTI_LIKELY(sched != NULL)) {
+        return rti_sched_clock(sched);
+    }
+    rt_time now = 0;
+    sched = rti_visitor_enter();
+    if (sched != NULL) {
+        now = rti_sched_clock(sched);
+        rti_visitor_leave();
+    }
+    return now;
 }

@@ -91,6 +91,9 @@ struct rti_journal *rti_host_journal(void);
 /* What a simulated program has of the machine: files, protected memory, faults. NULL: nothing. */
 struct rti_port *rti_host_machine(void);
 
+/* What a thread that is no worker has of the machine; see rti_visitor_port. NULL: nothing. */
+struct rti_port *rti_host_outside(void);
+
 /* Takes the runtime for the calling thread; false if somebody has it. */
 bool rti_runtime_claim(void);
 void rti_runtime_release(void);

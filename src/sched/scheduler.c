@@ -298,11 +298,8 @@ static bool sched_is_over(struct rti_sched *sched)
     return sched->live == 0 || sched->is_stopping;
 }
 
-rt_status rti_sched_run(struct rti_sched *sched)
+static rt_status sched_run_alone(struct rti_sched *sched)
 {
-    if (!rti_sched_is_local(sched)) {
-        return rti_crew_run(sched->crew);
-    }
     struct rti_worker *worker = &sched->worker;
     RT_ASSERT(rti_worker_current() == worker && worker->fiber == NULL);
     rti_context_adopt(&worker->context);
@@ -340,6 +337,16 @@ rt_status rti_sched_run(struct rti_sched *sched)
         worker->handoff = NULL;
     }
     rti_context_deinit(&worker->context);
+    return status;
+}
+
+rt_status rti_sched_run(struct rti_sched *sched)
+{
+    RT_ASSERT(!sched->is_running);
+    sched->is_running = true;
+    rt_status status =
+        rti_sched_is_local(sched) ? sched_run_alone(sched) : rti_crew_run(sched->crew);
+    sched->is_running = false;
     return status;
 }
 

@@ -100,6 +100,7 @@ enum rti_module {
     RTI_MODULE_HEAP,
     RTI_MODULE_GROUP,
     RTI_MODULE_POOL,
+    RTI_MODULE_VISIT,
     RTI_MODULE_COUNT,
 };
 
@@ -119,6 +120,7 @@ struct rti_sched {
     uint32_t live;
     bool is_local; /* one worker: waits are claimed without locked instructions */
     bool is_stopping;
+    bool is_running;      /* inside rti_sched_run */
     bool catches_faults;  /* the port shows them to the policy of sched/fault.h */
     bool contains_faults; /* a fault in a fiber ends that fiber alone */
     bool is_look_wanted;  /* something is known to be due */

@@ -2,20 +2,8 @@
 #ifndef RTI_CHANNEL_VISITOR_H
 #define RTI_CHANNEL_VISITOR_H
 
-/* Plain threads at the channels of a runtime with several workers.
- *
- * A thread that is no worker has no fiber to park and no context: it blocks. Its wait is the one of
- * everybody, with a wake that puts a token into a parker; so it stands in the same lines, first
- * come, first served. Its deadline is the parker's own, not the wheel's.
- *
- * Visitors that wait are in a list of the module. Before the runtime ends it evicts them: it ends
- * the wait of each and lets no other begin, so that taking the runtime apart never waits for a
- * thread that waits for the runtime.
- *
- * I1  After rti_channels_evict no visitor waits and none will.       (visitor_register)
- * I2  A visitor is in the list iff its wait has begun and is not over. (visitor_await)
- *
- * With one worker there are no visitors: the calls are refused with RT_ERR_THREAD. */
+/* Plain threads at the channels of a runtime with several workers: they block in the lines of
+ * everybody (sched/visit.h). */
 
 #include "sync/channel_wait.h"
 

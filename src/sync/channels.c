@@ -39,8 +39,6 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
     for (size_t i = 0; i < RT_MAX_CHANNELS; i++) {
         rti_lock_init(&channels->locks[i].lock, sched, RTI_LOCK_CHANNEL);
     }
-    channels->is_evicting = false;
-    rti_list_init(&channels->visitors);
     channels->last_number = 0;
     channels->sent_before = 0;
     channels->received_before = 0;

@@ -98,10 +98,8 @@ struct rti_channels {
     struct rti_channel_ends receivers;
     struct rti_channel nothing; /* what closed ends point to; never changes */
     struct rti_sched *sched;
-    struct rti_lock lock;     /* everything below but what lies in a channel */
-    struct rti_lock regions;  /* contexts and regions of this runtime: sync/cx.h */
-    bool is_evicting;         /* the runtime ends: no visitor may wait any more */
-    struct rti_list visitors; /* threads that block: channel_visitor.h */
+    struct rti_lock lock;    /* everything below but what lies in a channel */
+    struct rti_lock regions; /* contexts and regions of this runtime: sync/cx.h */
     uint32_t last_number;
     uint64_t sent_before;     /* on channels that are gone */
     uint64_t received_before; /* the same */
@@ -141,9 +139,6 @@ void rti_channels_reclaim(struct rti_channels *channels, struct rti_channel *cha
 
 /* Gives back the memory of a channel that nothing refers to. No lock is held. */
 RTI_COLD void rti_channels_free(struct rti_channels *channels, struct rti_channel *channel);
-
-/* Ends the waits of all visitors, and lets none begin (channel_visitor.h). */
-void rti_channels_evict(struct rti_channels *channels);
 
 /* rt_channel_close_sender and _receiver of a module that is known. */
 rt_status rti_channels_close(struct rti_channels *channels, const void *handle, bool is_sender);

@@ -9,9 +9,9 @@
 #include "task/task_cycle.h"
 #include "task/task_report.h"
 #include "task/task_state.h"
+#include "task/task_visitor.h"
 #include "task/tasks.h"
 
-static const rt_status join_no_runtime = {RT_ERR_THREAD, "this thread has no runtime"};
 static const rt_status join_no_handle = {RT_ERR_INVALID, "this is no handle, or it is consumed"};
 
 bool rti_task_watch(struct rti_task *task, struct rti_waiter *waiter)
@@ -136,12 +136,33 @@ static rt_status join_abandon(struct rti_task *task, rt_status why)
     return why;
 }
 
+/* The calling thread has no tasks of its own: it is no worker, or its runtime has none. */
+static RTI_COLD rt_status join_visit(const struct rti_task_errand *errand)
+{
+    return rti_task_visit(errand, NULL);
+}
+
+static RTI_COLD rt_status join_visit_until(rt_task **handle, void **value, rt_time deadline)
+{
+    bool is_consumed = false;
+    const struct rti_task_errand errand = {.verb = RTI_TASK_VERB_JOIN_UNTIL,
+                                           .handle = handle == NULL ? NULL : *handle,
+                                           .value = value,
+                                           .deadline = deadline};
+    rt_status status = rti_task_visit(&errand, &is_consumed);
+    if (is_consumed) {
+        *handle = NULL;
+    }
+    return status;
+}
+
 rt_status rt_join_result(rt_task *handle, rt_task_result *result)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_tasks *tasks = rti_tasks_of(worker);
     if (tasks == NULL) {
-        return join_no_runtime;
+        return join_visit(&(struct rti_task_errand){
+            .verb = RTI_TASK_VERB_JOIN, .handle = handle, .result = result});
     }
     struct rti_task *task = rti_task_lookup(worker, handle);
     if (task == NULL) {
@@ -163,7 +184,8 @@ rt_status rt_join(rt_task *handle, void **value)
     struct rti_worker *worker = rti_worker_enter();
     struct rti_tasks *tasks = rti_tasks_of(worker);
     if (tasks == NULL) {
-        return join_no_runtime;
+        return join_visit(&(struct rti_task_errand){
+            .verb = RTI_TASK_VERB_JOIN, .handle = handle, .value = value});
     }
     struct rti_task *task = rti_task_lookup(worker, handle);
     if (task == NULL) {
@@ -185,7 +207,7 @@ rt_status rt_join_until(rt_task **handle, void **value, rt_time deadline)
     struct rti_worker *worker = rti_worker_enter();
     struct rti_tasks *tasks = rti_tasks_of(worker);
     if (tasks == NULL) {
-        return join_no_runtime;
+        return join_visit_until(handle, value, deadline);
     }
     struct rti_task *task = handle == NULL ? NULL : rti_task_lookup(worker, *handle);
     if (task == NULL) {
@@ -208,7 +230,8 @@ rt_status rt_detach(rt_task *handle)
     struct rti_worker *worker = rti_worker_enter();
     struct rti_tasks *tasks = rti_tasks_of(worker);
     if (tasks == NULL) {
-        return join_no_runtime;
+        return join_visit(
+            &(struct rti_task_errand){.verb = RTI_TASK_VERB_DETACH, .handle = handle});
     }
     struct rti_task *task = rti_task_lookup(worker, handle);
     if (task == NULL) {
@@ -225,7 +248,8 @@ rt_status rt_cancel(rt_task *handle, void **value)
     struct rti_worker *worker = rti_worker_enter();
     struct rti_tasks *tasks = rti_tasks_of(worker);
     if (tasks == NULL) {
-        return join_no_runtime;
+        return join_visit(&(struct rti_task_errand){
+            .verb = RTI_TASK_VERB_CANCEL, .handle = handle, .value = value});
     }
     struct rti_task *task = rti_task_lookup(worker, handle);
     if (task == NULL) {
@@ -247,7 +271,11 @@ rt_status rt_cancel(rt_task *handle, void **value)
 
 bool rt_task_has_ended(const rt_task *handle)
 {
-    const struct rti_task *task = rti_task_lookup(rti_worker_enter(), handle);
+    struct rti_worker *worker = rti_worker_enter();
+    if (worker == NULL) {
+        return rti_task_visit_has_ended(handle);
+    }
+    const struct rti_task *task = rti_task_lookup(worker, handle);
     return task != NULL && rti_task_is_complete(task);
 }
 
@@ -255,7 +283,8 @@ rt_status rt_task_ask_cancel(const rt_task *handle)
 {
     struct rti_worker *worker = rti_worker_enter();
     if (rti_tasks_of(worker) == NULL) {
-        return join_no_runtime;
+        return join_visit(
+            &(struct rti_task_errand){.verb = RTI_TASK_VERB_ASK_CANCEL, .handle = handle});
     }
     struct rti_task *task = rti_task_lookup(worker, handle);
     if (task == NULL) {

@@ -82,9 +82,8 @@ void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task)
     rti_lock_release(&tasks->lock);
 }
 
-struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task *handle)
+struct rti_task *rti_tasks_find(struct rti_tasks *tasks, const rt_task *handle)
 {
-    struct rti_tasks *tasks = rti_tasks_of(worker);
     uintptr_t number = (uintptr_t)handle;
     uintptr_t index = number & TASK_INDEX_MASK;
     if (tasks == NULL || index == 0 || index > rti_tasks_fresh(tasks)) {
@@ -92,6 +91,11 @@ struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task 
     }
     struct rti_task *task = &tasks->slots[index - 1];
     return task->handle == number ? task : NULL;
+}
+
+struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task *handle)
+{
+    return rti_tasks_find(rti_tasks_of(worker), handle);
 }
 
 /* Does it run, or wait to? */

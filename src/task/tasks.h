@@ -84,6 +84,9 @@ struct rti_task *rti_tasks_take(struct rti_tasks *tasks);
 /* Gives it back; its life is FREE. */
 void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task);
 
+/* The task that a handle names; NULL if it is none, or consumed, or `tasks` is NULL. */
+struct rti_task *rti_tasks_find(struct rti_tasks *tasks, const rt_task *handle);
+
 /* Tasks that live: started and not yet concluded. */
 size_t rti_tasks_live(const struct rti_tasks *tasks);
 

@@ -149,9 +149,16 @@ TEST(blocking_function_runs_on_a_thread_of_the_pool_while_the_caller_waits)
     CHECK_EQ(rti_u32_load_relaxed(&came_back), 1);
 }
 
-TEST(blocking_calls_are_refused_outside_of_actors_and_tasks)
+TEST(blocking_pairs_are_refused_outside_of_actors_and_tasks)
 {
     CHECK_STATUS(rt_blocking_enter(), RT_ERR_THREAD);
     CHECK_STATUS(rt_blocking_exit(), RT_ERR_THREAD);
-    CHECK_STATUS(rt_blocking(add_one, NULL), RT_ERR_THREAD);
+}
+
+TEST(blocking_function_runs_on_the_spot_in_a_plain_thread)
+{
+    CHECK_STATUS(rt_blocking(NULL, NULL), RT_ERR_INVALID);
+    int value = 41;
+    CHECK_OK(rt_blocking(add_one, &value));
+    CHECK_EQ(value, 42);
 }

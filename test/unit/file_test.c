@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #define RTI_MODULE "file_test"
 #include <orrery/rt/file.h>
+#include <orrery/rt/runtime.h>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -330,13 +331,26 @@ static void *call_from_thread(void *arg)
     return NULL;
 }
 
-TEST(file_calls_from_a_foreign_thread_and_from_main_are_refused)
+TEST(file_calls_from_a_foreign_thread_are_refused_by_an_engine_with_one_worker)
 {
-    io_world_start(0);
-    call_from_thread(NULL);
+    CHECK_OK(rt_init());
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, call_from_thread, NULL), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
+    rt_cleanup();
+}
+
+static void call_from_callback(struct rti_post *post)
+{
+    (void)post;
+    (void)call_from_thread(NULL);
+}
+
+TEST(file_calls_from_a_callback_are_refused)
+{
+    struct rti_post post = {.call = call_from_callback};
+    io_world_start(0);
+    rti_sched_post(&io_world.sched, &post);
     io_world_finish();
 }
 

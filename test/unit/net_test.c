@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #define RTI_MODULE "net_test"
 #include <orrery/rt/net.h>
+#include <orrery/rt/runtime.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -426,20 +427,18 @@ static void *call_from_thread(void *arg)
     return NULL;
 }
 
-TEST(net_calls_from_a_foreign_thread_are_refused)
+TEST(net_calls_from_a_foreign_thread_are_refused_by_an_engine_with_one_worker)
 {
-    call_from_thread(NULL); /* no runtime yet */
-    io_world_start(0);
+    CHECK_OK(rt_init());
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, call_from_thread, NULL), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
-    io_world_finish();
-    call_from_thread(NULL); /* and no runtime any more */
+    rt_cleanup();
 }
 
-TEST(net_calls_from_main_may_listen_and_close_but_not_wait)
+static void ask_from_main(struct rti_post *post)
 {
-    io_world_start(0);
+    (void)post;
     char byte = 'k';
     size_t count;
     int fd = -7;
@@ -450,6 +449,30 @@ TEST(net_calls_from_main_may_listen_and_close_but_not_wait)
     CHECK_STATUS(rt_net_accept(listener, &fd, 0), RT_ERR_WOULDBLOCK);
     CHECK_STATUS(rt_net_recv(listener, &byte, 1, &count, -1), RT_ERR_THREAD);
     CHECK_STATUS(rt_net_connect("127.0.0.1", port, &fd, -1), RT_ERR_THREAD);
+    CHECK_OK(rt_net_close(listener));
+}
+
+TEST(net_calls_from_a_callback_may_listen_and_close_but_not_wait)
+{
+    struct rti_post post = {.call = ask_from_main};
+    io_world_start(0);
+    rti_sched_post(&io_world.sched, &post);
+    io_world_finish();
+}
+
+TEST(net_calls_from_main_outside_of_a_run_block_it)
+{
+    io_world_start(0);
+    int fd = -7;
+    int accepted;
+    uint16_t port;
+    int listener = io_world_listen(&port);
+    CHECK_STATUS(rt_net_accept(listener, &fd, 1), RT_ERR_TIMEOUT);
+    CHECK_EQ(fd, -7);
+    CHECK_OK(rt_net_connect("127.0.0.1", port, &fd, -1));
+    CHECK_OK(rt_net_accept(listener, &accepted, -1));
+    CHECK_OK(rt_net_close(accepted));
+    CHECK_OK(rt_net_close(fd));
     CHECK_OK(rt_net_close(listener));
     io_world_finish();
 }

@@ -18,12 +18,13 @@
 RT_EXTERN_C_BEGIN
 
 /* Runs fn(arg) on a thread of the pool for blocking work and waits for its end. The function must
- * not call the runtime. The pool is bounded: what finds no thread free waits in line.
- * Callable from actors and tasks.
+ * not call the runtime. The pool is bounded: what finds no thread free waits in line. A thread that
+ * may block runs the function itself.
+ * Callable from an actor, a task or a thread that may block (<orrery/rt/net.h>).
  * May suspend.
  * Owns nothing; `arg` and what it leads to must live until the function has returned, also if the
  * caller is killed meanwhile: then the function runs to its end all the same.
- * Returns RT_OK; RT_ERR_INVALID if `fn` is NULL; RT_ERR_THREAD outside of actors and tasks;
+ * Returns RT_OK; RT_ERR_INVALID if `fn` is NULL; RT_ERR_THREAD elsewhere;
  * RT_ERR_RESOURCE_EXHAUSTED if RT_COMPLETION_QUEUE_SIZE calls wait already; RT_ERR_CANCELLED if the
  * caller is cancelled, before or while it waits.
  * What is lost on cancel: that the caller hears of its end. */

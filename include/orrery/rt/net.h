@@ -4,6 +4,13 @@
 
 /* Sockets: TCP over IPv4 and IPv6, local (unix) streams, UDP.
  *
+ * Who calls. An actor or a task waits and the others run. A plain thread, without a runtime or
+ * beside one with several workers, blocks, and so does main outside of rt_run: the same function
+ * works in both, and nothing is asked of a runtime. A thread that blocks is not woken by an
+ * rt_net_close elsewhere, and a look-up of a name takes as long as the system takes. Refused with
+ * RT_ERR_THREAD are callbacks of the runtime that would have to wait, and other threads beside a
+ * runtime with one worker, which is its own thread's alone.
+ *
  * A socket is a descriptor of the operating system. It belongs to the program, not to an actor: it
  * may be handed to another actor, and it stays open when the actor that made it ends. It is closed
  * by rt_net_close and never by close(2), because others may wait on it.
@@ -54,18 +61,17 @@ typedef struct {
 } rt_net_listen_config;
 
 /* Opens a TCP socket that listens on a port of every address of this machine, IPv4 and IPv6.
- * Callable from an actor, and from main on the runtime's thread.
+ * Callable from an actor, a task or a thread that may block.
  * Never suspends.
  * `fd_out` stays the caller's; the socket is the caller's, until rt_net_close.
  * Returns RT_OK; RT_ERR_INVALID if `fd_out` is NULL; RT_ERR_IO, with a sentence, if the port is
  * taken or not allowed; RT_ERR_RESOURCE_EXHAUSTED without a free descriptor; RT_ERR_NOMEM if the
- * system has no memory; RT_ERR_UNSUPPORTED where there is no network; RT_ERR_THREAD from a thread
- * without a runtime.
+ * system has no memory; RT_ERR_UNSUPPORTED where there is no network; RT_ERR_THREAD.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_net_listen(uint16_t port, int *fd_out);
 
 /* Opens a TCP socket that listens as `config` says.
- * Callable from an actor, and from main on the runtime's thread.
+ * Callable from an actor, a task or a thread that may block.
  * Never suspends.
  * `config` and its address are read during the call only; `fd_out` is as for rt_net_listen.
  * Returns what rt_net_listen returns, and RT_ERR_INVALID if `config` is NULL, the address is no
@@ -74,18 +80,17 @@ RT_API rt_status rt_net_listen(uint16_t port, int *fd_out);
 RT_API rt_status rt_net_listen_ex(const rt_net_listen_config *config, int *fd_out);
 
 /* Tells the port a socket is bound to: which one the system chose.
- * Callable from an actor, and from main on the runtime's thread.
+ * Callable from an actor, a task or a thread that may block.
  * Never suspends.
  * `port_out` stays the caller's.
  * Returns RT_OK; RT_ERR_INVALID if `port_out` is NULL, or `fd` is no open socket or one without a
- * port; RT_ERR_UNSUPPORTED where there is no network; RT_ERR_THREAD from a thread without a
- * runtime.
+ * port; RT_ERR_UNSUPPORTED where there is no network; RT_ERR_THREAD.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_net_local_port(int fd, uint16_t *port_out);
 
 /* Takes the connection that has waited longest at a listening socket. Without a free descriptor it
  * goes on waiting, costs no processor time meanwhile, and the connection stays where it is.
- * Callable from an actor; from main on the runtime's thread with `timeout_ms` 0 only.
+ * Callable from an actor, a task or a thread that may block.
  * Suspends if no connection waits and `timeout_ms` is not 0.
  * `conn_fd_out` stays the caller's; the new socket is the caller's, until rt_net_close.
  * Returns RT_OK; RT_ERR_WOULDBLOCK; RT_ERR_TIMEOUT; RT_ERR_CLOSED if the socket was closed
@@ -98,7 +103,7 @@ RT_API RT_SUSPENDS rt_status rt_net_accept(int listen_fd, int *conn_fd_out, int3
 /* Connects to a host by TCP. A numeric address is used as it is; a name is looked up first, on a
  * thread of its own, and its addresses are tried one after another, each with its share of the time
  * that is left.
- * Callable from an actor; from main on the runtime's thread with `timeout_ms` 0 only.
+ * Callable from an actor, a task or a thread that may block.
  * Suspends unless `timeout_ms` is 0; then a name, which would have to be looked up, and a connect
  * that is not complete at once are RT_ERR_WOULDBLOCK.
  * `host` is read during the call only; `fd_out` stays the caller's; the socket is the caller's,
@@ -113,17 +118,17 @@ RT_API RT_SUSPENDS rt_status rt_net_connect(const char *host, uint16_t port, int
                                             int32_t timeout_ms);
 
 /* Closes a socket. Whoever waits on it is told RT_ERR_CLOSED, at once.
- * Callable from an actor, and from main on the runtime's thread.
+ * Callable from an actor, a task or a thread that may block.
  * Never suspends.
  * The descriptor is the system's again and may be given out anew at once.
  * Returns RT_OK; RT_ERR_INVALID if `fd` is not open, or a file that work is under way on; RT_ERR_IO
  * if the system reports an error, and then it is closed all the same; RT_ERR_UNSUPPORTED;
- * RT_ERR_THREAD from a thread without a runtime.
+ * RT_ERR_THREAD.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_net_close(int fd);
 
 /* Receives what has come, at least one byte and at most `len`.
- * Callable from an actor; from main on the runtime's thread with `timeout_ms` 0 only.
+ * Callable from an actor, a task or a thread that may block.
  * Suspends if nothing has come and `timeout_ms` is not 0.
  * `buf` and `received` stay the caller's; `buf` may be NULL if `len` is 0.
  * Returns RT_OK, with the number of bytes in `received`: never 0 unless `len` is 0, which asks
@@ -138,7 +143,7 @@ RT_API RT_SUSPENDS rt_status rt_net_recv(int fd, void *buf, size_t len, size_t *
 /* Sends. With `timeout_ms` 0 it sends what the system takes at once; otherwise it goes on until all
  * is sent, the time is over or the connection ends. Sent means taken by the system, not read by the
  * peer.
- * Callable from an actor; from main on the runtime's thread with `timeout_ms` 0 only.
+ * Callable from an actor, a task or a thread that may block.
  * Suspends if the system takes no more and `timeout_ms` is not 0.
  * `buf` is read during the call only and may be NULL if `len` is 0; `sent` stays the caller's.
  * Returns RT_OK, with the number of bytes in `sent`: all, or fewer if time, connection or
@@ -151,7 +156,7 @@ RT_API RT_SUSPENDS rt_status rt_net_send(int fd, const void *buf, size_t len, si
                                          int32_t timeout_ms);
 
 /* Finds the first address of a name; a numeric one is taken as it is.
- * Callable from an actor; from main on the runtime's thread with `timeout_ms` 0 only.
+ * Callable from an actor, a task or a thread that may block.
  * Suspends if it is a name and `timeout_ms` is not 0.
  * `host` is read during the call only; `address_out` stays the caller's and gets `port` too.
  * Returns RT_OK; RT_ERR_NOT_FOUND if the name has no address; RT_ERR_WOULDBLOCK; RT_ERR_TIMEOUT;
@@ -162,17 +167,17 @@ RT_API RT_SUSPENDS rt_status rt_net_resolve(const char *host, uint16_t port,
                                             rt_net_address *address_out, int32_t timeout_ms);
 
 /* Writes an address as text, without its port: "127.0.0.1", "fe80::1%2".
- * Callable from an actor, and from main on the runtime's thread.
+ * Callable from an actor, a task or a thread that may block.
  * Never suspends.
  * `address` and `text`, of `size` bytes, stay the caller's; RT_NET_ADDRESS_TEXT_SIZE always does.
  * Returns RT_OK; RT_ERR_INVALID if a pointer is NULL or `size` is too small; RT_ERR_UNSUPPORTED;
- * RT_ERR_THREAD from a thread without a runtime.
+ * RT_ERR_THREAD.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_net_address_format(const rt_net_address *address, char *text, size_t size);
 
 /* Opens a UDP socket on a numeric address, or on every address if it is NULL; with port 0 the
  * system chooses the port.
- * Callable from an actor, and from main on the runtime's thread.
+ * Callable from an actor, a task or a thread that may block.
  * Never suspends.
  * `address` is read during the call only; `fd_out` stays the caller's; the socket is the caller's,
  * until rt_net_close.
@@ -181,7 +186,7 @@ RT_API rt_status rt_net_address_format(const rt_net_address *address, char *text
 RT_API rt_status rt_udp_open(const char *address, uint16_t port, int *fd_out);
 
 /* Sends one datagram, whole or not at all.
- * Callable from an actor; from main on the runtime's thread with `timeout_ms` 0 only.
+ * Callable from an actor, a task or a thread that may block.
  * Suspends if the system takes no more now and `timeout_ms` is not 0.
  * `buf` and `to` are read during the call only; `buf` may be NULL if `len` is 0, and an empty
  * datagram is sent.
@@ -195,7 +200,7 @@ RT_API RT_SUSPENDS rt_status rt_udp_send(int fd, const void *buf, size_t len,
 
 /* Receives one datagram. What does not fit into `len` bytes is dropped: a datagram that fills the
  * buffer may have been longer.
- * Callable from an actor; from main on the runtime's thread with `timeout_ms` 0 only.
+ * Callable from an actor, a task or a thread that may block.
  * Suspends if none has come and `timeout_ms` is not 0.
  * `buf`, `received` and `from` stay the caller's; `from` may be NULL; `buf` may be NULL if `len` is
  * 0, which takes one datagram and drops its bytes.
@@ -210,7 +215,7 @@ RT_API RT_SUSPENDS rt_status rt_udp_recv(int fd, void *buf, size_t len, size_t *
 /* Opens a local stream socket that listens under a name: a path of the file system or, after an
  * '@', a name that only sockets know. A path whose socket nobody listens on any more is taken over;
  * rt_net_close leaves the path.
- * Callable from an actor, and from main on the runtime's thread.
+ * Callable from an actor, a task or a thread that may block.
  * Never suspends.
  * `name` is read during the call only; `fd_out` stays the caller's; the socket is the caller's,
  * until rt_net_close. rt_net_accept, rt_net_recv and rt_net_send work as with TCP.
@@ -221,7 +226,7 @@ RT_API RT_SUSPENDS rt_status rt_udp_recv(int fd, void *buf, size_t len, size_t *
 RT_API rt_status rt_unix_listen(const char *name, int *fd_out);
 
 /* Connects to a local stream socket by its name.
- * Callable from an actor; from main on the runtime's thread with `timeout_ms` 0 only.
+ * Callable from an actor, a task or a thread that may block.
  * Suspends if the listener's backlog is full and `timeout_ms` is not 0.
  * `name` is read during the call only; `fd_out` stays the caller's; the socket is the caller's,
  * until rt_net_close.

@@ -99,19 +99,22 @@ typedef struct {
 #endif
 
 /* Waits until a task has ended and takes its result. The handle is consumed.
- * Callable from a task or an actor; elsewhere on the runtime's thread if the task has ended.
+ * Callable from a task or an actor; elsewhere on the runtime's thread if the task has ended; from
+ * another thread beside a runtime with several workers, which blocks.
  * May suspend: until the task ends or the caller is cancelled.
  * `task` is consumed in any case; `value` may be NULL and is written when the task has ended.
  * Returns RT_OK: *value is the result. RT_ERR_CANCELLED: the task saw a cancellation, and *value is
  * what it returned; or the caller is cancelled. RT_ERR_PANICKED: the task panicked or a fault of it
  * was contained. RT_ERR_DEADLOCK: the task waits, perhaps through others, for the caller.
  * RT_ERR_INVALID: this is no handle, or it is consumed. RT_ERR_WOULDBLOCK: the caller cannot wait,
- * and the task goes on detached. RT_ERR_THREAD: this thread has no runtime.
+ * and the task goes on detached. RT_ERR_THREAD: this thread has no runtime. RT_ERR_STATE:
+ * the runtime ends, and the thread that blocked has lost the handle.
  * On cancel the result is lost: the task is cancelled too and goes on detached. */
 RT_API RT_SUSPENDS RT_TAKES_TASK rt_status rt_join(rt_task *task, void **value);
 
 /* Waits like rt_join and tells everything about the end.
- * Callable from a task or an actor; elsewhere on the runtime's thread if the task has ended.
+ * Callable from a task or an actor; elsewhere on the runtime's thread if the task has ended; from
+ * another thread beside a runtime with several workers, which blocks.
  * May suspend: until the task ends or the caller is cancelled.
  * `task` is consumed; `result` stays the caller's and may be NULL.
  * Returns what rt_join does.
@@ -120,7 +123,8 @@ RT_API RT_SUSPENDS RT_TAKES_TASK rt_status rt_join_result(rt_task *task, rt_task
 
 /* Gives up the handle of a task, which goes on. Nobody gets its result; if it panics, one line says
  * so on standard error.
- * Callable from a task or an actor, and from main on the runtime's thread.
+ * Callable from a task or an actor, from main on the runtime's thread, and from any thread beside a
+ * runtime with several workers.
  * Never suspends.
  * `task` is consumed.
  * Returns RT_OK; RT_ERR_INVALID if this is no handle, or it is consumed; RT_ERR_THREAD on a thread
@@ -130,7 +134,8 @@ RT_API RT_TAKES_TASK rt_status rt_detach(rt_task *task);
 
 /* Asks a task to stop, waits until it has ended and takes its result. A task that has ended already
  * gives its result as rt_join would.
- * Callable from a task or an actor; elsewhere on the runtime's thread if the task has ended.
+ * Callable from a task or an actor; elsewhere on the runtime's thread if the task has ended; from
+ * another thread beside a runtime with several workers, which blocks.
  * May suspend: until the task ends or the caller is cancelled.
  * `task` is consumed as by rt_join; `value` may be NULL.
  * Returns what rt_join does. Where the caller cannot wait the task is asked and goes on detached:
@@ -187,7 +192,8 @@ RT_API RT_GIVES_TASK rt_task *rt_region_go_at(const rt_site *site, rt_region *re
 #define rt_region_go(region, fn, arg) rt_region_go_at(RT_SITE(#fn), region, fn, arg)
 
 /* Tells whether a task has ended; rt_join would not wait.
- * Callable from a task or an actor, and from main on the runtime's thread.
+ * Callable from a task or an actor, from main on the runtime's thread, and from any thread beside a
+ * runtime with several workers.
  * Never suspends.
  * The handle stays the caller's.
  * Returns true or false; false also if this is no handle, or it is consumed.
@@ -195,7 +201,8 @@ RT_API RT_GIVES_TASK rt_task *rt_region_go_at(const rt_site *site, rt_region *re
 RT_API bool rt_task_has_ended(const rt_task *task);
 
 /* Asks a task to stop and leaves the handle with the caller, who joins or detaches it later.
- * Callable from a task or an actor, and from main on the runtime's thread.
+ * Callable from a task or an actor, from main on the runtime's thread, and from any thread beside a
+ * runtime with several workers.
  * Never suspends.
  * The handle stays the caller's.
  * Returns RT_OK, also if the task was asked before or has ended; RT_ERR_INVALID if this is no

@@ -82,6 +82,9 @@ bool rti_linux_memory_guard_install_works(size_t page_size);
 extern const struct rti_port_file rti_linux_file;
 extern const struct rti_port_net rti_linux_net;
 
+/* What a plain thread does by itself (outside.c). */
+extern const struct rti_port_ops rti_linux_outside_ops;
+
 /* The clock of all of them: CLOCK_MONOTONIC. */
 uint64_t rti_linux_clock_now(void);
 

@@ -75,6 +75,11 @@ struct rti_journal *rti_host_journal(void)
     return NULL;
 }
 
+struct rti_port *rti_host_outside(void)
+{
+    return NULL;
+}
+
 struct rti_port *rti_host_machine(void)
 {
     return NULL;

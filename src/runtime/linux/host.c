@@ -13,6 +13,10 @@
 
 static struct rti_port_linux linux_port;
 
+/* Nothing of it is ever written. */
+static struct rti_port outside_port = {
+    .ops = &rti_linux_outside_ops, .net = &rti_linux_net, .file = &rti_linux_file};
+
 const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
     &rti_part_io,    &rti_part_channel,   &rti_part_bus,        &rti_part_task,
     &rti_part_async, &rti_part_behaviour, &rti_part_supervisor, &rti_part_observe,
@@ -34,6 +38,11 @@ void rti_host_close(void)
 void rti_host_nap(rti_atomic_u32 *word, uint32_t expected)
 {
     (void)rti_linux_futex_wait(&linux_port.port, word, expected, rti_linux_clock_now() + NAP_NS);
+}
+
+struct rti_port *rti_host_outside(void)
+{
+    return &outside_port;
 }
 
 struct rti_port *rti_host_machine(void)

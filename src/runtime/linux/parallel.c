@@ -9,6 +9,7 @@
 #include "port/linux/cpus.h"
 #include "runtime/runtime.h"
 #include "sched/crew.h"
+#include "sched/visit.h"
 
 /* Threads beyond the workers that a program gets if it does not say: for blocking calls. */
 #define THREADS_SPARE 64
@@ -16,6 +17,7 @@
 struct parallel_memory {
     struct rti_crew crew;
     struct rti_crew_config config;
+    struct rti_visits visits;
     size_t size; /* of the whole mapping */
 };
 
@@ -69,6 +71,7 @@ static rt_status parallel_open(struct rt_runtime *runtime, const rt_config *conf
                                                 .timers = timers,
                                                 .views = views};
     rti_crew_init(&parallel->crew, &runtime->sched, &parallel->config);
+    rti_visits_init(&parallel->visits, &runtime->sched);
     return RT_SUCCESS;
 }
 

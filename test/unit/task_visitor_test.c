@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plain threads that hold handles of tasks. */
+#define _GNU_SOURCE
+#define RTI_MODULE "task_visitor_test"
+#include <orrery/rt.h>
+
+#include <pthread.h>
+
+#include "support/tasks.h"
+#include "support/test.h"
+
+#define ROUNDS 60
+
+static pthread_t visitor;
+
+static rt_task *handles[4];
+
+static void *joins_all(void *arg)
+{
+    rt_task_result result;
+    void *value = NULL;
+    (void)arg;
+    CHECK_OK(rt_join(handles[0], &value));
+    CHECK(value == TASKS_NUMBER(3));
+    CHECK_OK(rt_join_result(handles[1], &result));
+    CHECK(result.has_ended && result.outcome == RT_OUTCOME_OK && result.value == TASKS_NUMBER(7));
+    CHECK_OK(rt_detach(handles[2]));
+    CHECK_STATUS(rt_detach(handles[2]), RT_ERR_INVALID);
+    CHECK_STATUS(rt_cancel(handles[3], &value), RT_ERR_CANCELLED);
+    CHECK_STATUS(rt_cancel(handles[3], &value), RT_ERR_INVALID);
+    return NULL;
+}
+
+static void *gives_handles(void *arg)
+{
+    handles[0] = rt_go(tasks_sleep_ms, TASKS_NUMBER(3));
+    handles[1] = rt_go(tasks_echo, TASKS_NUMBER(7));
+    handles[2] = rt_go(tasks_echo, NULL);
+    handles[3] = rt_go(tasks_wait_for_ever, NULL);
+    CHECK_EQ(pthread_create(&visitor, NULL, joins_all, NULL), 0);
+    return arg;
+}
+
+TEST(no_colours_a_thread_joins_detaches_and_cancels_as_a_task_does)
+{
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 2}));
+    CHECK_OK(rt_detach(rt_go(gives_handles, NULL)));
+    rt_run();
+    CHECK_EQ(pthread_join(visitor, NULL), 0);
+    struct rt_stats stats;
+    CHECK_OK(rt_stats(&stats));
+    CHECK_EQ(stats.join_count, 2);
+    CHECK_EQ(stats.detach_count, 2);
+    CHECK_EQ(stats.cancel_count, 1);
+    rt_cleanup();
+}
+
+static void *joins_for_ever(void *arg)
+{
+    *(rt_status *)arg = rt_join(handles[0], NULL);
+    return NULL;
+}
+
+TEST(no_colours_a_thread_that_joins_is_told_when_the_runtime_ends)
+{
+    rt_status status = RT_SUCCESS;
+    pthread_t thread;
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 2}));
+    handles[0] = rt_go(tasks_wait_for_ever, NULL);
+    CHECK_EQ(pthread_create(&thread, NULL, joins_for_ever, &status), 0);
+    rt_cleanup();
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(status.code == RT_ERR_STATE || status.code == RT_ERR_THREAD);
+}
+
+/* Joins that come before the end, after it and together with it. */
+static rt_task *many[ROUNDS];
+
+static void *ends_soon(void *arg)
+{
+    if (((uintptr_t)arg & 3) != 0) {
+        rt_yield();
+    }
+    return arg;
+}
+
+static void *joins_many(void *arg)
+{
+    uintptr_t part = (uintptr_t)arg;
+    for (uintptr_t i = part; i < ROUNDS; i += 2) {
+        void *value = NULL;
+        CHECK_OK(rt_join(many[i], &value));
+        CHECK(value == TASKS_NUMBER(i + 1));
+    }
+    return NULL;
+}
+
+static void *spawns_many(void *arg)
+{
+    pthread_t threads[2];
+    for (uintptr_t i = 0; i < ROUNDS; i++) {
+        many[i] = rt_go(ends_soon, TASKS_NUMBER(i + 1));
+        CHECK(many[i] != NULL);
+    }
+    for (uintptr_t i = 0; i < 2; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, joins_many, TASKS_NUMBER(i)), 0);
+    }
+    for (uintptr_t i = 0; i < 2; i++) {
+        while (pthread_tryjoin_np(threads[i], NULL) != 0) {
+            CHECK_OK(rt_sleep(RT_NS_PER_MS));
+        }
+    }
+    return arg;
+}
+
+TEST(task_visitors_join_many_tasks_that_end_meanwhile)
+{
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 2}));
+    CHECK_OK(rt_detach(rt_go(spawns_many, NULL)));
+    rt_run();
+    rt_cleanup();
+}
+
+static void *is_refused(void *arg)
+{
+    rt_task_result result;
+    CHECK_STATUS(rt_join(handles[0], NULL), RT_ERR_THREAD);
+    CHECK_STATUS(rt_join_result(handles[0], &result), RT_ERR_THREAD);
+    CHECK_STATUS(rt_join_until(&handles[0], NULL, RT_TIME_NEVER), RT_ERR_THREAD);
+    CHECK_STATUS(rt_detach(handles[0]), RT_ERR_THREAD);
+    CHECK_STATUS(rt_cancel(handles[0], NULL), RT_ERR_THREAD);
+    CHECK_STATUS(rt_task_ask_cancel(handles[0]), RT_ERR_THREAD);
+    CHECK(!rt_task_has_ended(handles[0]));
+    return arg;
+}
+
+TEST(task_visitors_are_refused_by_an_engine_with_one_worker)
+{
+    CHECK_OK(rt_init());
+    handles[0] = rt_go(tasks_echo, NULL);
+    CHECK_EQ(pthread_create(&visitor, NULL, is_refused, NULL), 0);
+    CHECK_EQ(pthread_join(visitor, NULL), 0);
+    CHECK_OK(rt_detach(handles[0]));
+    rt_run();
+    rt_cleanup();
+}
+
+static void *hears_of_a_panic(void *arg)
+{
+    rt_task_result result;
+    CHECK_STATUS(rt_join_result(arg, &result), RT_ERR_PANICKED);
+    CHECK(result.has_ended && result.outcome == RT_OUTCOME_PANICKED);
+    CHECK_STR(result.message, "as told");
+    return NULL;
+}
+
+static void *panics(void *arg)
+{
+    (void)arg;
+    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    rt_panic_task("as told");
+}
+
+TEST(task_visitor_hears_how_a_task_has_ended)
+{
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 2}));
+    CHECK_EQ(pthread_create(&visitor, NULL, hears_of_a_panic, rt_go(panics, NULL)), 0);
+    rt_run();
+    CHECK_EQ(pthread_join(visitor, NULL), 0);
+    rt_cleanup();
+}
