@@ -258,7 +258,7 @@ _Noreturn void rt_exit(void)
 {
     struct rti_worker *worker = rti_worker_enter();
     if (worker == NULL || rti_actor_of(worker) == NULL) {
-        rti_panic(RTI_MODULE, __LINE__, "rt_exit outside of an actor");
+        rti_panic(RTI_MODULE, __LINE__, "rt_exit outside of an actor, or in a forked process");
     }
     rti_fiber_exit(worker);
 }

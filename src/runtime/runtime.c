@@ -37,6 +37,23 @@ void rti_runtime_release(void)
     runtime_move(RTI_RUNTIME_CLAIMED, RTI_RUNTIME_NONE);
 }
 
+bool rti_runtime_forked(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    rti_worker_set_current(NULL);
+    if (rti_u32_load_relaxed(&rti_runtime.phase) == RTI_RUNTIME_NONE) {
+        return false;
+    }
+    /* Claimed for ever, by nobody: visitors of the parent's other threads are not here. */
+    rti_u32_store_relaxed(&rti_runtime.phase, RTI_RUNTIME_CLAIMED);
+    rti_runtime.is_forked = true;
+    if (worker != NULL) {
+        worker->turns_until_look = 0;
+        rti_u32_store_relaxed(worker->attention, 1);
+    }
+    return rti_runtime.sched.port != NULL;
+}
+
 bool rti_runtime_visit(void)
 {
     uint32_t word = rti_u32_load_relaxed(&rti_runtime.phase);
@@ -202,6 +219,8 @@ static bool runtime_is_mine(void)
     }
     if (worker != NULL) {
         rti_port_log("rt_run and rt_cleanup are not for actors: ignored");
+    } else if (rti_runtime.is_forked) {
+        rti_port_log("the runtime stayed in the process that forked this one: ignored");
     } else if (rti_u32_load_acquire(&rti_runtime.phase) == RTI_RUNTIME_NONE) {
         /* The acquire pairs with the release in rti_runtime_release. */
         rti_port_log("rt_run and rt_cleanup need rt_init first: ignored");
@@ -211,11 +230,18 @@ static bool runtime_is_mine(void)
     return false;
 }
 
+rt_status rti_runtime_refusal(void)
+{
+    return (rt_status){RT_ERR_STATE,
+                       rti_runtime.is_forked
+                           ? RTI_SENTENCE("this process was forked from one with a runtime: exec")
+                           : RTI_SENTENCE("the runtime is there already: rt_cleanup ends it")};
+}
+
 rt_status rti_runtime_init(const struct rti_runtime_engine *engine, const rt_config *config)
 {
     if (rti_worker_current() != NULL || !rti_runtime_claim()) {
-        return (rt_status){RT_ERR_STATE,
-                           RTI_SENTENCE("the runtime is there already: rt_cleanup ends it")};
+        return rti_runtime_refusal();
     }
     struct rti_port *port = NULL;
     rt_status status = rti_host_open(&port, engine != NULL);

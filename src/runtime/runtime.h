@@ -45,6 +45,7 @@ enum rti_runtime_phase {
 struct rt_runtime {
     rti_atomic_u32 phase;                    /* enum rti_runtime_phase, and the visitors */
     rti_atomic_u32 is_stop_posted;           /* the stop post is queued */
+    bool is_forked;                          /* it is the parent's: this process has a copy */
     struct rti_post stop;                    /* rt_shutdown's, from whatever thread */
     struct rti_clockwork clockwork;          /* the fixed engine's */
     const struct rti_runtime_engine *engine; /* NULL: the fixed one */
@@ -98,6 +99,9 @@ struct rti_port *rti_host_outside(void);
 bool rti_runtime_claim(void);
 void rti_runtime_release(void);
 
+/* Why the runtime cannot be claimed. */
+rt_status rti_runtime_refusal(void);
+
 /* What makes a scheduler of one worker into something else, before any module exists, and takes it
  * apart after the last one is gone. `open` may fail and leaves nothing behind then. */
 struct rti_runtime_engine {
@@ -107,6 +111,10 @@ struct rti_runtime_engine {
 
 /* rt_init with an engine; NULL: the fixed one. */
 rt_status rti_runtime_init(const struct rti_runtime_engine *engine, const rt_config *config);
+
+/* In the child of a fork, on its only thread: from here on the library finds no runtime, and none
+ * can be made. False if there was none. What still stands on the stack looks at the port next. */
+bool rti_runtime_forked(void);
 
 /* Counts the caller in if the modules are there: they stay until it leaves. Any thread, signal
  * handler. */

@@ -60,8 +60,7 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
         return (rt_status){RT_ERR_INVALID, "the journal is not prepared: rt_journal_init does it"};
     }
     if (rti_worker_current() != NULL || !rti_runtime_claim()) {
-        return (rt_status){RT_ERR_STATE,
-                           RTI_SENTENCE("there is a runtime already: rt_cleanup ends it")};
+        return rti_runtime_refusal();
     }
     if (config == NULL) {
         config = &defaults;

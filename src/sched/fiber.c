@@ -58,6 +58,13 @@ _Noreturn void rti_fiber_die(struct rti_worker *worker)
     fiber_finish(worker, RTI_FIBER_KILLED);
 }
 
+void rti_fiber_forked(void)
+{
+    rti_panic(RTI_MODULE, __LINE__,
+              RTI_SENTENCE("a task or actor came to its end in a forked process, and its runtime "
+                           "stayed in the parent: call exec or _exit"));
+}
+
 /* The program's function returns to here, and it may fault before it has a frame. */
 static RTI_OUTSIDE void fiber_entry(void *transfer)
 {
@@ -71,7 +78,7 @@ static RTI_OUTSIDE void fiber_entry(void *transfer)
     /* A context that lay in a frame of main is garbage now: going on would corrupt what it was
      * linked to. */
     RT_ASSERT(self->cx == cx);
-    fiber_finish(rti_worker_current(), RTI_FIBER_RETURNED);
+    fiber_finish(rti_fiber_worker(), RTI_FIBER_RETURNED);
 }
 
 bool rti_fiber_is_scheduler_needed(struct rti_worker *worker, struct rti_fiber *self)

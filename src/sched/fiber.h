@@ -164,6 +164,20 @@ static RTI_ALWAYSINLINE void rti_worker_check_stack(struct rti_worker *worker)
     }
 }
 
+/* The fiber's function has come back without a worker: it was left by a fork. */
+_Noreturn RTI_COLD void rti_fiber_forked(void);
+
+/* The worker of a fiber whose function has come back: another one than before, or none if it forked
+ * and this is the child. */
+static inline struct rti_worker *rti_fiber_worker(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    if (!RTI_ONE_WORKER && RTI_UNLIKELY(worker == NULL)) {
+        rti_fiber_forked();
+    }
+    return worker;
+}
+
 /* The worker of the calling thread, for a public function: the first thing it asks, before it has
  * changed anything. Here a fiber that has no stack left for the call comes to its end. A function
  * that needs no stack itself takes rti_worker_here and leaves the check to what it goes on to. */

@@ -57,6 +57,7 @@ static void task_finish(struct rti_task *task, void *value)
     /* A context that lay in a frame of the function is garbage now. */
     RT_ASSERT(task->fiber.cx == &task->cx);
     if (RTI_UNLIKELY(rti_task_has_duties(task))) {
+        (void)rti_fiber_worker();
         rti_task_run_hooks(task);
     }
 }

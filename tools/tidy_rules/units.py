@@ -37,6 +37,7 @@ TESTED_BY = {
     "src/runtime/linux/parallel.c": "test/unit/cpus_test.c",
     "src/sched/crew_search.c": "test/model/crew_model.c",
     "src/sched/injector.c": "test/unit/station_test.c",
+    "src/sched/pin_api.c": "test/unit/pin_test.c",
     "src/sched/preempt.c": "test/unit/crew_test.c",
     "src/sched/warden.c": "test/unit/blocking_test.c",
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word

@@ -10,7 +10,12 @@
  *     rt_run       until all actors have ended, or rt_shutdown
  *     rt_cleanup   ends what still lives; afterwards rt_init may be called again
  *
- * The thread that calls rt_init is the scheduler's thread; all but rt_shutdown belong to it. */
+ * The thread that calls rt_init is the scheduler's thread; all but rt_shutdown belong to it.
+ *
+ * A runtime belongs to its process. In the child of a fork, by whatever thread, the library answers
+ * as on a thread that has no runtime, and rt_init with RT_ERR_STATE; exec and _exit work, the
+ * parent goes on unharmed. A task or handler that forks and then goes on in the child as if nothing
+ * had happened, up to its end, is stopped there by a panic that says so. */
 
 #include <stdint.h>
 

@@ -18,8 +18,8 @@
  * Work that runs goes on.
  *
  * A port belongs to one thread at a time (the scheduler); only clock_ns, random, wake, threads,
- * futexes and memory are for any thread. After fork the child must not use its parent's port: both
- * would hear each other's events.
+ * futexes and memory are for any thread. After fork the child must not use its parent's port, both
+ * would hear each other's events: a wait there is stopped (fork.h).
  *
  * I1  An op in flight is in a queue of the poller, in the pool, or in `answered`, and
  *     in_flight_count counts them.                                     (rti_port_linux_audit)
@@ -29,6 +29,7 @@
 #define RTI_MODULE "port_linux"
 #include "port/linux/port_linux.h"
 
+#include "port/linux/fork.h"
 #include "port/linux/interrupt.h"
 
 #include <errno.h>
@@ -117,6 +118,7 @@ static enum rti_wait_end port_wait(struct rti_port *port, uint64_t deadline_ns)
 {
     struct rti_port_linux *self = rti_port_linux_of(port);
     RT_ASSERT(!self->is_waiting && !self->is_closing);
+    rti_linux_fork_check(self->fork_generation);
     self->is_waiting = true;
     enum rti_wait_end end;
     rti_port_count(&port->counts.polls);
@@ -313,7 +315,12 @@ rt_status rti_port_linux_init(struct rti_port_linux *self,
     if (status.code != RT_OK) {
         return status;
     }
+    status = rti_linux_fork_watch(NULL);
+    if (status.code != RT_OK) {
+        return status;
+    }
     rti_port_linux_init_bare(self);
+    self->fork_generation = rti_linux_fork_generation();
     self->port.net = &rti_linux_net;
     self->has_guard_install = self->has_guard_install && !config->is_guard_by_mprotect;
     if (config->stack_size != 0) {

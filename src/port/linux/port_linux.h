@@ -41,6 +41,7 @@ struct rti_port_linux {
     bool is_guard_mixed;      /* it did not for some memory, which mprotect guards */
     size_t stack_size;
     size_t page_size;
+    uint32_t fork_generation; /* of the process that made it */
     struct rti_poller poller;
     struct rti_blocking_pool pool;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime on Linux: every part, over the port of port/linux/. */
 #define RTI_MODULE "host"
+#include "port/linux/fork.h"
 #include "port/linux/port_linux.h"
 #include "runtime/runtime.h"
 
@@ -22,8 +23,20 @@ const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
     &rti_part_async, &rti_part_behaviour, &rti_part_supervisor, &rti_part_observe,
 };
 
+/* In the child of a fork, on its only thread. */
+static void host_forked(void)
+{
+    if (rti_runtime_forked()) {
+        rti_linux_fork_poison(rti_runtime.sched.port);
+    }
+}
+
 rt_status rti_host_open(struct rti_port **port, bool is_shared)
 {
+    rt_status status = rti_linux_fork_watch(host_forked);
+    if (RT_FAILED(status)) {
+        return status;
+    }
     struct rti_port_linux_config config = {
         .pool_threads = FILE_THREADS, .is_pool_eager = true, .is_shared = is_shared};
     *port = &linux_port.port;
@@ -47,6 +60,8 @@ struct rti_port *rti_host_outside(void)
 
 struct rti_port *rti_host_machine(void)
 {
+    /* Without a hook a fork in a simulated program is not noticed: no reason to refuse the run. */
+    (void)rti_linux_fork_watch(host_forked);
     rti_port_linux_init_bare(&linux_port);
     return &linux_port.port;
 }
