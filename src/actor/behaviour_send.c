@@ -373,6 +373,9 @@ rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
     if (actors == NULL) {
         return rti_actor_refusal(worker);
     }
+    if (!RT_HAS_BEHAVIOURS) {
+        return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this build has no limits")};
+    }
     rti_actors_lock(actors);
     struct rti_actor *actor = rti_actors_lookup(actors, id);
     bool is_set = actor != NULL && (config == NULL || rti_mailbox_config_is_valid(config));

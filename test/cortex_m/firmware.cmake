@@ -19,7 +19,8 @@ set(ORRERY_CORTEX_M_PORTABLE
   list loop_runnable machine_channel machine_close machine_conform machine_errors machine_http
   machine_loop machine_op machine_ring machine_sim machine_tree mailbox monitor mpsc op outcome
   parking permit pool port_sim processor region region_timer registry ring rng sched_storm
-  scheduler sim spsc stack status timer_heap wait wheel wheel_conform)
+  scheduler sim spsc stack status supervisor supervisor_calls supervisor_table timer_heap wait
+  wheel wheel_conform child behaviour behaviour_send blob cell group pressure private_heap)
 
 file(GLOB ORRERY_CORTEX_M_HARNESS CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/test/cortex_m/harness/*.c)
@@ -33,14 +34,15 @@ list(APPEND ORRERY_CORTEX_M_SUPPORT ${ORRERY_CORTEX_M_SHARED})
 # so they run what depends on these, and one suite of each kind.
 set(ORRERY_CORTEX_M_CORE context fiber scheduler sim actor ipc call actor_timer actor_sched
   actor_death channel_io channel_fixtures bus wheel wheel_conform wheel_heap spsc mpsc actor_core
-  isr loop_runnable machine_op)
+  isr loop_runnable machine_conform machine_op channel supervisor supervisor_calls supervisor_table)
 
 foreach(board ${ORRERY_CORTEX_M_BOARDS})
-  # The M7 has the small wheel, the M33 none.
-  set(wheel_m7 RT_WHEEL_DIGIT_BITS=4)
-  set(wheel_m33 RT_WHEEL_DIGIT_BITS=0)
+  # The M3 has behaviours. The M7 has the small wheel, the M33 none.
+  set(own_m3 RT_HAS_BEHAVIOURS=1)
+  set(own_m7 RT_WHEEL_DIGIT_BITS=4)
+  set(own_m33 RT_WHEEL_DIGIT_BITS=0)
   orrery_add_cortex_m_library(orrery_${board} ${board}
-    RT_CHECKS=1 RT_ASSERT_NUMBERED ${wheel_${board}})
+    RT_CHECKS=1 RT_ASSERT_NUMBERED ${own_${board}})
   add_library(support_${board} STATIC ${ORRERY_CORTEX_M_SUPPORT})
   # posix: the threads that some cases want, and skip without. What follows is newlib's: 32-bit
   # integers are long there, and the formats of 64-bit ones hide behind a name of its own.
@@ -66,7 +68,8 @@ foreach(board ${ORRERY_CORTEX_M_BOARDS})
       # Those that have the clock for themselves are without a runtime.
       if(NOT noun MATCHES "^(systick|port_cortex_m)$")
         target_link_options(${board}_${name} PRIVATE
-          -Wl,-u,rti_part_bus -Wl,-u,rti_part_channel)
+          -Wl,-u,rti_part_bus -Wl,-u,rti_part_channel
+          -Wl,-u,rti_part_behaviour -Wl,-u,rti_part_supervisor)
       endif()
       set_target_properties(${board}_${name} PROPERTIES OUTPUT_NAME ${name} SUFFIX .elf)
     endif()

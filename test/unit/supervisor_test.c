@@ -470,7 +470,7 @@ static void starving(void *arg)
     (void)arg;
     /* Its stack is larger than any arena: it starts never. */
     rt_child_spec specs[2] = {spec_of('a', worker), spec_of('b', worker)};
-    specs[1].actor.stack_size = (size_t)1 << 40;
+    specs[1].actor.stack_size = SIZE_MAX / 2;
     rt_supervisor_config config = {
         .intensity = 3, .children = specs, .child_count = 2, .actor = small};
     actor_id supervisor;

@@ -27,6 +27,7 @@ TESTED_BY = {
     "src/port/cortex_m/process.c": "test/cortex_m/suite/host_test.c",  # what stands below it
     "src/port/cortex_m/semihost.c": "test/cortex_m/suite/host_test.c",
     "src/port/cortex_m/startup.c": "test/cortex_m/suite/host_test.c",
+    "src/port/cortex_m/port_device.c": "test/cortex_m/echo_test.sh",
     "src/port/lwip/lwip_device.c": "test/cortex_m/echo_test.sh",  # needs lwIP
     "src/port/lwip/lwip_lan9118.c": "test/cortex_m/echo_test.sh",
     "src/port/lwip/lwip_socket.c": "test/cortex_m/echo_test.sh",

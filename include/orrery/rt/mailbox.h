@@ -50,7 +50,8 @@ typedef struct {
  * Never suspends.
  * `config` is copied; NULL takes the limit away.
  * Returns RT_OK; RT_ERR_INVALID if no living actor with a stack has this id or the policy is none;
- * RT_ERR_NOMEM if RT_MAX_ACTORS actors have one; RT_ERR_THREAD on a foreign thread.
+ * RT_ERR_NOMEM if RT_MAX_ACTORS actors have one; RT_ERR_THREAD on a foreign thread;
+ * RT_ERR_UNSUPPORTED in a build with RT_HAS_BEHAVIOURS 0.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_mailbox_limit(actor_id actor, const rt_mailbox_config *config);
 

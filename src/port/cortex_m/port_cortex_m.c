@@ -63,31 +63,16 @@ static bool cortex_m_look(struct rti_port_cortex_m *cortex_m, uint64_t deadline_
     return is_over;
 }
 
-/* Lets the device work and takes what it has answered. Gives when it wants to work again. */
-static uint64_t cortex_m_let_work(struct rti_port_cortex_m *cortex_m)
-{
-    struct rti_device *device = cortex_m->device;
-    if (device == NULL) {
-        return RTI_TIME_NEVER;
-    }
-    uint64_t due_ns = device->ops->turn(device, rti_systick_now(&cortex_m->systick));
-    rti_list_splice_tail(&cortex_m->answered, &device->answered);
-    return due_ns;
-}
-
 static enum rti_wait_end cortex_m_wait(struct rti_port *port, uint64_t deadline_ns)
 {
     struct rti_port_cortex_m *cortex_m = cortex_m_of(port);
     enum rti_wait_end end = RTI_WAIT_WOKEN;
-    uint64_t until_ns = cortex_m_let_work(cortex_m);
-    until_ns = deadline_ns < until_ns ? deadline_ns : until_ns;
     if (cortex_m_deliver(cortex_m)) {
         return end;
     }
-    while (!cortex_m_look(cortex_m, until_ns, &end)) {
+    while (!cortex_m_look(cortex_m, deadline_ns, &end)) {
     }
-    /* Who waits for longer than the device comes again. */
-    return until_ns < deadline_ns ? RTI_WAIT_WOKEN : end;
+    return end;
 }
 
 static void cortex_m_wake(struct rti_port *port)
@@ -97,28 +82,9 @@ static void cortex_m_wake(struct rti_port *port)
     rti_u32_store_release(&port->attention, 1);
 }
 
-/* What ends the wait that the device's answers are told by. */
-static void cortex_m_tell_answered(struct rti_port *port, struct rti_device *device)
-{
-    if (!rti_list_is_empty(&device->answered)) {
-        cortex_m_wake(port);
-    }
-}
-
-static bool op_is_of_descriptor(const struct rti_op *op)
-{
-    return op->code != RTI_OP_NOP && !rti_op_is_work(op);
-}
-
 static void cortex_m_submit(struct rti_port *port, struct rti_op *op)
 {
-    struct rti_device *device = cortex_m_of(port)->device;
     rti_op_to_in_flight(op);
-    if (device != NULL && op_is_of_descriptor(op)) {
-        device->ops->submit(device, op);
-        cortex_m_tell_answered(port, device);
-        return;
-    }
     if (op->code != RTI_OP_NOP) {
         rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
     }
@@ -128,27 +94,20 @@ static void cortex_m_submit(struct rti_port *port, struct rti_op *op)
 
 static void cortex_m_cancel(struct rti_port *port, struct rti_op *op)
 {
-    struct rti_device *device = cortex_m_of(port)->device;
-    if (rti_op_is_idle(op) || op->is_cancelled) {
-        return;
-    }
-    op->is_cancelled = true;
-    if (op->code == RTI_OP_NOP) {
-        rti_op_answer(op, RT_ERR_CANCELLED, 0, 0);
-    } else if (device != NULL && op_is_of_descriptor(op) && op->stage == RTI_DEVICE_WAITS) {
-        device->ops->cancel(device, op);
-        cortex_m_tell_answered(port, device);
+    (void)port;
+    if (!rti_op_is_idle(op) && !op->is_cancelled) {
+        op->is_cancelled = true;
+        if (op->code == RTI_OP_NOP) {
+            rti_op_answer(op, RT_ERR_CANCELLED, 0, 0);
+        }
     }
 }
 
 static bool cortex_m_attempt(struct rti_port *port, struct rti_op *op)
 {
-    struct rti_device *device = cortex_m_of(port)->device;
-    if (!op_is_of_descriptor(op)) {
+    (void)port;
+    if (op->code == RTI_OP_NOP || rti_op_is_work(op)) {
         return false;
-    }
-    if (device != NULL) {
-        return device->ops->attempt(device, op);
     }
     rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
     return true;
@@ -156,13 +115,9 @@ static bool cortex_m_attempt(struct rti_port *port, struct rti_op *op)
 
 static rt_status cortex_m_close_fd(struct rti_port *port, int fd)
 {
-    struct rti_device *device = cortex_m_of(port)->device;
-    if (device == NULL) {
-        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there are no descriptors here")};
-    }
-    rt_status status = device->ops->close_fd(device, fd);
-    cortex_m_tell_answered(port, device);
-    return status;
+    (void)port;
+    (void)fd;
+    return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there are no descriptors here")};
 }
 
 static rt_status cortex_m_thread_start(struct rti_port *port, struct rti_port_thread *thread,
@@ -231,7 +186,7 @@ static rt_status cortex_m_memory_guard(struct rti_port *port, void *memory, size
     return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("there are no pages here")};
 }
 
-static const struct rti_port_ops cortex_m_ops = {
+const struct rti_port_ops rti_port_cortex_m_ops = {
     .name = "cortex_m",
     .clock_ns = cortex_m_clock_ns,
     .random = cortex_m_random,
@@ -252,16 +207,9 @@ static const struct rti_port_ops cortex_m_ops = {
 
 void rti_port_cortex_m_init(struct rti_port_cortex_m *cortex_m, uint64_t seed)
 {
-    *cortex_m = (struct rti_port_cortex_m){.port.ops = &cortex_m_ops, .random = seed};
+    *cortex_m = (struct rti_port_cortex_m){.port.ops = &rti_port_cortex_m_ops, .random = seed};
     rti_list_init(&cortex_m->answered);
     rti_systick_start(&cortex_m->systick);
-}
-
-void rti_port_cortex_m_attach(struct rti_port_cortex_m *cortex_m, struct rti_device *device)
-{
-    RT_ASSERT(cortex_m->device == NULL && rti_list_is_empty(&cortex_m->answered));
-    cortex_m->device = device;
-    cortex_m->port.net = device->net;
 }
 
 void rti_port_cortex_m_deinit(struct rti_port_cortex_m *cortex_m)

@@ -31,10 +31,14 @@ struct rti_port_cortex_m {
     rti_atomic_u32 is_woken;   /* any handler: a wake that no wait has consumed */
 };
 
+/* The functions of a port without a device. */
+extern const struct rti_port_ops rti_port_cortex_m_ops;
+
 /* Starts the clock. `seed` is what the program's randomness grows from. */
 void rti_port_cortex_m_init(struct rti_port_cortex_m *cortex_m, uint64_t seed);
 
-/* From here on the device takes the ops on descriptors. Before the first op. */
+/* From here on the device takes the ops on descriptors. Before the first op. In a file of its own
+ * (port_device.c), so that a program without a device has none of it. */
 void rti_port_cortex_m_attach(struct rti_port_cortex_m *cortex_m, struct rti_device *device);
 
 void rti_port_cortex_m_deinit(struct rti_port_cortex_m *cortex_m);

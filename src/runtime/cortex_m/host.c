@@ -20,6 +20,7 @@
 #pragma weak rti_part_supervisor
 #pragma weak rti_board_network_open
 #pragma weak rti_board_network_close
+#pragma weak rti_port_cortex_m_attach
 
 static struct rti_port_cortex_m cortex_m_port;
 
@@ -44,6 +45,8 @@ rt_status rti_host_open(struct rti_port **port, bool is_shared)
     if (rti_board_network_open == NULL) {
         return RT_SUCCESS;
     }
+    /* -u rti_port_cortex_m_attach goes with the network. */
+    RT_ASSERT(rti_port_cortex_m_attach != NULL);
     struct rti_device *device;
     rt_status status = rti_board_network_open(*port, &device);
     if (RT_FAILED(status)) {

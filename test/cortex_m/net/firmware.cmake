@@ -22,7 +22,8 @@ if(EXISTS ${LWIP_PATH}/src/core/tcp.c)
     ${PROJECT_SOURCE_DIR}/test/cortex_m/net/echo_board.c)
   target_compile_options(m3_echo_board PRIVATE ${ORRERY_CORTEX_M_WARNINGS})
   target_link_options(m3_echo_board PRIVATE --specs=nano.specs -Wl,-u,rti_part_io
-    -Wl,-u,rti_board_network_open -Wl,--defsym=rti_main_stack_size=0x4000
+    -Wl,-u,rti_board_network_open -Wl,-u,rti_port_cortex_m_attach
+    -Wl,--defsym=rti_main_stack_size=0x4000
     -Wl,--defsym=rti_handler_stack_size=0x1000)
   set_target_properties(m3_echo_board PROPERTIES OUTPUT_NAME echo_board SUFFIX .elf)
 endif()

@@ -96,3 +96,20 @@ TEST(host_has_its_buses_and_channels)
     CHECK_OK(rt_bus_create(&config, &bus));
     rt_cleanup();
 }
+
+static void limiter(void *arg)
+{
+    (void)arg;
+    const rt_mailbox_config limit = {.high = 2};
+    CHECK_STATUS(rt_mailbox_limit(rt_self(), &limit),
+                 RT_HAS_BEHAVIOURS ? RT_OK : RT_ERR_UNSUPPORTED);
+    rt_exit();
+}
+
+TEST(host_without_limits_of_mailboxes_says_so)
+{
+    CHECK_OK(rt_init());
+    CHECK(rt_spawn(limiter, NULL) != ACTOR_ID_INVALID);
+    rt_run();
+    rt_cleanup();
+}
