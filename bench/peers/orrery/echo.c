@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An echo server: a task with a stack per connection, or, as the variant `machine`, a machine per
- * connection. It prints its port and serves until it is killed. */
+/* An echo server: a machine per connection, or, as the variant `fiber`, a task with a stack. It
+ * prints its port and serves until it is killed. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -38,8 +38,17 @@ static const struct {
     {"idle_memory_poll", NULL, memory_poll},
     {"idle_memory_actor", NULL, memory_actor},
     {"idle_memory_fiber", NULL, memory_fiber},
-    {"tcp_echo", NULL, echo_tasks},
-    {"tcp_echo", "machine", echo_machines},
+    {"growth_spawn", NULL, growth_spawn},
+    {"growth_message", NULL, growth_message},
+    {"growth_channel", NULL, growth_channel},
+    {"growth_waiters", NULL, growth_waiters},
+    {"growth_timer", NULL, growth_timer},
+    {"growth_poll", NULL, growth_poll},
+    {"workers_independent", NULL, workers_independent},
+    {"workers_pipelined", NULL, workers_pipelined},
+    {"workers_contended", NULL, workers_contended},
+    {"tcp_echo", NULL, echo_machines},
+    {"tcp_echo", "fiber", echo_tasks},
 };
 
 void peer_must(rt_status status)

@@ -74,6 +74,15 @@ void timers_sleepers(void);
 void memory_poll(void);
 void memory_actor(void);
 void memory_fiber(void);
+void growth_spawn(void);
+void growth_message(void);
+void growth_channel(void);
+void growth_waiters(void);
+void growth_timer(void);
+void growth_poll(void);
+void workers_independent(void);
+void workers_pipelined(void);
+void workers_contended(void);
 void echo_tasks(void);
 void echo_machines(void);
 

@@ -2,7 +2,8 @@
 """What is measured: the benches, who takes part in each with how much work, and the goals.
 
 A peer is the name of a folder in bench/peers; `limit` is what the machine can do. A variant, after
-a colon, is another way to write the same work: `orrery:fiber`. The first choice is compared.
+a colon, is another way to write the same work: `orrery:fiber`. The first choice is compared; the
+results show a variant as a metric of its own, `ns_fiber`.
 """
 
 MILLION = 1000000
@@ -42,7 +43,7 @@ class Bench:
 
 def echo(name, connections):
     """The echo servers: on a core of their own, the load on another."""
-    servers = ["limit", "orrery", "orrery:machine", "libuv", "libev", "libst", "tokio", "go",
+    servers = ["limit", "orrery", "orrery:fiber", "libuv", "libev", "libst", "tokio", "go",
                "erlang"]
     bench = Bench(name, f"64 bytes there and back over {connections} TCP connections, server and "
                   "load on a core each", "rps", {1: {server: 60000 for server in servers}},
@@ -132,6 +133,31 @@ BENCHES = [
     echo("tcp_echo_64", 64),
     echo("tcp_echo_1000", 1000),
 ]
+
+# How the cost of an operation grows with the number of objects: what is counted, what there are
+# more of. Ours only.
+SIZES = [1000, 10000, 100000, MILLION]
+GROWTH = [
+    ("growth_spawn", "start and join", "poll tasks alive"),
+    ("growth_message", "message", "behaviours"),
+    ("growth_channel", "send and receive", "values in a channel"),
+    ("growth_waiters", "hand-over", "tasks waiting in a line"),
+    ("growth_timer", "cancel and set anew", "timers set"),
+    ("growth_poll", "wake and call", "poll tasks paused"),
+]
+
+# The same pieces of work with one worker and with two. Ours only.
+WORKERS = [
+    ("workers_independent", "16 tasks that do not talk", 200000),
+    ("workers_pipelined", "four stages with channels between them", 200000),
+    ("workers_contended", "16 tasks and one mutex, held all the time", 100000),
+]
+
+BENCHES += [Bench(f"{name}_{size}", f"{operation}, {size} {things}", "ns",
+                  {1: {"orrery": size}}, program=name)
+            for name, operation, things in GROWTH for size in SIZES]
+BENCHES += [Bench(name, work, "ns", {1: {"orrery": count}, 2: {"orrery": count}})
+            for name, work, count in WORKERS]
 
 # Memory does not vary from round to round; two are enough to see that.
 ROUNDS_OF_MEMORY = 2
