@@ -102,10 +102,16 @@ static inline struct rti_runnable *rti_processor_rotate(struct rti_processor *pr
     }
     struct rti_runqueue *level = &processor->levels[runnable->priority];
     struct rti_runnable *next = level->head;
+    struct rti_runnable *after = next->next;
     runnable->next = NULL;
-    level->tail->next = runnable;
+    /* A branch and not a link that is read back: the next yield waits for what `head` is. */
+    if (after == NULL) {
+        level->head = runnable;
+    } else {
+        level->tail->next = runnable;
+        level->head = after;
+    }
     level->tail = runnable;
-    level->head = next->next;
     return next;
 }
 

@@ -65,7 +65,7 @@ struct rti_worker {
     struct rti_processor *processor;
     struct rti_sched *sched;
     int *errno_address;           /* this thread's */
-    int32_t turns_until_look;     /* counts down with each dispatch; at 0 or below a look is due */
+    int32_t turns_until_look;     /* counts down with each dispatch; none left: a look is due */
     rti_atomic_u32 *attention;    /* the port's: any thread sets it; cleared before a look */
     struct rti_runnable *handoff; /* picked by a fiber, to be stepped on this stack */
     struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */

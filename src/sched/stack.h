@@ -108,20 +108,15 @@ static inline size_t rti_stack_usable_size(const struct rti_stack *stack)
     return size - 2 * (size_t)RTI_STACK_GUARD_ROOM;
 }
 
-/* The bits in which the guards differ from what they were: 0 if the stack is whole. */
-static inline uint64_t rti_stack_damage(const struct rti_stack *stack)
+/* Are the guards what they were? */
+static inline bool rti_stack_is_intact(const struct rti_stack *stack)
 {
     if (!RT_GUARD_WORDS) {
-        return 0;
+        return true;
     }
     uint64_t low = *(const volatile uint64_t *)(const void *)stack->low;
     uint64_t high = *(const volatile uint64_t *)(const void *)stack->high_guard;
-    return (low ^ RTI_STACK_GUARD) | (high ^ RTI_STACK_GUARD);
-}
-
-static inline bool rti_stack_is_intact(const struct rti_stack *stack)
-{
-    return RTI_LIKELY(rti_stack_damage(stack) == 0);
+    return RTI_LIKELY(low == RTI_STACK_GUARD) && RTI_LIKELY(high == RTI_STACK_GUARD);
 }
 
 /* Says that the memory from `guard` up to the stack's start faults at any access, and that the

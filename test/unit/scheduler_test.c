@@ -399,6 +399,15 @@ static uint64_t clock_and_post(struct rti_port *port)
     return late_clock(port);
 }
 
+static void say_thrice_and_look(void *arg)
+{
+    for (int i = 0; i < 3; i++) {
+        say(*(const char *)arg);
+        fibers.sched.worker.turns_until_look = 0;
+        rti_fiber_yield(rti_worker_current());
+    }
+}
+
 TEST(stop_between_the_pick_and_the_dispatch_of_a_runnable_does_not_lose_it)
 {
     struct stepper x;
@@ -409,7 +418,7 @@ TEST(stop_between_the_pick_and_the_dispatch_of_a_runnable_does_not_lose_it)
     late_ops.clock_ns = clock_and_post;
     fibers.port.port.ops = &late_ops;
     is_late_post_due = true;
-    fibers_go(&fibers, 2, say_thrice, "a");
+    fibers_go(&fibers, 2, say_thrice_and_look, "a");
     go_stepper(&x, 101, 'x');
     CHECK_OK(fibers_run(&fibers));
     CHECK(!is_late_post_due);

@@ -33,6 +33,8 @@
  *     is the one it left with, unless that has changed without the x87 word.
  *                                                    (rti_arch_fp_control_exchange, checked) */
 
+#include <stdbool.h>
+
 #include "base/assert.h"
 
 struct rti_arch_context {
@@ -89,13 +91,19 @@ static inline void rti_arch_fp_control_keep(struct rti_arch_context *context)
     context->x87_control |= RTI_ARCH_X87_ALWAYS_DIFFERS;
 }
 
-static RTI_ALWAYSINLINE void rti_arch_fp_control_switch(struct rti_arch_context *from,
-                                                        struct rti_arch_context *to)
+/* Is the processor's x87 word another than the one `from` came with, or the one `to` wants? */
+static RTI_ALWAYSINLINE bool rti_arch_fp_control_differs(struct rti_arch_context *from,
+                                                         const struct rti_arch_context *to)
 {
     __asm__ volatile("fnstcw %0" : "=m"(from->x87_now));
     uint16_t now = from->x87_now;
-    int differs = (now ^ from->x87_control) | (now ^ to->x87_control);
-    if (RT_CHECKS || RTI_UNLIKELY(differs != 0)) {
+    return RTI_UNLIKELY(now != from->x87_control) || RTI_UNLIKELY(now != to->x87_control);
+}
+
+static RTI_ALWAYSINLINE void rti_arch_fp_control_switch(struct rti_arch_context *from,
+                                                        struct rti_arch_context *to)
+{
+    if (rti_arch_fp_control_differs(from, to) || RT_CHECKS) {
         rti_arch_fp_control_exchange(from, to);
     }
 }
@@ -109,10 +117,7 @@ void *rti_arch_switch_exchanging(void *transfer, struct rti_arch_context *from,
 static RTI_ALWAYSINLINE void *rti_arch_switch_tail(struct rti_arch_context *from,
                                                    struct rti_arch_context *to, void *transfer)
 {
-    __asm__ volatile("fnstcw %0" : "=m"(from->x87_now));
-    uint16_t now = from->x87_now;
-    int differs = (now ^ from->x87_control) | (now ^ to->x87_control);
-    if (RT_CHECKS || RTI_UNLIKELY(differs != 0)) {
+    if (rti_arch_fp_control_differs(from, to) || RT_CHECKS) {
         return rti_arch_switch_exchanging(transfer, from, to);
     }
     return rti_arch_switch_called(transfer, from, to);
