@@ -5,8 +5,8 @@
 /* Tasks and actors that must stay on one thread: for libraries that keep something per thread, such
  * as a graphics context, a namespace or a database handle.
  *
- *     rt_pin      from here on the caller runs on the thread that it is on now, and nobody else
- * does rt_unpin    as many times as rt_pin: it may go on anywhere again
+ * From rt_pin on the caller runs on the thread that it is on now, and nobody else does. After as
+ * many rt_unpin it may go on anywhere again.
  *
  * A pinned task takes its thread out of the workers: while it waits the thread sleeps, and another
  * one takes its place. So each of its suspensions that finds something else to run costs two
