@@ -12,6 +12,7 @@ option(ORRERY_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_EXAMPLES "Build the programs in examples/" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_TOOL "Build the command line tool orrery" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_BENCH "Build the benchmarks in bench/" ${PROJECT_IS_TOP_LEVEL})
+option(ORRERY_VIRTUAL "Build the tests on virtual threads, with a library of their own" OFF)
 set(ORRERY_SANITIZE "" CACHE STRING
   "Sanitizers to build everything with, such as address,undefined")
 

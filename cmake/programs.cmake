@@ -21,6 +21,8 @@ if(ORRERY_TESTS)
   target_link_libraries(orrery_test_support PRIVATE orrery_flags)
 
   file(GLOB ORRERY_TEST_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/*/*_test.c)
+  # Those have a library of their own: test/virtual/build.cmake.
+  list(FILTER ORRERY_TEST_SOURCES EXCLUDE REGEX "/test/virtual/")
   foreach(source ${ORRERY_TEST_SOURCES})
     orrery_add_program(${source} test orrery_test_support)
   endforeach()

@@ -7,7 +7,8 @@
  * Each shared word is one of the types below and each access names its order, so that a reader can
  * list every synchronization of the library with one grep, and so that the explorer can run the
  * very same code: built with RTI_EXPLORED=1, each access becomes a scheduling point of a simulated
- * machine with store buffers (port/explore/).
+ * machine with store buffers (port/explore/). Built with RTI_VIRTUAL=1 each access is the real one,
+ * and before it a point at which another virtual thread may go on (port/virtual/).
  *
  * Publish with release and acquire. The one fence is sequentially consistent and stands only where
  * a store must be seen before a later load (announce, then look again).
@@ -36,9 +37,21 @@
 #define RTI_EXPLORED 0
 #endif
 
+#ifndef RTI_VIRTUAL
+#define RTI_VIRTUAL 0
+#endif
+
 #if RTI_EXPLORED
 #include "port/explore/atomic_explored.h"
 #else
+
+/* With virtual threads (port/virtual/) another one may go on before each access. */
+#if RTI_VIRTUAL
+#include "port/virtual/point.h"
+#define RTI_POINT() rti_virtual_point()
+#else
+#define RTI_POINT() ((void)0)
+#endif
 
 #define RTI_ATOMIC_DEFINE(T, type)                                                                 \
     typedef struct {                                                                               \
@@ -50,31 +63,38 @@
     }                                                                                              \
     static inline type rti_##T##_load_relaxed(const rti_atomic_##T *a)                             \
     {                                                                                              \
+        RTI_POINT();                                                                               \
         return __atomic_load_n(&a->word, __ATOMIC_RELAXED);                                        \
     }                                                                                              \
     static inline type rti_##T##_load_acquire(const rti_atomic_##T *a)                             \
     {                                                                                              \
+        RTI_POINT();                                                                               \
         return __atomic_load_n(&a->word, __ATOMIC_ACQUIRE);                                        \
     }                                                                                              \
     static inline void rti_##T##_store_relaxed(rti_atomic_##T *a, type v)                          \
     {                                                                                              \
+        RTI_POINT();                                                                               \
         __atomic_store_n(&a->word, v, __ATOMIC_RELAXED);                                           \
     }                                                                                              \
     static inline void rti_##T##_store_release(rti_atomic_##T *a, type v)                          \
     {                                                                                              \
+        RTI_POINT();                                                                               \
         __atomic_store_n(&a->word, v, __ATOMIC_RELEASE);                                           \
     }                                                                                              \
     static inline type rti_##T##_exchange_acqrel(rti_atomic_##T *a, type v)                        \
     {                                                                                              \
+        RTI_POINT();                                                                               \
         return __atomic_exchange_n(&a->word, v, __ATOMIC_ACQ_REL);                                 \
     }                                                                                              \
     static inline bool rti_##T##_cas_acqrel(rti_atomic_##T *a, type *expected, type v)             \
     {                                                                                              \
+        RTI_POINT();                                                                               \
         return __atomic_compare_exchange_n(&a->word, expected, v, false, __ATOMIC_ACQ_REL,         \
                                            __ATOMIC_ACQUIRE);                                      \
     }                                                                                              \
     static inline bool rti_##T##_cas_relaxed(rti_atomic_##T *a, type *expected, type v)            \
     {                                                                                              \
+        RTI_POINT();                                                                               \
         return __atomic_compare_exchange_n(&a->word, expected, v, false, __ATOMIC_RELAXED,         \
                                            __ATOMIC_RELAXED);                                      \
     }
@@ -82,6 +102,7 @@
 #define RTI_ATOMIC_DEFINE_RMW(T, type, verb, builtin, suffix, order)                               \
     static inline type rti_##T##_##verb##_##suffix(rti_atomic_##T *a, type v)                      \
     {                                                                                              \
+        RTI_POINT();                                                                               \
         return builtin(&a->word, v, order);                                                        \
     }
 
@@ -150,6 +171,7 @@ RTI_ATOMIC_DEFINE_ARITHMETIC(size, size_t)
  * a stack word would be quicker than mfence on some processors; the compiler knows which. */
 static inline void rti_fence_seqcst(void)
 {
+    RTI_POINT();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -166,7 +188,9 @@ static inline void rti_fence_after_rmw(void)
 /* Tells the processor that this is a spin loop. */
 static inline void rti_spin_hint(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if RTI_VIRTUAL
+    rti_virtual_spin();
+#elif defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__) || defined(__arm__)
     __asm__ volatile("yield" ::: "memory");
@@ -176,7 +200,11 @@ static inline void rti_spin_hint(void)
 /* The same in a loop that gives up by itself after a few rounds, whatever the others do. */
 static inline void rti_pause(void)
 {
+#if RTI_VIRTUAL
+    RTI_POINT();
+#else
     rti_spin_hint();
+#endif
 }
 
 #define RTI_PLAIN_READ(address, size)  ((void)(address), (void)(size))

@@ -25,14 +25,22 @@
 #include "base/compiler.h"
 
 #ifndef RTI_PROBES
-#if defined(__linux__) && defined(__has_include)
+#if RTI_VIRTUAL
+#define RTI_PROBES 0
+#elif defined(__linux__) && defined(__has_include)
 #if __has_include(<sys/sdt.h>)
 #define RTI_PROBES 1
 #endif
 #endif
 #endif
 
-#if defined(RTI_PROBES) && RTI_PROBES
+#if RTI_VIRTUAL
+/* A world of virtual threads looks at them itself. */
+#include "port/virtual/point.h"
+#define RTI_PROBE1(name, a) rti_virtual_probe(#name, (unsigned long long)(a), 0)
+#define RTI_PROBE2(name, a, b)                                                                     \
+    rti_virtual_probe(#name, (unsigned long long)(a), (unsigned long long)(b))
+#elif defined(RTI_PROBES) && RTI_PROBES
 #include <sys/sdt.h>
 #define RTI_PROBE1(name, a)    DTRACE_PROBE1(orrery, name, a)
 #define RTI_PROBE2(name, a, b) DTRACE_PROBE2(orrery, name, a, b)

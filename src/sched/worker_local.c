@@ -18,17 +18,27 @@ extern _Thread_local struct rti_worker *rti_worker_local;
 NAMED_BY_ASSEMBLY _Thread_local struct rti_worker *rti_worker_local
     __attribute__((tls_model("initial-exec"), visibility("hidden"))) = NULL;
 
-RTI_OPAQUE struct rti_worker *rti_worker_current(void)
+/* What belongs to one thread cannot race, but virtual threads share one (port/virtual/). */
+#if defined(__clang__)
+#define UNSANITIZED __attribute__((no_sanitize("thread")))
+#else
+#define UNSANITIZED __attribute__((no_sanitize_thread))
+#endif
+
+RTI_OPAQUE UNSANITIZED struct rti_worker *rti_worker_current(void)
 {
     return rti_worker_local;
 }
 
-RTI_OPAQUE void rti_worker_set_current(struct rti_worker *worker)
+RTI_OPAQUE UNSANITIZED void rti_worker_set_current(struct rti_worker *worker)
 {
     rti_worker_local = worker;
 }
 
+/* Virtual threads have their own each: port/virtual/virtual.c. */
+#if !defined(RTI_VIRTUAL) || !RTI_VIRTUAL
 RTI_OPAQUE int *rti_errno_address(void)
 {
     return &errno;
 }
+#endif

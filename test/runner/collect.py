@@ -24,16 +24,23 @@ BENCH_ITERATIONS = 100
 MODELS_TIMEOUT_SECONDS = 900
 
 
+# The simulators: whole programs over many seeds, on one worker or on virtual threads.
+SIM_FOLDERS = ("sim", "virtual")
+# Tests on virtual threads need a library of their own; these presets build it (ORRERY_VIRTUAL).
+VIRTUAL_PRESETS = ("plain", "tsan")
+
+
 def all_binaries(lane, settings):
-    return _jobs_of_binaries(lane, settings, lambda folder: True)
+    has_virtual = lane.presets[0] in VIRTUAL_PRESETS
+    return _jobs_of_binaries(lane, settings, lambda folder: has_virtual or folder != "virtual")
 
 
 def all_but_sim(lane, settings):
-    return _jobs_of_binaries(lane, settings, lambda folder: folder != "sim")
+    return _jobs_of_binaries(lane, settings, lambda folder: folder not in SIM_FOLDERS)
 
 
 def only_sim(lane, settings):
-    jobs = _jobs_of_binaries(lane, settings, lambda folder: folder == "sim")
+    jobs = _jobs_of_binaries(lane, settings, lambda folder: folder in SIM_FOLDERS)
     return jobs + _scripts(lane, settings, sorted((ROOT / "test" / "sim").glob("*.sh")))
 
 

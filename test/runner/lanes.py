@@ -239,7 +239,7 @@ LANES = (
         "scripts",
         "what is driven from outside: install, headers, debugger",
         collect.scripts,
-        ("plain", "release", "cortex_m"),
+        ("plain", "release", "cortex_m", "tsan"),
         ("gcc", "g++", "clang-14", "clang-19", "gdb", "pkg-config", *FIRMWARE_TOOLS),
     ),
     Lane(

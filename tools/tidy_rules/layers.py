@@ -31,13 +31,16 @@ LAYERS = {
     "port/explore": ("base", "port/port.h"),
     "port/linux": ("base", *SEAM),
     "port/sim": ("base", *SEAM),
+    "port/virtual": ("base", *SEAM, "port/arch", "sched/worker_local.h"),
 }
 
 # One file that may include more than its layer, and why.
 EXCEPTIONS = {
     "src/base/assert.c": ("port/port.h",),  # a panic writes its last words through the port
     "src/base/marks.c": ("port/port.h",),  # marks are written to a file through the port
-    "src/base/atomic.h": ("port/explore",),  # in the explored build the explorer owns the atomics
+    # in the explored build the explorer owns the atomics; a virtual world has a point before each
+    "src/base/atomic.h": ("port/explore", "port/virtual/point.h"),
+    "src/base/probe.h": ("port/virtual/point.h",),  # a virtual world looks at the probes
     "src/sched/context.h": ("port/arch",),  # the switch itself is the processor's
     "src/sched/worker_local.h": ("port/arch",),  # and so is the way to the thread's own word
 }

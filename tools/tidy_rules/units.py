@@ -24,6 +24,8 @@ TESTED_BY = {
     "src/port/explore/run.c": "test/model/litmus_model.c",
     "src/port/explore/seam.c": "test/model/litmus_model.c",
     "src/port/explore/search.c": "test/model/reduction_check.c",
+    "src/port/virtual/port_virtual.c": "test/virtual/crew_sim_test.c",
+    "src/port/virtual/virtual.c": "test/virtual/crew_sim_test.c",
     "src/port/cortex_m/process.c": "test/cortex_m/suite/host_test.c",  # what stands below it
     "src/port/cortex_m/semihost.c": "test/cortex_m/suite/host_test.c",
     "src/port/cortex_m/startup.c": "test/cortex_m/suite/host_test.c",
