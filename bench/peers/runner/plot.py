@@ -136,7 +136,10 @@ def ratios(title, rows, description):
         parts.append(line(left, y, width - right, y, "grid"))
         parts.append(text(left - 10, y + 4, bench, "end"))
         parts.append(text(width - right + 12, y + 4, ours, ""))
-        for name, (ratio, figure) in peers.items():
+        for name in names:  # the limit comes last and lies on top
+            if name not in peers:
+                continue
+            ratio, figure = peers[name]
             colour, kind = PEERS[name]
             parts.append(shape(kind, place(ratio), y, colour,
                                f"{name}: {figure}, {ratio:.2f} × Orrery"))
@@ -146,7 +149,7 @@ def ratios(title, rows, description):
 
 def growth(title, curves, description):
     """curves: {name: [(objects, ns)]}, both axes logarithmic."""
-    width, height, left, right, top, bottom = 860, 420, 60, 220, 50, 60
+    width, height, left, right, top, bottom = 860, 420, 60, 260, 50, 60
     values = [ns for points in curves.values() for _, ns in points]
     low, high = min(values) * 0.7, max(values) * 1.4
     sizes = sorted({size for points in curves.values() for size, _ in points})
