@@ -21,7 +21,7 @@ trap 'exit 1' HUP INT TERM
 # Runs a bench on so many cores; it must print a line of its name, a metric and a number.
 try() {
     if ! timeout 60 "$work/peer" "$1" "$2" "$3" >"$work/out" 2>&1 ||
-        ! grep -qE "^${1%:*}	[a-z_]+	[0-9.]+\$" "$work/out"; then
+        ! tr '\t' ' ' <"$work/out" | grep -qE "^${1%:*} [a-z_]+ [0-9.]+\$"; then
         echo "peers_test: $1 on $2 cores with $3:" >&2
         cat "$work/out" >&2
         exit 1
