@@ -308,7 +308,7 @@ rt_time rt_clock(void)
         return rti_sched_clock(sched);
     }
     rt_time now = 0;
-    sched = rti_visitor_enter();
+    sched = RTI_ONE_WORKER ? NULL : rti_visitor_enter();
     if (sched != NULL) {
         now = rti_sched_clock(sched);
         rti_visitor_leave();
