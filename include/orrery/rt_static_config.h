@@ -43,6 +43,16 @@
 #define RT_ENSURE_TIME_NS 5000000000
 #endif
 
+/* How often a runtime looks for deadlocks that was not told (rt_watch_deadlocks), milliseconds; 0:
+ * never. */
+#ifndef RT_DEADLOCK_AFTER_MS
+#if defined(RT_CHECKS) && RT_CHECKS
+#define RT_DEADLOCK_AFTER_MS 30000
+#else
+#define RT_DEADLOCK_AFTER_MS 0
+#endif
+#endif
+
 #ifndef RT_MAX_POOLS
 #define RT_MAX_POOLS 2 /* pools of threads that are open at a time */
 #endif

@@ -220,3 +220,8 @@ rt_status rt_reply(const rt_message *msg, const void *data, size_t len)
     }
     return rt_reply_to(call, data, len);
 }
+
+bool rti_waiter_is_of_call(const struct rti_waiter *waiter)
+{
+    return waiter->unlink == call_unlink;
+}

@@ -31,4 +31,7 @@ struct rti_call_wait {
 /* Part of step 1 of death: every call that waits for the dead actor goes on with RT_ERR_CLOSED. */
 void rti_calls_close(struct rti_actor *dead);
 
+/* Is this the waiter of an actor that awaits an answer? For tools. */
+bool rti_waiter_is_of_call(const struct rti_waiter *waiter);
+
 #endif

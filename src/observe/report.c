@@ -42,29 +42,11 @@ static const char *state_name(const struct rti_runnable *run)
     return "unknown";
 }
 
-/* Copies what stands still. The frames of a parked stack are not ours: a sanitizer that guards what
- * lies between their variables must not look. */
-static RTI_UNSANITIZED void report_copy_still(void *to, const void *from, size_t size)
-{
-    volatile unsigned char *target = to;
-    const volatile unsigned char *source = from;
-    for (size_t i = 0; i < size; i++) {
-        target[i] = source[i];
-    }
-}
-
 /* Copies something that may be gone; false if it is. */
 static bool report_copy(const struct rti_report_options *options, void *to, const void *from,
                         size_t size)
 {
-    if (from == NULL) {
-        return false;
-    }
-    if (options->peek != NULL) {
-        return options->peek(to, from, size);
-    }
-    report_copy_still(to, from, size);
-    return true;
+    return rti_peek_copy(options->peek, to, from, size);
 }
 
 static void report_channel_wait(struct rti_text *text, const struct rti_waiter *place,

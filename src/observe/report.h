@@ -26,14 +26,14 @@
  *
  * Costs: about a microsecond for each task, and as long for each KiB of its stack. */
 
+#include "base/peek.h"
 #include "observe/report_text.h"
 #include "sched/scheduler.h"
 
 struct rti_report_options {
     bool has_stacks;        /* with the bytes of parked stacks */
     size_t stack_bytes_max; /* of one stack; at most RTI_REPORT_STACK_MAX */
-    /* Copies memory that may not be there; NULL: everything stands still. */
-    bool (*peek)(void *to, const void *from, size_t size);
+    rti_peek peek;          /* NULL: everything stands still */
 };
 
 #define RTI_REPORT_STACK_MAX 8192

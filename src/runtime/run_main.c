@@ -78,11 +78,14 @@ static rt_status main_init(const rt_config *parallel)
 #endif
 }
 
-static rt_status main_in_world(const rt_config *parallel, const struct rti_program *program)
+static rt_status main_in_world(const rt_main_config *config, const struct rti_program *program)
 {
-    rt_status status = main_init(parallel);
+    rt_status status = main_init(config->parallel);
     if (RT_FAILED(status)) {
         return status;
+    }
+    if (config->deadlock_after != 0) {
+        rti_host_watch_deadlocks(config->deadlock_after);
     }
     program->begin(program->context);
     status = rti_runtime_turn();
@@ -107,6 +110,7 @@ rt_status rt_run_main(const rt_main_config *config, rt_task_fn fn, void *arg)
     if (sim != NULL && parallel != NULL) {
         return (rt_status){RT_ERR_INVALID, "a program runs on one engine at a time"};
     }
-    rt_status status = sim != NULL ? rti_sim_run(sim, &program) : main_in_world(parallel, &program);
+    rt_status status =
+        sim != NULL ? rti_sim_run(sim, &program) : main_in_world(call.config, &program);
     return RT_FAILED(status) ? status : call.status;
 }

@@ -253,7 +253,9 @@ rt_status rti_runtime_init(const struct rti_runtime_engine *engine, const rt_con
     if (RT_FAILED(status)) {
         rti_host_close();
         rti_runtime_release();
+        return status;
     }
+    rti_host_watch_deadlocks(config == NULL ? 0 : config->deadlock_after);
     return status;
 }
 
@@ -290,6 +292,7 @@ void rt_cleanup(void)
     if (!runtime_is_mine()) {
         return;
     }
+    rti_host_forget_deadlocks();
     rti_runtime_stop();
     rti_host_close();
     rti_runtime_release();

@@ -95,6 +95,13 @@ struct rti_port *rti_host_machine(void);
 /* What a thread that is no worker has of the machine; see rti_visitor_port. NULL: nothing. */
 struct rti_port *rti_host_outside(void);
 
+/* Has deadlocks looked for every so often; 0: as often as this build does without being asked,
+ * RT_TIME_NEVER: not at all. The owner's thread, not in a run. */
+void rti_host_watch_deadlocks(rt_time after);
+
+/* Ends that. */
+void rti_host_forget_deadlocks(void);
+
 /* Takes the runtime for the calling thread; false if somebody has it. */
 bool rti_runtime_claim(void);
 void rti_runtime_release(void);

@@ -9,6 +9,7 @@
 #include "observe/journal_api.h"
 #include "port/sim/port_sim.h"
 #include "runtime/runtime.h"
+#include "runtime/runtime_deadlock.h"
 #include "sched/chooser.h"
 
 /* Where simulated time begins: not at 0, so that a program that takes a time of 0 for none fails.
@@ -77,6 +78,9 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
     rti_buggify_enable(seed);
     sim_observe(config, seed);
     program->begin(program->context);
+    if (RT_SENTENCES && !RTI_ONE_WORKER) {
+        rti_runtime_tell_deadlocks_at_idle();
+    }
     status = rti_runtime_turn();
     if (RT_SENTENCES && status.code == RT_ERR_DEADLOCK) {
         rti_dump_stuck(&rti_runtime.sched);
@@ -86,6 +90,7 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
         sim_report(config->report, seed);
     }
     rti_buggify_disable();
+    rti_runtime.sched.on_idle = NULL;
     rti_sched_observe(&rti_runtime.sched, NULL, NULL);
     rti_runtime_stop();
     if (RT_FAILED(status)) {

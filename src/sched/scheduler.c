@@ -248,6 +248,9 @@ static void sched_look(struct rti_sched *sched)
 static bool sched_idle(struct rti_sched *sched)
 {
     RT_ASSERT(rti_processor_is_empty(&sched->processor));
+    if (RT_TRACE && sched->on_idle != NULL) {
+        sched->on_idle(sched);
+    }
     uint64_t deadline_ns = sched->timers.next_deadline(sched->timers.context);
     rti_sched_record(sched,
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_IDLE, .value = deadline_ns});

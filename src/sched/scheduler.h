@@ -124,7 +124,8 @@ struct rti_sched {
     bool catches_faults;  /* the port shows them to the policy of sched/fault.h */
     bool contains_faults; /* a fault in a fiber ends that fiber alone */
     bool is_look_wanted;  /* something is known to be due */
-    uint64_t steps_max;   /* observed turns after which a run gives up; 0: never */
+    void (*on_idle)(struct rti_sched *sched); /* before the one worker waits; NULL: nothing */
+    uint64_t steps_max; /* observed turns after which a run gives up; 0: never */
     void *modules[RTI_MODULE_COUNT];
 };
 

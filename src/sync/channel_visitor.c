@@ -102,6 +102,7 @@ rt_status rti_channel_visit(const struct rti_channel_errand *errand)
         return rti_channels_refuse_thread(NULL);
     }
     struct rti_channels *channels = sched->modules[RTI_MODULE_CHANNEL];
+    rti_u32_store_relaxed(&channels->was_visited, 1);
     rt_status status = visitor_run(channels, errand);
     rti_visitor_leave();
     return status;

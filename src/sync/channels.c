@@ -39,6 +39,7 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
     for (size_t i = 0; i < RT_MAX_CHANNELS; i++) {
         rti_lock_init(&channels->locks[i].lock, sched, RTI_LOCK_CHANNEL);
     }
+    rti_u32_init(&channels->was_visited, 0);
     channels->last_number = 0;
     channels->sent_before = 0;
     channels->received_before = 0;

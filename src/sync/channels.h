@@ -98,8 +98,9 @@ struct rti_channels {
     struct rti_channel_ends receivers;
     struct rti_channel nothing; /* what closed ends point to; never changes */
     struct rti_sched *sched;
-    struct rti_lock lock;    /* everything below but what lies in a channel */
-    struct rti_lock regions; /* contexts and regions of this runtime: sync/cx.h */
+    struct rti_lock lock;       /* everything below but what lies in a channel */
+    struct rti_lock regions;    /* contexts and regions of this runtime: sync/cx.h */
+    rti_atomic_u32 was_visited; /* a thread outside has used a channel, and may again */
     uint32_t last_number;
     uint64_t sent_before;     /* on channels that are gone */
     uint64_t received_before; /* the same */
@@ -142,6 +143,12 @@ RTI_COLD void rti_channels_free(struct rti_channels *channels, struct rti_channe
 
 /* rt_channel_close_sender and _receiver of a module that is known. */
 rt_status rti_channels_close(struct rti_channels *channels, const void *handle, bool is_sender);
+
+/* Has a thread outside of the runtime used a channel of it? */
+static inline bool rti_channels_were_visited(const struct rti_channels *channels)
+{
+    return channels != NULL && rti_u32_load_relaxed(&channels->was_visited) != 0;
+}
 
 /* Ends a channel from outside: permits are revoked, handles closed, values destroyed. For the
  * region that owns it. */

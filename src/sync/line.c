@@ -151,6 +151,7 @@ static rt_status line_park(struct rti_line_call *call)
     struct rti_cx_events events;
     struct rti_worker *worker = rti_worker_current();
     rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_LOCK;
     line_link(call, &wait, &waiter);
     line_add_events(call, &events, &wait);
     uint32_t event = rti_fiber_park_open(worker, &wait);
@@ -174,6 +175,11 @@ rt_status rti_line_wait(struct rti_line_call *call)
         return (rt_status){RT_ERR_WOULDBLOCK, "the caller would have to wait and cannot"};
     }
     return line_park(call);
+}
+
+bool rti_waiter_is_of_line(const struct rti_waiter *waiter)
+{
+    return waiter->unlink == line_unlink;
 }
 
 void rti_line_audit(const struct rti_line *line)

@@ -8,6 +8,7 @@
 
 #include <orrery/rt/status.h>
 
+#include "base/peek.h"
 #include "sched/wait.h"
 
 struct rti_line;
@@ -28,5 +29,14 @@ struct rti_line_waiter {
     rt_status_code result;     /* RT_ERR_WOULDBLOCK until it is served */
     bool is_collected;         /* its owner knows */
 };
+
+/* Is this the waiter of one who waits in a line? For tools. */
+bool rti_waiter_is_of_line(const struct rti_waiter *waiter);
+
+/* Who must unlock before one in a mutex's line goes on: the cleanup stack of the holder, which a
+ * fiber or a poll context has. `place` is where a waiter of a line lies. False if that is no
+ * mutex's line, or nobody holds it, or it is gone. For tools. */
+bool rti_waiter_mutex_holder(const struct rti_waiter *place, rti_peek peek,
+                             struct rti_list **holder);
 
 #endif

@@ -248,6 +248,22 @@ rt_status rt_mutex_recover(rt_mutex *storage, rt_cx *given)
     return RT_SUCCESS;
 }
 
+bool rti_waiter_mutex_holder(const struct rti_waiter *place, rti_peek peek,
+                             struct rti_list **holder)
+{
+    struct rti_line_waiter waiter;
+    struct rti_mutex mutex;
+    if (!rti_peek_copy(peek, &waiter, RTI_CONTAINER_OF(place, const struct rti_line_waiter, waiter),
+                       sizeof(waiter)) ||
+        waiter.left != mutex_left ||
+        !rti_peek_copy(peek, &mutex, RTI_CONTAINER_OF(waiter.line, struct rti_mutex, line),
+                       sizeof(mutex))) {
+        return false;
+    }
+    *holder = mutex.holder;
+    return mutex.holder != NULL;
+}
+
 void rti_mutex_audit(struct rti_mutex *mutex)
 {
     RT_ASSERT(mutex->magic == MUTEX_MAGIC);

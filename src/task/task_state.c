@@ -60,7 +60,7 @@ const char *rti_task_state_name(enum rti_task_state state)
     return (unsigned)state < RTI_TASK_STATE_COUNT ? names[state] : "unknown";
 }
 
-const char *rti_task_waits_for(const struct rti_fiber *fiber)
+const char *rti_task_reason_name(uint8_t reason)
 {
     static const char *const names[] = {
         [RTI_REASON_UNKNOWN] = "something",  [RTI_REASON_MAIL] = "mail",
@@ -71,10 +71,14 @@ const char *rti_task_waits_for(const struct rti_fiber *fiber)
         [RTI_REASON_IO] = "input or output", [RTI_REASON_LOCK] = "a lock",
     };
     _Static_assert(RTI_COUNT_OF(names) == RTI_REASON_COUNT, "each reason has its name");
+    return reason < RTI_REASON_COUNT ? names[reason] : names[RTI_REASON_UNKNOWN];
+}
+
+const char *rti_task_waits_for(const struct rti_fiber *fiber)
+{
     const struct rti_wait *wait = fiber->wait;
     /* It may be gone by now, but what lies on the stack can always be read. */
     bool is_readable = (uintptr_t)wait >= (uintptr_t)fiber->stack.low &&
                        (uintptr_t)wait < (uintptr_t)fiber->stack.high_guard;
-    uint8_t reason = is_readable ? wait->reason : RTI_REASON_UNKNOWN;
-    return reason < RTI_REASON_COUNT ? names[reason] : names[RTI_REASON_UNKNOWN];
+    return rti_task_reason_name(is_readable ? wait->reason : RTI_REASON_UNKNOWN);
 }

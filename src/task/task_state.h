@@ -54,7 +54,10 @@ bool rti_task_is_move(enum rti_task_state from, enum rti_task_state to);
 /* "ready", "running" and so on. */
 const char *rti_task_state_name(enum rti_task_state state);
 
-/* "a join", "time" and so on: what a parked fiber waits for. Safe in a signal handler. */
+/* "a join", "time" and so on, for an enum rti_wait_reason. Safe in a signal handler. */
+const char *rti_task_reason_name(uint8_t reason);
+
+/* The same for what a parked fiber waits for. Safe in a signal handler. */
 const char *rti_task_waits_for(const struct rti_fiber *fiber);
 
 #endif

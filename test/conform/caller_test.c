@@ -395,6 +395,10 @@ ASK(rt_init_ex)
         CHECK_STATUS(rt_init_ex(&(rt_config){.workers = 1}), RT_ERR_STATE);
     }
 }
+ASK(rt_watch_deadlocks)
+{
+    REFUSED(rt_watch_deadlocks(1));
+}
 ASK(rt_run)
 {
     rt_run();
@@ -499,6 +503,7 @@ static void (*const asks[])(void) = {
     ask_rt_file_sync,
     ask_rt_init,
     ask_rt_init_ex,
+    ask_rt_watch_deadlocks,
     ask_rt_run,
     ask_rt_shutdown,
     ask_rt_cleanup,

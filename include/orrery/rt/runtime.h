@@ -21,6 +21,7 @@
 
 #include <orrery/rt/api.h>
 #include <orrery/rt/status.h>
+#include <orrery/rt/time.h>
 
 RT_EXTERN_C_BEGIN
 
@@ -37,10 +38,11 @@ RT_API rt_status rt_init(void);
 
 /* What rt_init_ex starts. Zero in a field is its default. */
 typedef struct {
-    uint32_t workers;     /* that run at the same time; 0: one per processor this process may use,
-                             by its affinity and the quota of its control groups */
-    uint32_t threads_max; /* threads that the workers may need, those in blocking calls included;
-                             more than `workers`, at most 65535; 0: 64 more */
+    uint32_t workers;       /* that run at the same time; 0: one per processor this process may use,
+                               by its affinity and the quota of its control groups */
+    uint32_t threads_max;   /* threads that the workers may need, those in blocking calls included;
+                               more than `workers`, at most 65535; 0: 64 more */
+    rt_time deadlock_after; /* as rt_watch_deadlocks; 0: RT_DEADLOCK_AFTER_MS */
 } rt_config;
 
 /* Makes the runtime ready on the parallel engine: actors and tasks run on `workers` threads, steal
@@ -56,6 +58,18 @@ typedef struct {
  * failure nothing is left behind.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_init_ex(const rt_config *config);
+
+/* Has the runtime look for deadlocks every `after` nanoseconds: tasks and actors that wait, for as
+ * long at least, for each other's end, mutex, receipt or answer, or that wait for values, mail and
+ * the like while nobody is left who could bring any. Each circle is told once, in lines of
+ * diagnosis with the places of spawn. Nobody is told of whom a deadline, a timer, input or output
+ * may wake. That a thread outside may send to a channel is known once one has. A checked build
+ * looks every RT_DEADLOCK_AFTER_MS milliseconds without being asked. The simulator looks by itself,
+ * at once. Callable from main on the runtime's thread, outside of rt_run. Never suspends. There is
+ * no pointer to own. Returns RT_OK, with 0 as often as without this call, with RT_TIME_NEVER not at
+ * all; RT_ERR_STATE in a run; RT_ERR_THREAD on a thread without a runtime. Nothing is lost on
+ * cancel. */
+RT_API rt_status rt_watch_deadlocks(rt_time after);
 
 /* Runs actors until none lives or rt_shutdown was called. Called again after a shutdown it goes on
  * where it was.

@@ -3,7 +3,9 @@
 #define RTI_MODULE "host"
 #include "port/linux/fork.h"
 #include "port/linux/port_linux.h"
+#include "port/linux/watch.h"
 #include "runtime/runtime.h"
+#include "runtime/runtime_deadlock.h"
 
 /* Threads that wait for files. Started in rt_init: starting a thread allocates inside the C
  * library. */
@@ -51,6 +53,30 @@ void rti_host_close(void)
 void rti_host_nap(rti_atomic_u32 *word, uint32_t expected)
 {
     (void)rti_linux_futex_wait(&linux_port.port, word, expected, rti_linux_clock_now() + NAP_NS);
+}
+
+void rti_host_watch_deadlocks(rt_time after)
+{
+    rt_time usual = RT_DEADLOCK_AFTER_MS == 0 ? RT_TIME_NEVER : RT_DEADLOCK_AFTER_MS * RT_NS_PER_MS;
+    rti_runtime_watch_deadlocks(after == 0 ? usual : after, rti_watch_peek);
+}
+
+void rti_host_forget_deadlocks(void)
+{
+    rti_runtime_forget_deadlocks();
+}
+
+rt_status rt_watch_deadlocks(rt_time after)
+{
+    const struct rti_worker *worker = rti_worker_current();
+    if (worker == NULL) {
+        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+    }
+    if (worker->fiber != NULL || worker->sched->is_running || worker->sched != &rti_runtime.sched) {
+        return (rt_status){RT_ERR_STATE, "only outside of rt_run"};
+    }
+    rti_host_watch_deadlocks(after);
+    return RT_SUCCESS;
 }
 
 struct rti_port *rti_host_outside(void)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The essay is in runtime_deadlock.h. */
+#define RTI_MODULE "runtime_deadlock"
+#include "runtime/runtime_deadlock.h"
+#include "observe/deadlock.h"
+#include "sync/channels.h"
+
+static struct {
+    struct rti_deadlock deadlock;
+    struct rti_clockwork *clockwork; /* that `timer` is armed at; NULL: nobody looks */
+    struct rti_timer timer;
+    struct rti_post post; /* queued by the timer: what it does is too long for a callback */
+    rt_time after;
+    rti_peek peek;
+} watch;
+
+static void watch_arm(void)
+{
+    struct rti_sched *sched = &rti_runtime.sched;
+    watch.clockwork = rti_clockwork_here(sched);
+    rti_clockwork_arm(watch.clockwork, &watch.timer, rti_deadline_after(sched, watch.after));
+}
+
+static void watch_look(struct rti_post *post)
+{
+    (void)post;
+    struct rti_sched *sched = &rti_runtime.sched;
+    const struct rti_deadlock_options options = {
+        .peek = rti_sched_is_local(sched) ? NULL : watch.peek,
+        .span_ns = watch.after,
+        .is_open = rti_channels_were_visited(sched->modules[RTI_MODULE_CHANNEL]),
+    };
+    (void)rti_deadlock_tell(&watch.deadlock, sched, &options);
+    watch_arm();
+}
+
+static void watch_fire(struct rti_timer *timer)
+{
+    (void)timer;
+    rti_sched_post(&rti_runtime.sched, &watch.post);
+}
+
+static void idle_look(struct rti_sched *sched)
+{
+    (void)rti_deadlock_tell(&watch.deadlock, sched, &(struct rti_deadlock_options){.peek = NULL});
+}
+
+void rti_runtime_tell_deadlocks_at_idle(void)
+{
+    watch.deadlock.told_count = 0;
+    rti_runtime.sched.on_idle = idle_look;
+}
+
+void rti_runtime_watch_deadlocks(rt_time after, rti_peek peek)
+{
+    rti_runtime_forget_deadlocks();
+    watch.deadlock.told_count = 0;
+    watch.after = after;
+    watch.peek = peek;
+    watch.post.call = watch_look;
+    if (after != RT_TIME_NEVER) {
+        rti_timer_init(&watch.timer, watch_fire);
+        watch_arm();
+    }
+}
+
+void rti_runtime_forget_deadlocks(void)
+{
+    rti_runtime.sched.on_idle = NULL;
+    if (watch.clockwork != NULL) {
+        (void)rti_clockwork_disarm(watch.clockwork, &watch.timer);
+        watch.clockwork = NULL;
+    }
+}
