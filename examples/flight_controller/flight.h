@@ -122,7 +122,7 @@ struct role {
     void (*clean)(struct flight *flight); /* closes what a dead actor left open, or NULL */
     rt_priority priority;
     size_t stack_size;
-    bool needs_network, needs_screen;
+    bool needs_network, needs_screen, needs_file;
 };
 
 extern const struct role flight_roles[];
@@ -177,7 +177,8 @@ struct flight {
     float seconds;          /* how long to fly, until the descent begins */
     bool has_random_faults; /* the gremlin draws; else it follows its plan */
     bool has_network, has_screen;
-    const char *log_path;
+    bool prints_telemetry; /* without a network: the frames as lines of text */
+    const char *log_path;  /* NULL: no log */
 
     /* Set by the supervisor before the crew starts. */
     rt_time start;

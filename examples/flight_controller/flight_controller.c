@@ -6,16 +6,22 @@
  *                                  simulator, twice, with one seed
  *     flight_controller --hop      the real flight only, without a picture
  *     flight_controller --test     simulated flights only, with several seeds
+ *     flight_controller --telemetry    one simulated flight, its telemetry as text: the same on
+ *                                  every machine, a bare board included
+ *     flight_controller --alone    one flight on the clock of the machine, which needs neither
+ *                                  network nor files
  *
  * Eleven actors fly a quadcopter: sensors, estimator, control loop, mission, telemetry over TCP, a
  * ground station, a log, a display, a supervisor. One of them, the gremlin, breaks the others in
  * flight. flight.h draws how they hang together; it is the place to begin reading.
  *
- * The program is the same in all three modes: `flight_begin` is its first actor, started by rt_run
+ * The program is the same in all modes: `flight_begin` is its first actor, started by rt_run
  * on the real clock or by rt_sim_run in a world made from a seed. Default limits suffice.
  *
  * Tested: flight_controller --test
- * Tested: flight_controller --hop */
+ * Tested: flight_controller --hop
+ * Tested: flight_controller --telemetry
+ * Tested: flight_controller --alone */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,6 +78,9 @@ static void print_summary(const struct flight *flight)
         printf("             %4.1f s  %-10s %s\n", (double)s->death[i].time / 1e9, s->death[i].name,
                flight_reason_text(s->death[i].reason));
     }
+    if (!flight->has_network) {
+        return;
+    }
     printf("  Telemetry  %u frames over TCP, %u damaged, %u connections.\n",
            (unsigned)flight->ground.frames, (unsigned)flight->ground.frames_damaged,
            (unsigned)flight->ground.connections);
@@ -79,21 +88,26 @@ static void print_summary(const struct flight *flight)
 }
 
 /* Flies in real time. */
-static bool fly(bool has_screen, const char *log_path)
+static bool fly(struct flight *flight)
 {
-    struct flight flight = {.seconds = FLIGHT_SECONDS,
-                            .has_network = true,
-                            .has_screen = has_screen,
-                            .log_path = log_path};
     rt_status status = rt_init();
-    if (RT_FAILED(status) || rt_spawn(flight_begin, &flight) == ACTOR_ID_INVALID) {
+    if (RT_FAILED(status) || rt_spawn(flight_begin, flight) == ACTOR_ID_INVALID) {
         fprintf(stderr, "flight_controller: %s\n", rt_status_text(status.code));
         return false;
     }
     rt_run();
     rt_cleanup();
-    print_summary(&flight);
-    return has_worked(&flight);
+    print_summary(flight);
+    return flight->supervisor.has_ended_well;
+}
+
+static bool fly_with_all(bool has_screen, const char *log_path)
+{
+    struct flight flight = {.seconds = FLIGHT_SECONDS,
+                            .has_network = true,
+                            .has_screen = has_screen,
+                            .log_path = log_path};
+    return fly(&flight) && has_worked(&flight);
 }
 
 /* Flies in the simulator, which has no network. Seed 0 follows the plan of accidents, with the
@@ -138,6 +152,21 @@ static bool simulate_twice(uint64_t seed)
     return is_well && hash[0] == hash[1];
 }
 
+/* A short flight with the plan of accidents, in the simulator or alone on the machine's clock. */
+static bool fly_and_print(bool is_simulated)
+{
+    struct flight flight = {.seconds = FLIGHT_SECONDS, .prints_telemetry = true};
+    if (!is_simulated) {
+        return fly(&flight) && flight.supervisor.deaths == flight.supervisor.restarts;
+    }
+    rt_sim_report report = {.seed = 0};
+    const rt_sim_config config = {.report = &report};
+    bool has_run = !RT_FAILED(rt_sim_run(&config, flight_begin, &flight));
+    print_summary(&flight);
+    printf("  Trace      %016" PRIx64 "\n", report.trace_hash);
+    return has_run && has_landed_well(&flight);
+}
+
 static bool test(void)
 {
     bool is_well = true;
@@ -166,18 +195,21 @@ int main(int argc, char **argv)
     if (strcmp(mode, "--test") == 0) {
         return test() ? EXIT_SUCCESS : EXIT_FAILURE;
     }
+    if (strcmp(mode, "--telemetry") == 0 || strcmp(mode, "--alone") == 0) {
+        return fly_and_print(strcmp(mode, "--telemetry") == 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
     if (strcmp(mode, "") != 0 && strcmp(mode, "--hop") != 0) {
-        fprintf(stderr, "usage: flight_controller [--hop | --test]\n");
+        fprintf(stderr, "usage: flight_controller [--hop | --test | --telemetry | --alone]\n");
         return EXIT_FAILURE;
     }
     const char *folder = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
     char log_path[256];
     snprintf(log_path, sizeof(log_path), "%s/orrery_flight_%ld.log", folder, (long)getpid());
     if (strcmp(mode, "--hop") == 0) {
-        bool has_worked_well = fly(false, log_path);
+        bool has_worked_well = fly_with_all(false, log_path);
         unlink(log_path);
         return has_worked_well ? EXIT_SUCCESS : EXIT_FAILURE;
     }
-    bool is_well = fly(true, log_path);
+    bool is_well = fly_with_all(true, log_path);
     return simulate_twice(42) && is_well ? EXIT_SUCCESS : EXIT_FAILURE;
 }

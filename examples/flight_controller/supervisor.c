@@ -20,17 +20,17 @@
 #define DEATHS_PER_SECOND_MAX 5
 
 const struct role flight_roles[] = {
-    {"estimator", estimator, NULL, RT_PRIO_HIGH, STACK_SMALL, false, false},
-    {"control", control, NULL, RT_PRIO_CRITICAL, STACK_SMALL, false, false},
-    {"imu", imu, NULL, RT_PRIO_CRITICAL, STACK_SMALL, false, false},
-    {"barometer", barometer, NULL, RT_PRIO_HIGH, STACK_SMALL, false, false},
-    {"gps", gps, NULL, RT_PRIO_HIGH, STACK_SMALL, false, false},
-    {"mission", mission, NULL, RT_PRIO_NORMAL, STACK_PRINTS, false, false},
-    {"telemetry", telemetry, telemetry_clean, RT_PRIO_NORMAL, STACK_SMALL, true, false},
-    {"ground", ground, ground_clean, RT_PRIO_NORMAL, STACK_PRINTS, true, false},
-    {"gremlin", gremlin, NULL, RT_PRIO_NORMAL, STACK_SMALL, false, false},
-    {"logger", logger, logger_clean, RT_PRIO_LOW, STACK_PRINTS, false, false},
-    {"display", display, NULL, RT_PRIO_LOW, STACK_PRINTS, false, true},
+    {"estimator", estimator, NULL, RT_PRIO_HIGH, STACK_SMALL, false, false, false},
+    {"control", control, NULL, RT_PRIO_CRITICAL, STACK_SMALL, false, false, false},
+    {"imu", imu, NULL, RT_PRIO_CRITICAL, STACK_SMALL, false, false, false},
+    {"barometer", barometer, NULL, RT_PRIO_HIGH, STACK_SMALL, false, false, false},
+    {"gps", gps, NULL, RT_PRIO_HIGH, STACK_SMALL, false, false, false},
+    {"mission", mission, NULL, RT_PRIO_NORMAL, STACK_PRINTS, false, false, false},
+    {"telemetry", telemetry, telemetry_clean, RT_PRIO_NORMAL, STACK_PRINTS, true, false, false},
+    {"ground", ground, ground_clean, RT_PRIO_NORMAL, STACK_PRINTS, true, false, false},
+    {"gremlin", gremlin, NULL, RT_PRIO_NORMAL, STACK_SMALL, false, false, false},
+    {"logger", logger, logger_clean, RT_PRIO_LOW, STACK_PRINTS, false, false, true},
+    {"display", display, NULL, RT_PRIO_LOW, STACK_PRINTS, false, true, false},
 };
 const uint32_t flight_role_count = sizeof(flight_roles) / sizeof(flight_roles[0]);
 
@@ -55,8 +55,10 @@ static void must(rt_status status, const char *what)
 
 static bool role_is_cast(const struct flight *flight, const struct role *role)
 {
-    return (flight->has_network || !role->needs_network) &&
-           (flight->has_screen || !role->needs_screen);
+    bool prints = role->play == telemetry && flight->prints_telemetry;
+    return (flight->has_network || !role->needs_network || prints) &&
+           (flight->has_screen || !role->needs_screen) &&
+           (flight->log_path != NULL || !role->needs_file);
 }
 
 /* Starts an actor, watches it, and gives it the name under which the others find it. */

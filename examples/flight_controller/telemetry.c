@@ -4,7 +4,11 @@
  *
  * A frame is 28 bytes, each number least significant byte first: a mark, a sequence number, the
  * flight's time in milliseconds, altitude, position in millimetres, and a sum over all before it.
- */
+ *
+ * Where there is no network, on a board that has none or in the simulator, a frame can be printed
+ * instead, as a line of text. */
+#include <stdio.h>
+
 #include "flight.h"
 
 #define FRAME_BYTES 28
@@ -45,6 +49,26 @@ static void frame_write(unsigned char frame[FRAME_BYTES], uint32_t sequence, uin
     put(frame + 24, frame_sum(frame));
 }
 
+static void frame_print(const unsigned char frame[FRAME_BYTES])
+{
+    printf("frame %3u  %5u ms  altitude %5d  position %+6d %+6d mm\n", (unsigned)get(frame + 4),
+           (unsigned)get(frame + 8), (int)(int32_t)get(frame + 12), (int)(int32_t)get(frame + 16),
+           (int)(int32_t)get(frame + 20));
+}
+
+/* Returns false if the line is cut. */
+static bool frame_send(const struct flight *flight, const unsigned char frame[FRAME_BYTES])
+{
+    if (!flight->has_network) {
+        frame_print(frame);
+        return true;
+    }
+    size_t sent;
+    rt_status status =
+        rt_net_send(flight->telemetry.connection, frame, FRAME_BYTES, &sent, SEND_MS);
+    return !RT_FAILED(status) && sent == FRAME_BYTES;
+}
+
 /* Waits for the ground station and serves it. If the connection breaks, so does the actor: its
  * successor waits for the next one. */
 void telemetry(void *arg)
@@ -52,7 +76,8 @@ void telemetry(void *arg)
     struct flight *flight = arg;
     struct telemetry *self = &flight->telemetry;
     timer_id timer;
-    if (RT_FAILED(rt_net_accept(flight->listener, &self->connection, -1)) ||
+    if ((flight->has_network &&
+         RT_FAILED(rt_net_accept(flight->listener, &self->connection, -1))) ||
         RT_FAILED(rt_bus_subscribe(flight->state_bus)) ||
         RT_FAILED(rt_timer_every(100000, &timer))) {
         return;
@@ -67,9 +92,7 @@ void telemetry(void *arg)
         unsigned char frame[FRAME_BYTES];
         uint32_t time_ms = (uint32_t)((rt_clock() - flight->start) / RT_NS_PER_MS);
         frame_write(frame, ++self->sequence, time_ms, &e);
-        size_t sent;
-        rt_status status = rt_net_send(self->connection, frame, sizeof(frame), &sent, SEND_MS);
-        if (RT_FAILED(status) || sent != sizeof(frame)) {
+        if (!frame_send(flight, frame)) {
             return;
         }
     }

@@ -89,3 +89,30 @@ foreach(board ${ORRERY_CORTEX_M_BOARDS})
     -Wl,--defsym=rti_main_stack_size=0x10000 -Wl,--defsym=rti_handler_stack_size=0x1000)
   set_target_properties(${board}_trace_hash PROPERTIES OUTPUT_NAME trace_hash SUFFIX .elf)
 endforeach()
+
+# The flagship of the examples, which must print the same here as on Linux (flight_test.sh). It has
+# the board's clock where it asks for the time of day, and neither network nor files.
+file(GLOB ORRERY_FLIGHT_SOURCES CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/examples/flight_controller/*.c)
+foreach(board ${ORRERY_CORTEX_M_BOARDS})
+  add_library(flight_${board} OBJECT ${ORRERY_FLIGHT_SOURCES})
+  target_compile_definitions(flight_${board} PRIVATE main=program_main _POSIX_TIMERS=1
+    _POSIX_MONOTONIC_CLOCK=1)
+  target_link_libraries(flight_${board} PRIVATE support_${board})
+  orrery_add_firmware(${board}_flight ${board} support_${board}
+    ${PROJECT_SOURCE_DIR}/test/cortex_m/program/arguments_main.c
+    ${PROJECT_SOURCE_DIR}/test/cortex_m/program/posix_clock.c
+    ${PROJECT_SOURCE_DIR}/test/cortex_m/harness/syscalls.c
+    $<TARGET_OBJECTS:flight_${board}>)
+  target_link_options(${board}_flight PRIVATE
+    -Wl,-u,rti_part_bus -Wl,-u,rti_part_io -Wl,--defsym=rti_test_snapshot=${ORRERY_${board}_SPARE}
+    -Wl,--defsym=rti_main_stack_size=0x10000 -Wl,--defsym=rti_handler_stack_size=0x1000)
+  set_target_properties(${board}_flight PROPERTIES OUTPUT_NAME flight SUFFIX .elf)
+endforeach()
+
+# The UART of the board, from outside (uart_test.sh).
+orrery_add_firmware(m3_uart_board m3 orrery_m3
+  ${PROJECT_SOURCE_DIR}/test/cortex_m/program/uart_board.c)
+target_compile_options(m3_uart_board PRIVATE ${ORRERY_CORTEX_M_WARNINGS})
+target_link_options(m3_uart_board PRIVATE --specs=nano.specs)
+set_target_properties(m3_uart_board PROPERTIES OUTPUT_NAME uart_board SUFFIX .elf)

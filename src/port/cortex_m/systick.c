@@ -53,12 +53,25 @@ void rti_systick_expired(struct rti_systick *systick)
     systick->period = RTI_SYSTICK_PERIOD_MAX;
 }
 
-/* Ends the period that runs and begins one of `length` counts. */
+/* Ends the period that runs and begins one of `length` counts. Between the last reading of the
+ * counter and its restart lies nothing but the restart: what passes there is RTI_SYSTICK_RESTART.
+ */
 static void systick_restart(struct rti_systick *systick, uint32_t length)
 {
+    (void)systick_counts(systick); /* a period that is over is counted */
     RTI_SYST_RVR = length - 1;
-    systick->base = systick_counts(systick) + RTI_SYSTICK_RESTART;
+    uint32_t value = RTI_SYST_CVR;
     RTI_SYST_CVR = 0;
+    if ((RTI_SCB_ICSR & RTI_SCB_ICSR_PENDSTSET) != 0) {
+        /* The period ended here. After the reading: a few counts were left of it. Before: what was
+         * read belongs to the next one, of which a few counts have passed. */
+        RTI_SCB_ICSR = RTI_SCB_ICSR_PENDSTCLR;
+        if (value == 0 || value >= RTI_SYSTICK_PERIOD_MIN / 2) {
+            systick->base += systick->period;
+            value = 0;
+        }
+    }
+    systick->base += systick_passed(systick->period, value) + RTI_SYSTICK_RESTART;
     systick->period = length;
     /* Once the counter has taken the length, the period after it may be long. */
     while (RTI_SYST_CVR == 0) {

@@ -12,7 +12,7 @@
  * accounts for what has passed of it, and begins one that ends at the deadline; the reload value is
  * the longest again before it is used. Between the reading of the counter and its restart
  * RTI_SYSTICK_RESTART counts pass, which are added: the clock is exact to a few cycles for each
- * sleep that is cut short, and never goes back.
+ * sleep that is cut short (systick_test, against another timer), and never goes back.
  *
  * A count at which the counter shows 0 belongs to the next period, for the exception is pending by
  * then. So the counts since a period of n began are n - counter, or 0 if that is 0.
@@ -35,7 +35,7 @@
 #endif
 
 #ifndef RTI_SYSTICK_RESTART
-#define RTI_SYSTICK_RESTART 8u
+#define RTI_SYSTICK_RESTART 3u
 #endif
 
 #define RTI_SYSTICK_PERIOD_MAX UINT32_C(0x1000000)

@@ -2,6 +2,7 @@
 #define RTI_MODULE "systick_test"
 #include "port/cortex_m/systick.h"
 
+#include "port/mps2/timer.h"
 #include "support/test.h"
 
 static struct rti_systick systick;
@@ -114,4 +115,41 @@ TEST(systick_sleeps_that_are_cut_short_keep_the_clock)
     CHECK(interrupts >= 1000);
     CHECK(interrupts < 1100);
     rti_systick_stop();
+}
+
+#if defined(__ARM_ARCH_8M_MAIN__)
+static const struct rti_mps2_timer timer = {0x50000000u, 3};
+#else
+static const struct rti_mps2_timer timer = {0x40000000u, 8};
+#endif
+
+#define PERIODS      400u
+#define DRIFT_NS_MAX 100 /* for each restart of the counter */
+
+/* Periods of many lengths: SysTick is restarted by each, and counts lost there add up. The
+ * processor does not sleep meanwhile: with sleep=off the emulator may let a second timer come to
+ * its end before it wakes a processor that sleeps. */
+TEST(systick_agrees_with_the_timer_of_the_board_over_many_periods)
+{
+    rti_systick_start(&systick);
+    rti_mps2_timer_start(&timer, UINT32_MAX);
+    uint64_t begin = rti_systick_now(&systick);
+    uint32_t counts = rti_mps2_timer_left(&timer);
+    for (uint32_t i = 0; i < PERIODS; i++) {
+        uint32_t mask = rti_irq_mask();
+        uint64_t deadline = rti_systick_now(&systick) + 20000 + i * 700;
+        rti_systick_aim(&systick, deadline);
+        while (rti_systick_now(&systick) < deadline) {
+        }
+        rti_irq_restore(mask);
+    }
+    counts -= rti_mps2_timer_left(&timer);
+    uint64_t passed_ns = rti_systick_now(&systick) - begin;
+    rti_mps2_timer_stop(&timer);
+    rti_systick_stop();
+    int64_t wanted_ns = (int64_t)((uint64_t)counts * 1000000000u / RT_SYSTICK_HZ);
+    int64_t drift_ns = (int64_t)passed_ns - wanted_ns;
+    printf("drift %d ns in %d us\n", (int)drift_ns, (int)(wanted_ns / 1000));
+    CHECK(drift_ns < (int64_t)PERIODS * DRIFT_NS_MAX &&
+          -drift_ns < (int64_t)PERIODS * DRIFT_NS_MAX);
 }
