@@ -84,6 +84,9 @@ static bool pin_send(struct rti_member *member, struct rti_runnable *runnable)
     struct rti_station *station = member->worker->station;
     bool is_asleep = false;
     bool is_absent = false;
+    /* Who yielded here because it is pinned elsewhere has roused nobody, and the target may block.
+     */
+    bool has_more = !rti_station_is_empty(station);
     if (!pin_give(target, station, runnable, &is_asleep, &is_absent)) {
         rti_injector_push(&crew->injector, runnable);
         return true;
@@ -100,6 +103,11 @@ static bool pin_send(struct rti_member *member, struct rti_runnable *runnable)
         rti_pin_release(target, runnable);
         member->worker->station = station;
         return false;
+    }
+    if (has_more) {
+        /* Queued, then fence, then look for sleepers: see crew.h. */
+        rti_fence_seqcst();
+        rti_crew_rouse_one(crew);
     }
     return true;
 }
