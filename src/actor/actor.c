@@ -8,6 +8,7 @@
 #include "actor/actors.h"
 #include "actor/behaviour.h"
 #include "base/marks.h"
+#include "sched/fiber_life.h"
 
 /* Stacks are painted where debugging is worth the time of filling them. */
 #define ACTOR_PAINTS_STACKS (RT_STACK_PAINT || RT_CHECKS)
@@ -19,6 +20,14 @@ _Static_assert(RT_ACTOR_STACK_SIZE_MIN >= RTI_STACK_SIZE_MIN, "a stack that no f
 _Static_assert(RT_MAX_ACTORS > 0 && RT_MAX_ACTORS <= 1 << 20, "the id has room for generations");
 
 static const actor_config actor_config_default = {.priority = RT_PRIO_NORMAL};
+
+static const rt_status actor_no_slot = {RT_ERR_NOMEM,
+                                        RTI_SENTENCE("RT_MAX_ACTORS actors live already")};
+static const rt_status actor_no_sense = {
+    RT_ERR_INVALID,
+    RTI_SENTENCE("no function, an unknown priority, or a stack of a size that cannot be")};
+static const rt_status actor_no_stack = {RT_ERR_NOMEM,
+                                         RTI_SENTENCE("there is no memory for its stack")};
 
 /* Is this a configuration that could ever be met? */
 static bool actor_config_is_valid(const actor_config *config)
@@ -43,6 +52,7 @@ void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
     actor->id = ACTOR_ID_INVALID;
     actor->reachable_id = ACTOR_ID_INVALID;
     actor->actors = actors;
+    rti_fiber_init_slot(&actor->fiber, actors->sched, rti_actor_on_done);
     rti_mailbox_init(&actor->mailbox, rti_fiber_wake, &actor->fiber, actors->sched->is_local);
     actor->mailbox.waiter.unlink = rti_actors_unwatch;
     actor->held = NULL;
@@ -81,7 +91,7 @@ static inline void actor_begin(struct rti_actor *actor, actor_id id)
     /* call_serial goes on: an id may live again, and no answer to a former life may find this. */
 }
 
-/* What an actor runs, and who says so. */
+/* What an actor runs, and where that was said. */
 struct actor_code {
     actor_fn fn;
     void *arg;
@@ -89,40 +99,38 @@ struct actor_code {
     const struct rti_birth *birth; /* what is special about it; NULL: nothing */
 };
 
-static actor_id actor_kept_id(const struct actor_code *code)
+static inline actor_id actor_kept_id(const struct actor_code *code)
 {
     return code->birth != NULL ? code->birth->kept_id : ACTOR_ID_INVALID;
 }
 
-/* Gives the actor its stack and its fiber. */
-static void actor_init_fiber(struct rti_actor *actor, const actor_config *config,
-                             const struct actor_code *code)
+/* Gives the actor, which has its stack, its fiber. */
+static inline void actor_begin_fiber(struct rti_actor *actor, const struct rti_worker *worker,
+                                     const actor_config *config, const struct actor_code *code)
 {
-    struct rti_fiber_options options = {
-        .id = actor->id,
-        .priority = (uint8_t)config->priority,
+    struct rti_fiber_life life = {
         .main = code->fn,
         .arg = code->arg,
-        .on_done = rti_actor_on_done,
         .site = code->site,
+        .id = actor->id,
+        .priority = (uint8_t)config->priority,
     };
-    rti_stack_block_init(&actor->stack, &actor->fiber.stack);
     actor->is_stack_painted = ACTOR_PAINTS_STACKS;
     if (ACTOR_PAINTS_STACKS) {
         rti_stack_paint(&actor->fiber.stack);
     }
-    rti_fiber_init(&actor->fiber, &options);
+    rti_fiber_begin(&actor->fiber, worker, &life);
 }
 
 /* Remembers for the caller why it has no new actor. */
-static RTI_COLD actor_id actor_refuse_spawn(struct rti_actors *actors, rt_status why)
+static RTI_COLD actor_id actor_refuse_spawn(struct rti_actors *actors, const rt_status *why)
 {
     struct rti_actor *self = rti_actor_current();
     if (self != NULL) {
-        self->spawn_status = why;
+        self->spawn_status = *why;
     } else {
         rti_actors_lock(actors);
-        actors->spawn_status = why;
+        actors->spawn_status = *why;
         rti_actors_unlock(actors);
     }
     return ACTOR_ID_INVALID;
@@ -145,54 +153,74 @@ rt_status rt_spawn_status(void)
     return status;
 }
 
-/* What a new actor needs. */
-struct actor_need {
-    size_t stack_size;
-    bool is_heap;
-    actor_id kept_id; /* the id that it is to have again; ACTOR_ID_INVALID: a new one */
-};
+/* With several workers: takes a stack, which may have to be asked of the system, which nobody does
+ * under the lock; then a slot, with the lock. NULL, and nothing has changed, if there is none. */
+static RTI_NOINLINE struct rti_actor *actor_take_slot_shared(struct rti_actors *actors,
+                                                             struct rti_stack_block *memory,
+                                                             actor_id kept_id,
+                                                             const rt_status **why)
+{
+    struct rti_stack stack;
+    bool is_taken = rti_stacks_take(actors->stacks, memory, &stack);
+    rti_actors_lock(actors);
+    uint32_t index = kept_id != ACTOR_ID_INVALID ? rti_handle_index(&actors->ids, kept_id)
+                                                 : rti_handle_next_index(&actors->ids);
+    if (is_taken && index != RTI_HANDLE_END) {
+        struct rti_actor *actor = &actors->table[index];
+        actor->stack = *memory;
+        actor->fiber.stack = stack;
+        return actor;
+    }
+    rti_actors_unlock(actors);
+    if (is_taken) {
+        rti_stacks_give(actors->stacks, memory, &stack);
+    }
+    *why = index == RTI_HANDLE_END ? &actor_no_slot : &actor_no_stack;
+    return NULL;
+}
 
 /* Takes the next free slot, or the one of the kept id, with a stack and the lock; NULL, and nothing
- * has changed, if there is none. A stack may have to be asked of the system, which nobody does
- * under the lock. */
-static struct rti_actor *actor_take_slot(struct rti_actors *actors, const struct actor_need *need,
-                                         rt_status *why)
+ * has changed, if there is none. */
+static inline struct rti_actor *actor_take_slot(struct rti_actors *actors,
+                                                const actor_config *config, actor_id kept_id,
+                                                const rt_status **why)
 {
-    struct rti_stack_block stack;
-    bool is_shared = !rti_sched_is_local(actors->sched);
-    bool is_taken = is_shared && rti_stack_block_take_into(actors->stacks, need->stack_size,
-                                                           need->is_heap, &stack);
-    rti_actors_lock(actors);
-    uint32_t index = RTI_UNLIKELY(need->kept_id != ACTOR_ID_INVALID)
-                         ? rti_handle_index(&actors->ids, need->kept_id)
+    size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
+    if (RTI_UNLIKELY(!rti_sched_is_local(actors->sched))) {
+        struct rti_stack_block memory = {.size = size, .is_heap = config->malloc_stack};
+        return actor_take_slot_shared(actors, &memory, kept_id, why);
+    }
+    uint32_t index = RTI_UNLIKELY(kept_id != ACTOR_ID_INVALID)
+                         ? rti_handle_index(&actors->ids, kept_id)
                          : rti_handle_next_index(&actors->ids);
     if (RTI_UNLIKELY(index == RTI_HANDLE_END)) {
-        rti_actors_unlock(actors);
-        if (is_taken) {
-            rti_stack_block_give(actors->stacks, &stack);
-        }
-        *why = (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("RT_MAX_ACTORS actors live already")};
+        *why = &actor_no_slot;
         return NULL;
     }
     struct rti_actor *actor = &actors->table[index];
-    if (is_taken) {
-        actor->stack = stack;
-    } else if (is_shared || !rti_stack_block_take_into(actors->stacks, need->stack_size,
-                                                       need->is_heap, &actor->stack)) {
-        rti_actors_unlock(actors);
-        *why = (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("there is no memory for its stack")};
+    actor->stack.size = size;
+    actor->stack.is_heap = config->malloc_stack;
+    if (RTI_UNLIKELY(!rti_stacks_take(actors->stacks, &actor->stack, &actor->fiber.stack))) {
+        *why = &actor_no_stack;
         return NULL;
     }
     return actor;
 }
 
-static actor_id actor_spawn(struct rti_actors *actors, const struct actor_code *code,
-                            const actor_config *config)
+static RTI_ALWAYSINLINE actor_id actor_spawn(const struct rti_worker *worker,
+                                             const struct actor_code *code,
+                                             const actor_config *config)
 {
-    size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
-    rt_status why;
-    struct rti_actor *actor = actor_take_slot(
-        actors, &(struct actor_need){size, config->malloc_stack, actor_kept_id(code)}, &why);
+    struct rti_actors *actors = rti_actors_of(worker);
+    if (RTI_UNLIKELY(actors == NULL)) {
+        rti_port_log("rt_spawn: this thread has no runtime: call rt_init here first");
+        return ACTOR_ID_INVALID;
+    }
+    if (RTI_UNLIKELY(code->fn == NULL || !actor_config_is_valid(config))) {
+        return actor_refuse_spawn(actors, &actor_no_sense);
+    }
+    const rt_status *why;
+    struct rti_actor *actor = actor_take_slot(actors, config, actor_kept_id(code), &why);
     if (RTI_UNLIKELY(actor == NULL)) {
         return actor_refuse_spawn(actors, why);
     }
@@ -204,36 +232,21 @@ static actor_id actor_spawn(struct rti_actors *actors, const struct actor_code *
     }
     actor_begin(actor, id);
     actor_copy_name(actor, config->name);
-    actor_init_fiber(actor, config, code);
+    actor_begin_fiber(actor, worker, config, code);
     if (RTI_UNLIKELY(code->birth != NULL)) {
         code->birth->prepare(actor, code->birth->arg);
     }
     rti_actors_unlock(actors);
-    rti_fiber_start(actors->sched, &actor->fiber);
+    rti_fiber_start_begun(actors->sched, &actor->fiber);
     return id;
-}
-
-static actor_id actor_spawn_checked(const struct actor_code *code, const actor_config *cfg)
-{
-    struct rti_actors *actors = rti_actors_of(rti_worker_enter());
-    if (actors == NULL) {
-        rti_port_log("rt_spawn: this thread has no runtime: call rt_init here first");
-        return ACTOR_ID_INVALID;
-    }
-    const actor_config *config = cfg != NULL ? cfg : &actor_config_default;
-    if (RTI_UNLIKELY(code->fn == NULL || !actor_config_is_valid(config))) {
-        return actor_refuse_spawn(
-            actors, (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no function, an unknown priority, or "
-                                                             "a stack of a size that cannot be")});
-    }
-    return actor_spawn(actors, code, config);
 }
 
 actor_id rti_actor_spawn_as(actor_fn fn, void *arg, const actor_config *config,
                             const struct rti_birth *birth)
 {
     RT_ASSERT(birth->prepare != NULL);
-    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), birth}, config);
+    return actor_spawn(rti_worker_enter(), &(struct actor_code){fn, arg, RTI_CALL_SITE(), birth},
+                       config != NULL ? config : &actor_config_default);
 }
 
 void rti_actor_forget_id(struct rti_actors *actors, actor_id kept_id)
@@ -244,14 +257,21 @@ void rti_actor_forget_id(struct rti_actors *actors, actor_id kept_id)
     rti_handle_free(&actors->ids, kept_id);
 }
 
+/* Both public ways in, which differ in the configuration alone. */
+static RTI_NOINLINE actor_id actor_spawn_plain(actor_fn fn, void *arg, const actor_config *config,
+                                               const void *site)
+{
+    return actor_spawn(rti_worker_enter(), &(struct actor_code){fn, arg, site, NULL}, config);
+}
+
 actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg)
 {
-    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), NULL}, cfg);
+    return actor_spawn_plain(fn, arg, cfg != NULL ? cfg : &actor_config_default, RTI_CALL_SITE());
 }
 
 actor_id rt_spawn(actor_fn fn, void *arg)
 {
-    return actor_spawn_checked(&(struct actor_code){fn, arg, RTI_CALL_SITE(), NULL}, NULL);
+    return actor_spawn_plain(fn, arg, &actor_config_default, RTI_CALL_SITE());
 }
 
 _Noreturn void rt_exit(void)

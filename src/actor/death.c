@@ -123,7 +123,8 @@ void rti_death_process(struct rti_actor *actor)
     if (!rti_actor_is_bare(actor) || actors->has_hooks_for_all) {
         death_detach(actor, death_reason(actor));
     }
-    struct rti_stack_block stack = actor->stack;
+    struct rti_stack_block memory = actor->stack;
+    struct rti_stack stack = actor->fiber.stack;
     if (RTI_UNLIKELY(actor->is_id_kept)) {
         actor->is_id_kept = false;
         actors->kept_count++;
@@ -134,7 +135,7 @@ void rti_death_process(struct rti_actor *actor)
     RT_AUDIT(rti_actors_audit(actors));
     rti_actors_unlock(actors);
     /* The slot may be another actor's already. */
-    rti_stack_block_give(actors->stacks, &stack);
+    rti_stacks_give(actors->stacks, &memory, &stack);
 }
 
 void rti_actor_on_done(struct rti_fiber *fiber)

@@ -11,6 +11,7 @@ void rti_handle_init(struct rti_handle_table *table, struct rti_handle_slot *slo
     table->slots = slots;
     table->count = (uint32_t)count;
     table->index_bits = index_bits;
+    table->step = UINT32_C(1) << index_bits;
     table->free_head = RTI_HANDLE_END;
     table->free_tail = RTI_HANDLE_END;
     table->used_count = 0;

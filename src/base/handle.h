@@ -51,6 +51,7 @@ struct rti_handle_table {
     struct rti_handle_slot *slots; /* the caller's memory */
     uint32_t count;
     uint32_t index_bits;
+    uint32_t step;      /* from one id of a slot to its next: 1 << index_bits */
     uint32_t free_head; /* freed first, issued next; RTI_HANDLE_END if none */
     uint32_t free_tail;
     uint32_t used_count;
@@ -80,7 +81,7 @@ static inline uint32_t rti_handle_next_index(const struct rti_handle_table *tabl
 /* The id after `id` for the same slot; RTI_HANDLE_NONE if there is none and the table retires. */
 static inline uint32_t rti_handle_successor(const struct rti_handle_table *table, uint32_t id)
 {
-    uint32_t step = UINT32_C(1) << table->index_bits;
+    uint32_t step = table->step;
     if (RTI_UNLIKELY(id > table->id_max - step)) {
         return table->is_wrapping ? (id & (step - 1)) | step : RTI_HANDLE_NONE;
     }
@@ -129,7 +130,7 @@ static inline uint32_t rti_handle_alloc(struct rti_handle_table *table)
 /* The slot of an id that is in use, or -1 for every other number. Any number is a fair question. */
 static inline int32_t rti_handle_lookup(const struct rti_handle_table *table, uint32_t id)
 {
-    uint32_t index = id & ((UINT32_C(1) << table->index_bits) - 1);
+    uint32_t index = id & (table->step - 1);
     if (index >= table->count || table->slots[index].id != id ||
         table->slots[index].next != RTI_HANDLE_IN_USE) {
         return -1;
@@ -140,7 +141,7 @@ static inline int32_t rti_handle_lookup(const struct rti_handle_table *table, ui
 /* The slot of an id that this table has issued at some time; no check whether it still resolves. */
 static inline uint32_t rti_handle_index(const struct rti_handle_table *table, uint32_t id)
 {
-    uint32_t index = id & ((UINT32_C(1) << table->index_bits) - 1);
+    uint32_t index = id & (table->step - 1);
     RT_DCHECK(index < table->count);
     return index;
 }

@@ -44,11 +44,11 @@ static inline void rti_cleanup_remove(struct rti_cleanup *cleanup)
     }
 }
 
-/* Runs what is there, the latest first, until the stack is empty. */
-static inline void rti_cleanup_run_all(struct rti_list *stack)
+/* Runs what is there, the latest first, until the stack is empty. Most have nothing there. */
+static RTI_ALWAYSINLINE void rti_cleanup_run_all(struct rti_list *stack)
 {
-    struct rti_link *link;
-    while ((link = rti_list_pop(stack)) != NULL) {
+    while (RTI_UNLIKELY(!rti_list_is_empty(stack))) {
+        struct rti_link *link = rti_list_pop(stack);
         struct rti_cleanup *cleanup = RTI_CONTAINER_OF(link, struct rti_cleanup, link);
         cleanup->run(cleanup);
     }

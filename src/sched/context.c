@@ -109,8 +109,9 @@ RTI_UNSANITIZED void rti_context_abandon(struct rti_context *from, struct rti_co
     rti_arch_leave(&to->saved, transfer);
 }
 
-void rti_context_init(struct rti_context *context, void *stack_low, size_t stack_size,
-                      void (*entry)(void *transfer))
+/* All of init but what valgrind is told. */
+static void context_init(struct rti_context *context, void *stack_low, size_t stack_size,
+                         void (*entry)(void *transfer))
 {
     RT_ASSERT(entry != NULL);
     RT_ASSERT(stack_low != NULL && stack_size >= RTI_CONTEXT_STACK_MIN);
@@ -127,17 +128,34 @@ void rti_context_init(struct rti_context *context, void *stack_low, size_t stack
 #else
     rti_arch_prepare(&context->saved, high, (void (*)(void))entry, context);
 #endif
+    rti_arch_fp_control_save(&context->saved);
     rti_arch_set_guard(&context->saved, stack_low);
 #if RTI_TSAN
     context->tsan_fiber = __tsan_create_fiber(0);
     context->tsan_fiber_is_ours = true;
 #endif
+    RT_AUDIT(rti_context_audit(context));
+}
+
+void rti_context_init(struct rti_context *context, void *stack_low, size_t stack_size,
+                      void (*entry)(void *transfer))
+{
+    context_init(context, stack_low, stack_size, entry);
 #if defined(CONTEXT_VALGRIND)
     context->valgrind_stack_id =
         VALGRIND_STACK_REGISTER(stack_low, context->stack_low + stack_size);
 #endif
-    RT_AUDIT(rti_context_audit(context));
 }
+
+#if RTI_CONTEXT_ANNOTATED
+void rti_context_place_annotated(struct rti_context *context, void *stack_low, size_t stack_size,
+                                 void (*entry)(void *transfer))
+{
+    struct rti_arch_context inherited = context->saved;
+    context_init(context, stack_low, stack_size, entry);
+    rti_arch_fp_control_copy(&context->saved, &inherited);
+}
+#endif
 
 void rti_context_adopt(struct rti_context *context)
 {
@@ -149,7 +167,7 @@ void rti_context_adopt(struct rti_context *context)
 #endif
 }
 
-void rti_context_deinit(struct rti_context *context)
+void rti_context_forget(struct rti_context *context)
 {
 #if RTI_ASAN
     if (context->entry != NULL) {

@@ -74,8 +74,8 @@ void rti_context_init(struct rti_context *context, void *stack_low, size_t stack
  * it switches away. */
 void rti_context_adopt(struct rti_context *context);
 
-/* Frees what sanitizers and valgrind hold for it. Not while a thread is on it. */
-void rti_context_deinit(struct rti_context *context);
+/* What deinit does if a tool was told of the context. */
+void rti_context_forget(struct rti_context *context);
 
 /* From now on every switch to or from `context` exchanges all floating-point controls. Without it
  * only those changed through <fenv.h> are sure to be exchanged; see port/arch/<cpu>/switch.h. By
@@ -114,7 +114,60 @@ void *rti_context_switch_annotated(struct rti_context *from, struct rti_context 
                                    void *transfer);
 _Noreturn void rti_context_leave_annotated(struct rti_context *from, struct rti_context *to,
                                            void *transfer);
+void rti_context_place_annotated(struct rti_context *context, void *stack_low, size_t stack_size,
+                                 void (*entry)(void *transfer));
 #endif
+
+/* The top of a stack, as a context may use it. */
+static inline char *rti_context_stack_top(const struct rti_context *context)
+{
+    char *high = context->stack_low + context->stack_size;
+    return high - (uintptr_t)high % 16;
+}
+
+/* Init in two steps, for who starts many. First the controls: those of `starter`, which runs on
+ * this thread, or of the thread as it is, if that is NULL. */
+static inline void rti_context_inherit(struct rti_context *context,
+                                       const struct rti_context *starter)
+{
+    context->saved.pc = NULL;
+    if (RTI_LIKELY(starter != NULL)) {
+        rti_arch_fp_control_inherit(&context->saved, &starter->saved);
+    } else {
+        rti_arch_fp_control_save(&context->saved);
+    }
+}
+
+/* Then the stack, at any time before the first switch. Valgrind knows it already: its owner has
+ * said so. */
+static inline void rti_context_place(struct rti_context *context, void *stack_low,
+                                     size_t stack_size, void (*entry)(void *transfer))
+{
+#if RTI_CONTEXT_ANNOTATED
+    rti_context_place_annotated(context, stack_low, stack_size, entry);
+#else
+    RT_DCHECK(stack_low != NULL && stack_size >= RTI_CONTEXT_STACK_MIN);
+    context->stack_low = stack_low;
+    context->stack_size = stack_size;
+    context->valgrind_stack_id = 0;
+    rti_arch_prepare(&context->saved, rti_context_stack_top(context), (void (*)(void))entry,
+                     context);
+    rti_arch_set_guard(&context->saved, stack_low);
+    RT_AUDIT(rti_context_audit(context));
+#endif
+}
+
+/* Frees what sanitizers and valgrind hold for it. Not while a thread is on it, unless no tool was
+ * told of it: then the thread may be about to leave (rti_context_pass). */
+static inline void rti_context_deinit(struct rti_context *context)
+{
+    if (RTI_CONTEXT_ANNOTATED || context->valgrind_stack_id != 0) {
+        rti_context_forget(context);
+    } else {
+        context->saved.pc = NULL;
+        context->stack_low = NULL;
+    }
+}
 
 /* A context that runs has no pc, so this one look also refuses a switch to oneself. */
 static RTI_ALWAYSINLINE void rti_context_check(const struct rti_context *to)
@@ -165,5 +218,25 @@ _Noreturn static RTI_ALWAYSINLINE void rti_context_leave(struct rti_context *fro
     rti_arch_leave(&to->saved, transfer);
 #endif
 }
+
+#if !RTI_CONTEXT_ANNOTATED
+/* Forgets all frames of `self`, which runs, and calls entry(transfer) at the top of its stack. */
+_Noreturn static RTI_ALWAYSINLINE void
+rti_context_restart(struct rti_context *self, void (*entry)(void *transfer), void *transfer)
+{
+    rti_arch_prepare(&self->saved, rti_context_stack_top(self), (void (*)(void))entry, self);
+    rti_arch_leave(&self->saved, transfer);
+}
+
+/* Like leave, from a context whose memory is another's by now; `gone` is a copy of what it had
+ * saved, which still says what its controls were. */
+_Noreturn static RTI_ALWAYSINLINE void rti_context_pass(struct rti_arch_context *gone,
+                                                        struct rti_context *to, void *transfer)
+{
+    rti_context_check(to);
+    rti_arch_fp_control_switch(gone, &to->saved);
+    rti_arch_leave(&to->saved, transfer);
+}
+#endif
 
 #endif

@@ -11,13 +11,15 @@
 
 /* Memcheck takes what lies below a stack pointer for nobody's; who measures reads it. */
 #if defined(STACK_VALGRIND)
-#define STACK_MEASURE_BEGIN() VALGRIND_DISABLE_ERROR_REPORTING
-#define STACK_MEASURE_END()   VALGRIND_ENABLE_ERROR_REPORTING
-#define STACK_MEASURED(count) ((void)VALGRIND_MAKE_MEM_DEFINED(&(count), sizeof(count)))
+#define STACK_MEASURE_BEGIN()   VALGRIND_DISABLE_ERROR_REPORTING
+#define STACK_MEASURE_END()     VALGRIND_ENABLE_ERROR_REPORTING
+#define STACK_MEASURED(count)   ((void)VALGRIND_MAKE_MEM_DEFINED(&(count), sizeof(count)))
+#define STACK_UNUSED(low, size) ((void)VALGRIND_MAKE_MEM_UNDEFINED(low, size))
 #else
-#define STACK_MEASURE_BEGIN() ((void)0)
-#define STACK_MEASURE_END()   ((void)0)
-#define STACK_MEASURED(count) ((void)(count))
+#define STACK_MEASURE_BEGIN()   ((void)0)
+#define STACK_MEASURE_END()     ((void)0)
+#define STACK_MEASURED(count)   ((void)(count))
+#define STACK_UNUSED(low, size) ((void)(low))
 #endif
 
 #define STACK_PAINT UINT64_C(0x5AFE57AC5AFE57AC)
@@ -37,6 +39,7 @@ void rti_stack_paint(struct rti_stack *stack)
 {
     uint64_t *word = rti_stack_usable(stack);
     size_t count = rti_stack_usable_size(stack) / sizeof(uint64_t);
+    STACK_UNUSED(word, count * sizeof(uint64_t));
     for (size_t i = 0; i < count; i++) {
         word[i] = STACK_PAINT;
     }

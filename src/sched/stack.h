@@ -119,6 +119,13 @@ static inline bool rti_stack_is_intact(const struct rti_stack *stack)
     return RTI_LIKELY(low == RTI_STACK_GUARD) && RTI_LIKELY(high == RTI_STACK_GUARD);
 }
 
+/* Puts the guard words back in their place. */
+static inline void rti_stack_mend(const struct rti_stack *stack)
+{
+    *(uint64_t *)(void *)stack->low = RTI_STACK_GUARD;
+    *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
+}
+
 /* Says that the memory from `guard` up to the stack's start faults at any access, and that the
  * lowest RTI_STACK_RESERVE bytes are the runtime's. */
 static inline void rti_stack_protect(struct rti_stack *stack, void *guard)

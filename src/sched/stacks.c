@@ -4,11 +4,12 @@
 
 #if RTI_ASAN
 #include <sanitizer/asan_interface.h>
-#define STACK_HIDE(address, size) __asan_poison_memory_region(address, size)
-#define STACK_SHOW(address, size) __asan_unpoison_memory_region(address, size)
-#else
-#define STACK_HIDE(address, size) ((void)(address), (void)(size))
-#define STACK_SHOW(address, size) ((void)(address), (void)(size))
+#endif
+#if !defined(NVALGRIND) && defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#define STACKS_VALGRIND 1
+#endif
 #endif
 
 /* Guards and blocks are multiples of it. 1 where there are none, so that rounding changes nothing.
@@ -59,6 +60,55 @@ static void stack_unguard(struct rti_stacks *stacks, void *block)
     stacks->port->ops->memory_unguard(stacks->port, stack_guard_of(block), STACK_UNIT);
 }
 
+static void stack_init(const struct rti_stack_block *memory, struct rti_stack *stack)
+{
+    if (stack_is_guarded(memory)) {
+        char *guard = stack_guard_of(memory->block);
+        rti_stack_init(stack, guard + STACK_UNIT, RTI_STACK_RESERVE + memory->size);
+        rti_stack_protect(stack, guard);
+    } else {
+        rti_stack_init(stack, memory->block, memory->size);
+    }
+}
+
+/* Tells valgrind of a new stack. It stays told until the memory becomes something else. */
+static void stack_show_tool(struct rti_stack_block *memory, const struct rti_stack *stack)
+{
+#if defined(STACKS_VALGRIND)
+    char *low = rti_stack_usable(stack);
+    memory->valgrind_id = VALGRIND_STACK_REGISTER(low, low + rti_stack_usable_size(stack));
+#else
+    (void)memory;
+    (void)stack;
+#endif
+}
+
+static void stack_hide_tool(const struct rti_stack_block *memory, const struct rti_stack *stack)
+{
+#if defined(STACKS_VALGRIND)
+    if (memory->valgrind_id != 0) {
+        VALGRIND_STACK_DEREGISTER(memory->valgrind_id);
+        /* What lay below the last stack pointer is memory like any other again. */
+        (void)VALGRIND_MAKE_MEM_UNDEFINED(rti_stack_usable(stack), rti_stack_usable_size(stack));
+    }
+#else
+    (void)memory;
+    (void)stack;
+#endif
+}
+
+#if RTI_ASAN
+void rti_stacks_hide(const struct rti_stack_block *memory)
+{
+    __asan_poison_memory_region(memory->block, stack_block_size(memory->size));
+}
+
+void rti_stacks_show(const struct rti_stack_block *memory)
+{
+    __asan_unpoison_memory_region(memory->block, stack_block_size(memory->size));
+}
+#endif
+
 void rti_stacks_init(struct rti_stacks *stacks, struct rti_sched *sched)
 {
     RT_ASSERT(sched->modules[RTI_MODULE_STACKS] == NULL);
@@ -81,12 +131,15 @@ void rti_stacks_init(struct rti_stacks *stacks, struct rti_sched *sched)
 /* Gives the stack that was kept longest back to the arena. */
 static void stack_forget_oldest(struct rti_stacks *stacks)
 {
-    void *block = stacks->kept[0].block;
+    struct rti_kept_stack oldest = stacks->kept[0];
+    void *block = oldest.memory.block;
     RT_ASSERT(stacks->kept_count > 0);
     stacks->kept_count--;
     for (size_t i = 0; i < stacks->kept_count; i++) {
         stacks->kept[i] = stacks->kept[i + 1];
     }
+    rti_stacks_show(&oldest.memory);
+    stack_hide_tool(&oldest.memory, &oldest.stack);
     stack_unguard(stacks, block);
     rti_arena_free(&stacks->arena, block);
 }
@@ -101,30 +154,33 @@ void rti_stacks_deinit(struct rti_stacks *stacks)
     stacks->sched->modules[RTI_MODULE_STACKS] = NULL;
 }
 
-/* The stack of this size that was used last; NULL if none is kept. */
-static void *stack_take_kept(struct rti_stacks *stacks, size_t size)
+/* The stack of this size that was used last; false if none is kept. */
+static bool stack_take_kept(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                            struct rti_stack *stack)
 {
     for (size_t i = stacks->kept_count; i > 0; i--) {
-        if (stacks->kept[i - 1].size == size) {
-            void *block = stacks->kept[i - 1].block;
+        if (stacks->kept[i - 1].memory.size == memory->size) {
+            *memory = stacks->kept[i - 1].memory;
+            *stack = stacks->kept[i - 1].stack;
+            rti_stacks_show(memory);
             stacks->kept_count--;
             for (size_t j = i - 1; j < stacks->kept_count; j++) {
                 stacks->kept[j] = stacks->kept[j + 1];
             }
-            STACK_SHOW(block, stack_block_size(size));
-            return block;
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
 
-static void stack_keep(struct rti_stacks *stacks, void *block, size_t size)
+static void stack_keep(struct rti_stacks *stacks, const struct rti_stack_block *memory,
+                       const struct rti_stack *stack)
 {
-    if (stacks->kept_count == RTI_STACKS_MAX) {
+    if (stacks->kept_count == RTI_STACKS_KEPT) {
         stack_forget_oldest(stacks);
     }
-    STACK_HIDE(block, stack_block_size(size));
-    stacks->kept[stacks->kept_count++] = (struct rti_kept_stack){block, size};
+    stacks->kept[stacks->kept_count++] = (struct rti_kept_stack){*memory, *stack};
+    rti_stacks_hide(memory);
 }
 
 /* A new block of the arena, at the price of those that are kept. */
@@ -138,142 +194,116 @@ static void *stack_take_new(struct rti_stacks *stacks, size_t size)
     return block;
 }
 
-/* A block of the arena, counted; NULL if there is no room. `is_new`: it has no guard yet. */
-static void *stack_take_block(struct rti_stacks *stacks, size_t size, bool *is_new)
+/* A block of the arena, counted; none if there is no room. True: it is new, and has no guard. */
+static bool stack_take_block(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                             struct rti_stack *stack)
 {
-    size_t counted = rti_stack_block_granules(size);
+    size_t counted = rti_stack_block_granules(memory->size);
     if (counted > stacks->free_bytes) {
-        return NULL;
+        return false;
     }
-    void *block = stack_take_kept(stacks, size);
-    *is_new = block == NULL;
-    if (block == NULL) {
-        block = stack_take_new(stacks, size);
+    bool is_new = !stack_take_kept(stacks, memory, stack);
+    if (is_new) {
+        memory->block = stack_take_new(stacks, memory->size);
     }
-    if (block != NULL) {
+    if (memory->block != NULL) {
         stacks->free_bytes -= counted;
         stacks->in_use++;
     }
-    return block;
+    return is_new && memory->block != NULL;
 }
 
-static void *stack_take_protected(struct rti_stacks *stacks, size_t size, bool *is_guarded)
+/* Makes a fiber's stack of a block that has its guard, if it is to have one. */
+static void stack_make(struct rti_stack_block *memory, struct rti_stack *stack)
 {
-    bool is_new = false;
-    rti_lock_acquire(&stacks->lock, stacks->sched);
-    void *block = stack_take_block(stacks, size, &is_new);
-    rti_lock_release(&stacks->lock);
-    *is_guarded = true;
-    if (is_new && block != NULL) {
-        RT_ASSERT((char *)block == stack_guard_of(block));
-        *is_guarded = stack_guard(stacks, block);
+    if (memory->block != NULL) {
+        stack_init(memory, stack);
+        stack_show_tool(memory, stack);
     }
-    return block;
 }
 
-static void *stack_take_plain(struct rti_stacks *stacks, size_t size)
+static void stack_take_protected(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                                 struct rti_stack *stack)
 {
     rti_lock_acquire(&stacks->lock, stacks->sched);
-    void *block = rti_arena_alloc(&stacks->arena, size);
-    stacks->in_use += block != NULL;
+    bool is_new = stack_take_block(stacks, memory, stack);
     rti_lock_release(&stacks->lock);
-    return block;
+    if (is_new) {
+        RT_ASSERT((char *)memory->block == stack_guard_of(memory->block));
+        memory->is_guarded = stack_guard(stacks, memory->block);
+        stack_make(memory, stack);
+    }
 }
 
-static void *stack_take_heap(struct rti_stacks *stacks, size_t size, bool *is_guarded)
+static void stack_take_plain(struct rti_stacks *stacks, struct rti_stack_block *memory)
+{
+    rti_lock_acquire(&stacks->lock, stacks->sched);
+    memory->block = rti_arena_alloc(&stacks->arena, memory->size);
+    stacks->in_use += memory->block != NULL;
+    rti_lock_release(&stacks->lock);
+}
+
+static void stack_take_heap(struct rti_stacks *stacks, struct rti_stack_block *memory)
 {
     if (!stack_is_protecting(stacks)) {
-        return rti_port_heap_alloc(size);
+        memory->block = rti_port_heap_alloc(memory->size);
+        return;
     }
     /* A block of the heap begins anywhere: one unit more, so that the guard fits. */
-    void *block = rti_port_heap_alloc(STACK_UNIT + stack_block_size(size));
-    *is_guarded = block != NULL && stack_guard(stacks, block);
-    return block;
+    memory->block = rti_port_heap_alloc(STACK_UNIT + stack_block_size(memory->size));
+    memory->is_guarded = memory->block != NULL && stack_guard(stacks, memory->block);
 }
 
-static RTI_NOINLINE bool stack_take_any(struct rti_stacks *stacks, size_t size, bool is_heap,
-                                        struct rti_stack_block *memory)
+bool rti_stacks_take_any(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                         struct rti_stack *stack)
 {
-    bool is_guarded = false;
-    void *block;
-    if (is_heap) {
-        block = stack_take_heap(stacks, size, &is_guarded);
-    } else if (stack_is_protecting(stacks)) {
-        block = stack_take_protected(stacks, size, &is_guarded);
+    memory->block = NULL;
+    memory->is_guarded = false;
+    memory->valgrind_id = 0;
+    if (!memory->is_heap && stack_is_protecting(stacks)) {
+        stack_take_protected(stacks, memory, stack);
+        return memory->block != NULL;
+    }
+    if (memory->is_heap) {
+        stack_take_heap(stacks, memory);
     } else {
-        block = stack_take_plain(stacks, size);
+        stack_take_plain(stacks, memory);
     }
-    memory->block = block;
-    memory->size = size;
-    memory->is_heap = is_heap;
-    memory->is_guarded = is_guarded;
-    return block != NULL;
+    stack_make(memory, stack);
+    return memory->block != NULL;
 }
 
-bool rti_stack_block_take_into(struct rti_stacks *stacks, size_t size, bool is_heap,
-                               struct rti_stack_block *memory)
-{
-    if (RTI_UNLIKELY(is_heap || !rti_sched_is_local(stacks->sched))) {
-        return stack_take_any(stacks, size, is_heap, memory);
-    }
-    /* The common case: there is one worker, and what was kept last is of this size. */
-    size_t last = stacks->kept_count - 1;
-    size_t counted = rti_stack_block_granules(size);
-    if (RTI_UNLIKELY(last >= RTI_STACKS_MAX || stacks->kept[last].size != size ||
-                     counted > stacks->free_bytes)) {
-        return stack_take_any(stacks, size, is_heap, memory);
-    }
-    void *block = stacks->kept[last].block;
-    stacks->kept_count = last;
-    stacks->free_bytes -= counted;
-    stacks->in_use++;
-    STACK_SHOW(block, stack_block_size(size));
-    memory->block = block;
-    memory->size = size;
-    memory->is_heap = false;
-    memory->is_guarded = true;
-    return true;
-}
-
-struct rti_stack_block rti_stack_block_take(struct rti_stacks *stacks, size_t size, bool is_heap)
-{
-    struct rti_stack_block memory;
-    (void)rti_stack_block_take_into(stacks, size, is_heap, &memory);
-    return memory;
-}
-
-void rti_stack_block_init(const struct rti_stack_block *memory, struct rti_stack *stack)
+/* Gives a block back to the heap. */
+static void stack_give_heap(struct rti_stacks *stacks, const struct rti_stack_block *memory)
 {
     if (stack_is_guarded(memory)) {
-        char *guard = stack_guard_of(memory->block);
-        rti_stack_init(stack, guard + STACK_UNIT, RTI_STACK_RESERVE + memory->size);
-        rti_stack_protect(stack, guard);
-    } else {
-        rti_stack_init(stack, memory->block, memory->size);
+        stack_unguard(stacks, memory->block);
     }
+    rti_port_heap_free(memory->block);
 }
 
-void rti_stack_block_give(struct rti_stacks *stacks, struct rti_stack_block *memory)
+void rti_stacks_give_any(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                         const struct rti_stack *stack)
 {
-    void *block = memory->block;
-    RT_ASSERT(block != NULL);
+    struct rti_stack_block given = *memory;
+    RT_ASSERT(given.block != NULL);
     memory->block = NULL;
-    if (memory->is_heap) {
-        if (stack_is_guarded(memory)) {
-            stack_unguard(stacks, block);
-        }
-        rti_port_heap_free(block);
+    if (given.is_heap || !stack_is_guarded(&given)) {
+        stack_hide_tool(&given, stack);
+    }
+    if (given.is_heap) {
+        stack_give_heap(stacks, &given);
         return;
     }
     rti_lock_acquire(&stacks->lock, stacks->sched);
     stacks->in_use--;
     if (stack_is_protecting(stacks)) {
-        stacks->free_bytes += rti_stack_block_granules(memory->size);
+        stacks->free_bytes += rti_stack_block_granules(given.size);
     }
-    if (stack_is_guarded(memory)) {
-        stack_keep(stacks, block, memory->size);
+    if (stack_is_guarded(&given)) {
+        stack_keep(stacks, &given, stack);
     } else {
-        rti_arena_free(&stacks->arena, block);
+        rti_arena_free(&stacks->arena, given.block);
     }
     rti_lock_release(&stacks->lock);
 }
@@ -283,8 +313,9 @@ size_t rti_stacks_audit(const struct rti_stacks *stacks)
     RT_ASSERT(stacks->kept_count <= RTI_STACKS_MAX);
     RT_ASSERT(stacks->is_protecting || stacks->kept_count == 0);
     for (size_t i = 0; i < stacks->kept_count; i++) {
-        size_t size = rti_arena_block_size(&stacks->arena, stacks->kept[i].block);
-        RT_ASSERT(size == stack_block_size(stacks->kept[i].size));
+        const struct rti_stack_block *memory = &stacks->kept[i].memory;
+        size_t size = rti_arena_block_size(&stacks->arena, memory->block);
+        RT_ASSERT(size == stack_block_size(memory->size) && memory->is_guarded);
     }
     RT_ASSERT(stacks->in_use > 0 || !stacks->is_protecting ||
               stacks->free_bytes == rti_stack_block_granules(RT_STACK_ARENA_SIZE));

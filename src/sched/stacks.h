@@ -55,13 +55,14 @@ struct rti_stack_block {
     void *block; /* of the arena or the heap */
     size_t size; /* as asked for */
     bool is_heap;
-    bool is_guarded; /* has guard and reserve */
+    bool is_guarded;      /* has guard and reserve */
+    unsigned valgrind_id; /* what valgrind calls it; 0: nobody asks */
 };
 
-/* A stack that nobody uses, ready for the next. */
+/* A stack that nobody uses, ready for the next: its guard words are in place. */
 struct rti_kept_stack {
-    void *block;
-    size_t size; /* as it was asked for */
+    struct rti_stack_block memory;
+    struct rti_stack stack;
 };
 
 struct rti_stacks {
@@ -83,19 +84,11 @@ void rti_stacks_init(struct rti_stacks *stacks, struct rti_sched *sched);
 /* Gives the kept stacks back and takes the module away; no stack is in use. */
 void rti_stacks_deinit(struct rti_stacks *stacks);
 
-/* Takes memory for a stack of `size` bytes. Its block is NULL, and nothing has changed, if there is
- * none. */
-struct rti_stack_block rti_stack_block_take(struct rti_stacks *stacks, size_t size, bool is_heap);
-
-/* The same, written where it is to be; false if there is none. */
-bool rti_stack_block_take_into(struct rti_stacks *stacks, size_t size, bool is_heap,
-                               struct rti_stack_block *memory);
-
-/* Gives it back. */
-void rti_stack_block_give(struct rti_stacks *stacks, struct rti_stack_block *memory);
-
-/* Makes a fiber's stack of it. */
-void rti_stack_block_init(const struct rti_stack_block *memory, struct rti_stack *stack);
+/* What rti_stacks_take and _give do where nothing is kept for it. */
+bool rti_stacks_take_any(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                         struct rti_stack *stack);
+void rti_stacks_give_any(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                         const struct rti_stack *stack);
 
 /* Checks I1, I2 and the arena, and returns how many stacks of the arena somebody has. */
 size_t rti_stacks_audit(const struct rti_stacks *stacks);
@@ -104,6 +97,59 @@ size_t rti_stacks_audit(const struct rti_stacks *stacks);
 static inline size_t rti_stack_block_granules(size_t size)
 {
     return (size + RTI_ARENA_GRANULE - 1) / RTI_ARENA_GRANULE * RTI_ARENA_GRANULE;
+}
+
+/* Address sanitizer: a stack that is kept is nobody's. */
+#if RTI_ASAN
+void rti_stacks_hide(const struct rti_stack_block *memory);
+void rti_stacks_show(const struct rti_stack_block *memory);
+#else
+#define rti_stacks_hide(memory) ((void)(memory))
+#define rti_stacks_show(memory) ((void)(memory))
+#endif
+
+/* Takes memory for a stack of memory->size bytes, of the heap if memory->is_heap says so, and makes
+ * a fiber's stack of it. False, and nothing has changed, if there is none. */
+static inline bool rti_stacks_take(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                                   struct rti_stack *stack)
+{
+    /* The common case: there is one worker, and what was kept last is of this size. */
+    size_t counted = rti_stack_block_granules(memory->size);
+    size_t last = stacks->kept_count - 1;
+    if (RTI_UNLIKELY(memory->is_heap || last >= RTI_STACKS_KEPT ||
+                     stacks->kept[last].memory.size != memory->size ||
+                     counted > stacks->free_bytes || !rti_sched_is_local(stacks->sched))) {
+        return rti_stacks_take_any(stacks, memory, stack);
+    }
+    const struct rti_kept_stack *kept = &stacks->kept[last];
+    rti_stacks_show(&kept->memory);
+    *memory = kept->memory;
+    *stack = kept->stack;
+    stacks->kept_count = last;
+    stacks->free_bytes -= counted;
+    stacks->in_use++;
+    return true;
+}
+
+/* Gives it back. The guard words are in place. */
+static inline void rti_stacks_give(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                                   const struct rti_stack *stack)
+{
+    if (RTI_UNLIKELY(memory->is_heap || !memory->is_guarded ||
+                     stacks->kept_count == RTI_STACKS_KEPT || !rti_sched_is_local(stacks->sched))) {
+        rti_stacks_give_any(stacks, memory, stack);
+        return;
+    }
+    RT_ASSERT(memory->block != NULL);
+    RT_DCHECK(rti_stack_is_intact(stack));
+    struct rti_kept_stack *kept = &stacks->kept[stacks->kept_count];
+    kept->memory = *memory;
+    kept->stack = *stack;
+    rti_stacks_hide(memory);
+    memory->block = NULL;
+    stacks->kept_count++;
+    stacks->in_use--;
+    stacks->free_bytes += rti_stack_block_granules(memory->size);
 }
 
 /* The module of a scheduler. */

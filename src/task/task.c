@@ -97,7 +97,6 @@ static void task_init_fiber(struct rti_task *task, const struct task_order *orde
         .on_done = rti_task_on_done,
         .site = order->address,
     };
-    rti_stack_block_init(&task->stack, &options.stack);
     rti_fiber_init(&task->fiber, &options);
 }
 
@@ -134,8 +133,9 @@ static rt_status task_make(struct rti_tasks *tasks, const struct task_order *ord
     if (task == NULL) {
         return (rt_status){RT_ERR_NOMEM, "RT_MAX_TASKS tasks exist"};
     }
-    task->stack = rti_stack_block_take(tasks->stacks, task_stack_size(order->config), false);
-    if (task->stack.block == NULL) {
+    task->stack.size = task_stack_size(order->config);
+    task->stack.is_heap = false;
+    if (!rti_stacks_take(tasks->stacks, &task->stack, &task->fiber.stack)) {
         rti_tasks_give(tasks, task);
         return (rt_status){RT_ERR_NOMEM, "there is no memory for the stack"};
     }
@@ -144,7 +144,7 @@ static rt_status task_make(struct rti_tasks *tasks, const struct task_order *ord
         rt_status status = order->is_inherited ? rti_region_join_by(order->region, &task->cx.member)
                                                : rti_region_join(order->region, &task->cx.member);
         if (RT_FAILED(status)) {
-            rti_stack_block_give(tasks->stacks, &task->stack);
+            rti_stacks_give(tasks->stacks, &task->stack, &task->fiber.stack);
             rti_tasks_give(tasks, task);
             return status;
         }
@@ -330,7 +330,7 @@ void rti_task_conclude(struct rti_task *task)
         rti_tasks_count(tasks, &tasks->panicked);
     }
     rti_cx_end_fiber(&task->cx, (rt_outcome)task->outcome);
-    rti_stack_block_give(tasks->stacks, &task->stack);
+    rti_stacks_give(tasks->stacks, &task->stack, &task->fiber.stack);
     switch (rti_task_to_ended(&task->life)) {
     case RTI_TASK_END_LEAVE:
         break;

@@ -66,6 +66,21 @@ static RTI_ALWAYSINLINE void rti_arch_fp_control_save(struct rti_arch_context *i
     into->fpcr = rti_arch_fpcr();
 }
 
+/* Gives `into` the saved controls of `from`. */
+static inline void rti_arch_fp_control_copy(struct rti_arch_context *into,
+                                            const struct rti_arch_context *from)
+{
+    into->fpcr = from->fpcr;
+}
+
+/* Gives `into`, which has not begun, the controls of `starter`, which runs. */
+static RTI_ALWAYSINLINE void rti_arch_fp_control_inherit(struct rti_arch_context *into,
+                                                         const struct rti_arch_context *starter)
+{
+    (void)starter;
+    rti_arch_fp_control_save(into);
+}
+
 /* Every switch compares all controls already. */
 static inline void rti_arch_fp_control_keep(struct rti_arch_context *context)
 {
@@ -145,7 +160,7 @@ static inline void rti_arch_set_guard(struct rti_arch_context *context, const vo
 }
 
 /* Makes the first switch to `context` call entry(transfer, argument) on the stack that ends at
- * `stack_high`, which is a multiple of 16. */
+ * `stack_high`, which is a multiple of 16. The controls are set apart from it. */
 static inline void rti_arch_prepare(struct rti_arch_context *context, void *stack_high,
                                     void (*entry)(void), void *argument)
 {
@@ -156,7 +171,6 @@ static inline void rti_arch_prepare(struct rti_arch_context *context, void *stac
     context->base = NULL;
     context->fp = NULL; /* ends the chain of frame records */
     context->pc = (void *)(uintptr_t)rti_arch_entry;
-    rti_arch_fp_control_save(context);
 }
 
 /* Where the stack is now. */

@@ -68,6 +68,13 @@ static inline void rti_arch_fp_control_save(struct rti_arch_context *into)
     (void)into;
 }
 
+static inline void rti_arch_fp_control_inherit(struct rti_arch_context *into,
+                                               const struct rti_arch_context *starter)
+{
+    (void)into;
+    (void)starter;
+}
+
 static inline void rti_arch_fp_control_keep(struct rti_arch_context *context)
 {
     (void)context;

@@ -91,6 +91,27 @@ static inline void rti_arch_fp_control_keep(struct rti_arch_context *context)
     context->x87_control |= RTI_ARCH_X87_ALWAYS_DIFFERS;
 }
 
+/* Gives `into` the saved controls of `from`. */
+static inline void rti_arch_fp_control_copy(struct rti_arch_context *into,
+                                            const struct rti_arch_context *from)
+{
+    into->mxcsr = from->mxcsr;
+    into->x87_control = from->x87_control;
+}
+
+/* Gives `into`, which has not begun, the controls of `starter`, which runs: as the processor has
+ * them, but MXCSR is read only if the x87 word has changed since the starter arrived. */
+static RTI_ALWAYSINLINE void rti_arch_fp_control_inherit(struct rti_arch_context *into,
+                                                         const struct rti_arch_context *starter)
+{
+    __asm__ volatile("fnstcw %0" : "=m"(into->x87_control));
+    if (RT_CHECKS || RTI_UNLIKELY(into->x87_control != starter->x87_control)) {
+        rti_arch_fp_control_save(into);
+    } else {
+        into->mxcsr = starter->mxcsr;
+    }
+}
+
 /* Is the processor's x87 word another than the one `from` came with, or the one `to` wants? */
 static RTI_ALWAYSINLINE bool rti_arch_fp_control_differs(struct rti_arch_context *from,
                                                          const struct rti_arch_context *to)
@@ -172,7 +193,7 @@ static inline void rti_arch_set_guard(struct rti_arch_context *context, const vo
 }
 
 /* Makes the first switch to `context` call entry(transfer, argument) on the stack that ends at
- * `stack_high`, which is a multiple of 16. */
+ * `stack_high`, which is a multiple of 16. The controls are set apart from it. */
 static inline void rti_arch_prepare(struct rti_arch_context *context, void *stack_high,
                                     void (*entry)(void), void *argument)
 {
@@ -183,7 +204,6 @@ static inline void rti_arch_prepare(struct rti_arch_context *context, void *stac
     context->base = NULL;
     context->fp = NULL; /* ends the chain of frame pointers */
     context->pc = (void *)(uintptr_t)rti_arch_entry;
-    rti_arch_fp_control_save(context);
 }
 
 /* Where the stack is now. */

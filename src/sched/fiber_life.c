@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Birth and end of fibers; the essay is in fiber.h.
+ *
+ * An end has two halves: the fiber departs, on its own stack, and is settled, when none of its
+ * frames is needed any more. Where that happens decides what an end costs. The worker's stack is
+ * always right. But a fiber that has returned, or exited and let go of its frames, has all of its
+ * stack to spare, and can be settled where it stands; then the next one is picked there, and the
+ * end of one fiber and the turn of the next are one switch. That is the common way with one worker
+ * (fiber_is_succeeded); the worker's stack is taken if a look is due, if the end was not a clean
+ * one, if the stack has no guard page and may be small, and with several workers, where whoever
+ * gets the stack next could begin on it before this one has left. */
+#define RTI_MODULE "fiber"
+#include "sched/fiber_life.h"
+
+#include "sched/fiber_park.h"
+
+/* May fibers end on their own stacks? The tools of annotated builds want to be told of the end of a
+ * stack from another one, and where stacks are small it is not worth its code. */
+#define FIBER_SETTLES_ITSELF (!RTI_CONTEXT_ANNOTATED && !RTI_ONE_WORKER)
+
+/* Makes the fiber that runs on `worker` one that has departed. What is left is to leave it. */
+static RTI_ALWAYSINLINE struct rti_fiber *fiber_depart(struct rti_worker *worker,
+                                                       enum rti_fiber_end end)
+{
+    struct rti_fiber *self = worker->fiber;
+    RT_ASSERT(self != NULL && self->wait == NULL);
+    self->end = (uint8_t)end;
+    rti_runnable_to_done(&self->run);
+    worker->fiber = NULL;
+    worker->departed = self;
+    return self;
+}
+
+/* Ends the fiber that runs on `worker`: it goes to the worker's stack and is settled there. */
+static _Noreturn void fiber_finish(struct rti_worker *worker, enum rti_fiber_end end)
+{
+    struct rti_fiber *self = fiber_depart(worker, end);
+    rti_context_leave(&self->context, &worker->context, worker);
+    rti_panic(RTI_MODULE, __LINE__, "a fiber that ended was resumed");
+}
+
+/* The second half of an end, for a fiber whose guard words are in place. */
+static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
+{
+    if (RTI_LIKELY(rti_sched_is_local(sched))) {
+        RT_ASSERT(sched->live > 0);
+        sched->live--;
+    } else {
+        rti_sched_settled(sched);
+    }
+    RTI_PROBE2(exit, fiber->run.id, fiber->end);
+    if (RTI_UNLIKELY(rti_sched_journal(sched) != NULL)) {
+        rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_END,
+                                                            .task = fiber->run.id,
+                                                            .value = fiber->end});
+    }
+    rti_cleanup_run_all(&fiber->cleanups);
+    rti_context_deinit(&fiber->context);
+    fiber->on_done(fiber);
+}
+
+#if FIBER_SETTLES_ITSELF
+
+/* May the next fiber be picked by this one, which is about to end, on its own stack? Then its guard
+ * words are in place. */
+static RTI_ALWAYSINLINE bool fiber_is_succeeded(struct rti_worker *worker, struct rti_fiber *self)
+{
+    if (RTI_UNLIKELY(!rti_sched_is_local(worker->sched) || self->stack.limit == NULL ||
+                     self->context.valgrind_stack_id != 0)) {
+        return false;
+    }
+    return !rti_fiber_is_scheduler_due(worker, self) ||
+           !rti_fiber_is_scheduler_needed(worker, self);
+}
+
+/* Settles the fiber that has departed and goes on with the next, at the top of its stack. */
+static _Noreturn void fiber_pass_on(void *transfer)
+{
+    struct rti_worker *worker = transfer;
+    struct rti_fiber *departed = worker->departed;
+    struct rti_arch_context gone;
+    rti_arch_fp_control_copy(&gone, &departed->context.saved);
+    worker->departed = NULL;
+    fiber_settle(worker->sched, departed);
+    RT_AUDIT(rti_sched_audit(worker->sched));
+    /* What has ended may have asked for a look. */
+    if (RTI_LIKELY(worker->turns_until_look > 0)) {
+        struct rti_runnable *next = rti_processor_pick(worker->processor);
+        if (RTI_LIKELY(next != NULL && next->is_direct)) {
+            struct rti_fiber *fiber = rti_fiber_of(next);
+            RTI_PROBE1(start, next->id);
+            rti_runnable_to_switched(next);
+            worker->fiber = fiber;
+            rti_fiber_bring_errno(worker, fiber);
+            rti_context_pass(&gone, &fiber->context, worker);
+        }
+        worker->handoff = next;
+    }
+    rti_context_pass(&gone, &worker->context, worker);
+}
+
+#endif
+
+void rti_fiber_abandon(void *arg)
+{
+    struct rti_worker *worker = arg;
+    struct rti_fiber *self = worker->fiber;
+    /* Its floating-point controls may be in any state. */
+    rti_context_keep_fp_control(&self->context);
+    rti_cleanup_run_all(&self->cleanups);
+    (void)fiber_depart(worker, (enum rti_fiber_end)self->end);
+    rti_context_abandon(&self->context, &worker->context, worker);
+}
+
+_Noreturn void rti_fiber_overflow(struct rti_worker *worker)
+{
+    struct rti_fiber *self = worker->fiber;
+    if (worker->sched->catches_faults) {
+        /* There may be no room for another call: go the way of those who went too far. */
+        *(volatile char *)self->stack.guard = 0;
+    }
+    fiber_finish(worker, RTI_FIBER_OVERFLOWED);
+}
+
+_Noreturn void rti_fiber_die(struct rti_worker *worker)
+{
+    struct rti_fiber *self = worker->fiber;
+    if (self->wait != NULL) {
+        struct rti_wait *wait = self->wait;
+        self->wait = NULL;
+        rti_wait_finish(wait);
+    }
+    rti_cleanup_run_all(&self->cleanups);
+    fiber_finish(worker, RTI_FIBER_KILLED);
+}
+
+void rti_fiber_forked(void)
+{
+    rti_panic(RTI_MODULE, __LINE__,
+              RTI_SENTENCE("a task or actor came to its end in a forked process, and its runtime "
+                           "stayed in the parent: call exec or _exit"));
+}
+
+_Noreturn void rti_fiber_exit(struct rti_worker *worker)
+{
+    struct rti_fiber *self = worker->fiber;
+    rti_cleanup_run_all(&self->cleanups);
+#if FIBER_SETTLES_ITSELF
+    if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
+        (void)fiber_depart(worker, RTI_FIBER_EXITED);
+        rti_context_restart(&self->context, fiber_pass_on, worker);
+    }
+#endif
+    fiber_finish(worker, RTI_FIBER_EXITED);
+}
+
+/* The function of a fiber has returned, at the top of its stack. */
+static _Noreturn RTI_NOINLINE void fiber_return(struct rti_fiber *self, const struct rti_cx *cx)
+{
+    struct rti_worker *worker = rti_fiber_worker();
+    /* A context that lay in a frame of main is garbage now: going on would corrupt what it was
+     * linked to. */
+    RT_ASSERT(self->cx == cx);
+#if FIBER_SETTLES_ITSELF
+    if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
+        (void)fiber_depart(worker, RTI_FIBER_RETURNED);
+        fiber_pass_on(worker);
+    }
+#endif
+    fiber_finish(worker, RTI_FIBER_RETURNED);
+}
+
+/* The program's function returns to here, and it may fault before it has a frame. */
+RTI_OUTSIDE void rti_fiber_entry(void *transfer)
+{
+    struct rti_worker *worker = transfer;
+    struct rti_fiber *self = worker->fiber;
+    if (RT_KEEP_ERRNO) {
+        *worker->errno_address = 0;
+    }
+    const struct rti_cx *cx = self->cx;
+    self->main(self->arg);
+    fiber_return(self, cx);
+}
+
+static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
+{
+    struct rti_fiber *fiber = rti_fiber_of(runnable);
+    if (RTI_UNLIKELY(rti_fiber_is_killed(fiber) && fiber->wait == NULL)) {
+        fiber->end = RTI_FIBER_KILLED;
+        rti_runnable_to_done(runnable);
+        worker->departed = fiber;
+        return;
+    }
+    RTI_PROBE1(start, fiber->run.id);
+    worker->fiber = fiber;
+    rti_fiber_bring_errno(worker, fiber);
+    /* The last act: a return from here would be guessed to go where the fiber made its last call.
+     */
+    rti_context_switch_tail(&worker->context, &fiber->context, worker);
+}
+
+/* Gives a fiber its context. Who runs on a fiber has its controls in that one's context. */
+static inline void fiber_init_context(struct rti_fiber *fiber, const struct rti_fiber *starter,
+                                      bool is_foreign)
+{
+    void *low = rti_stack_usable(&fiber->stack);
+    size_t size = rti_stack_usable_size(&fiber->stack);
+    if (is_foreign) {
+        rti_context_init(&fiber->context, low, size, rti_fiber_entry);
+        return;
+    }
+    rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
+    rti_context_place(&fiber->context, low, size, rti_fiber_entry);
+}
+
+void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options)
+{
+    RT_ASSERT(options->main != NULL && options->on_done != NULL);
+    const struct rti_worker *worker = rti_worker_here();
+    const struct rti_fiber *starter = worker == NULL ? NULL : worker->fiber;
+    bool is_foreign = options->stack.low != NULL;
+    if (is_foreign) {
+        fiber->stack = options->stack;
+    }
+    RT_ASSERT(rti_stack_is_intact(&fiber->stack));
+    rti_runnable_init(&fiber->run, options->id, options->priority, fiber_step);
+    fiber->run.is_fiber = true;
+    fiber->run.is_direct = true;
+    fiber->sched = NULL;
+    rti_u32_init(&fiber->killed, 0);
+    fiber->end = RTI_FIBER_RETURNED;
+    fiber->saved_errno = 0;
+    fiber->blocking_depth = 0;
+    fiber->pin_depth = 0;
+    fiber->wait = NULL;
+    fiber->main = options->main;
+    fiber->arg = options->arg;
+    fiber->on_done = options->on_done;
+    fiber->cx = NULL;
+    fiber->cancel = NULL;
+    fiber->parked_ns = 0;
+    rti_fiber_note_origin(fiber, starter, options->site);
+    rti_list_init(&fiber->cleanups);
+    fiber_init_context(fiber, starter, is_foreign);
+}
+
+void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
+                         void (*on_done)(struct rti_fiber *fiber))
+{
+    RT_ASSERT(on_done != NULL);
+    rti_runnable_init(&fiber->run, 0, 0, fiber_step);
+    fiber->run.is_fiber = true;
+    fiber->sched = sched;
+    fiber->wait = NULL;
+    fiber->on_done = on_done;
+    fiber->cx = NULL;
+    fiber->cancel = NULL;
+    fiber->parked_ns = 0;
+    rti_list_init(&fiber->cleanups);
+}
+
+void rti_fiber_start(struct rti_sched *sched, struct rti_fiber *fiber)
+{
+    fiber->sched = sched;
+    rti_sched_start(sched, &fiber->run);
+}
+
+/* The stack overflowed. Its frames are still as it left them, nobody has run since: unlinks what
+ * they hold. Nobody ever goes back to them. */
+static RTI_COLD void fiber_unlink_overflowed(struct rti_sched *sched, struct rti_fiber *fiber)
+{
+    enum rti_runnable_state state = rti_runnable_state(&fiber->run);
+    if (fiber->wait != NULL) {
+        struct rti_wait *wait = fiber->wait;
+        fiber->wait = NULL;
+        (void)rti_wait_claim(wait, RTI_EVENT_KILL);
+        /* It will not look at what its wait was given. */
+        rti_u32_store_relaxed(&fiber->killed, 1);
+        rti_wait_finish(wait);
+    }
+    if (state == RTI_RUNNABLE_READY) {
+        rti_processor_remove(&sched->processor, &fiber->run);
+    }
+    rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_DONE);
+}
+
+void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
+{
+    if (RTI_UNLIKELY(rti_runnable_state(&fiber->run) != RTI_RUNNABLE_DONE)) {
+        fiber_unlink_overflowed(sched, fiber);
+    }
+    if (RTI_UNLIKELY(!rti_stack_is_intact(&fiber->stack))) {
+        fiber->end = RTI_FIBER_OVERFLOWED;
+        rti_stack_mend(&fiber->stack);
+    }
+    fiber_settle(sched, fiber);
+}

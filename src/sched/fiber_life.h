@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_FIBER_LIFE_H
+#define RTI_FIBER_LIFE_H
+
+/* Birth of fibers that lie in slots of a table and are born there again and again: actors, tasks.
+ *
+ * What is the same in every life of a slot is written once, by rti_fiber_init_slot. A life begins
+ * with rti_fiber_begin, which is inline because a spawn is a hot path, and writes only what the
+ * life before has changed.
+ *
+ * I1  Between two lives a fiber has no wait, no context, no cleanup and was not killed by anybody
+ *     who could still know it.                                              (rti_fiber_begin) */
+
+#include "sched/fiber.h"
+
+/* What one life has for itself. */
+struct rti_fiber_life {
+    void (*main)(void *arg);
+    void *arg;
+    const void *site; /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
+    uint32_t id;
+    uint8_t priority;
+};
+
+/* Prepares a slot for all its lives on `sched`. */
+void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
+                         void (*on_done)(struct rti_fiber *fiber));
+
+/* Where a fiber begins; for contexts. */
+void rti_fiber_entry(void *transfer);
+
+/* Notes who starts the fiber: the one that runs here now, if any does. */
+static RTI_ALWAYSINLINE void
+rti_fiber_note_origin(struct rti_fiber *fiber, const struct rti_fiber *starter, const void *site)
+{
+    if (RTI_LIKELY(starter != NULL)) {
+        rti_origin_init(&fiber->origin, site, &starter->origin, starter->run.id);
+    } else {
+        rti_origin_init(&fiber->origin, site, NULL, 0);
+    }
+}
+
+/* Begins a life, on the stack that lies in fiber->stack, started by who runs on `worker`. */
+static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
+                                             const struct rti_worker *worker,
+                                             const struct rti_fiber_life *life)
+{
+    const struct rti_fiber *starter = worker->fiber;
+    RT_ASSERT(life->priority < RTI_PRIORITY_LEVELS);
+    RT_ASSERT(fiber->wait == NULL && fiber->cx == NULL);
+    RT_DCHECK(rti_list_is_empty(&fiber->cleanups) && rti_stack_is_intact(&fiber->stack));
+    rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_NEW);
+    fiber->run.id = life->id;
+    fiber->run.priority = life->priority;
+    fiber->run.is_direct = true;
+    rti_u32_store_relaxed(&fiber->killed, 0);
+    fiber->end = RTI_FIBER_RETURNED;
+    fiber->fault = 0;
+    fiber->blocking_depth = 0;
+    fiber->pin_depth = 0;
+    fiber->saved_errno = 0;
+    fiber->main = life->main;
+    fiber->arg = life->arg;
+    rti_fiber_note_origin(fiber, starter, life->site);
+    rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
+    rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
+                      rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+}
+
+/* rti_fiber_start for one that has just begun on `sched`. */
+static RTI_ALWAYSINLINE void rti_fiber_start_begun(struct rti_sched *sched, struct rti_fiber *fiber)
+{
+    if (RTI_UNLIKELY(!rti_sched_is_local(sched) || rti_sched_journal(sched) != NULL)) {
+        rti_sched_start(sched, &fiber->run);
+        return;
+    }
+    RTI_PROBE2(spawn, fiber->run.id, fiber->run.priority);
+    RT_DCHECK(rti_worker_current() == &sched->worker);
+    rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_READY);
+    sched->live++;
+    rti_processor_queue(&sched->processor, &fiber->run);
+}
+
+#endif
