@@ -44,6 +44,7 @@
 #include <orrery/rt/runtime.h>
 #include <orrery/rt/select.h>
 #include <orrery/rt/semaphore.h>
+#include <orrery/rt/signal.h>
 #include <orrery/rt/sim.h>
 #include <orrery/rt/spsc.h>
 #include <orrery/rt/stats.h>

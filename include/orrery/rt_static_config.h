@@ -124,6 +124,10 @@
 #define RT_CHANNEL_MEMORY_SIZE (64 * 1024) /* values of channels without memory of their own */
 #endif
 
+#ifndef RT_MAX_SIGNAL_CHANNELS
+#define RT_MAX_SIGNAL_CHANNELS 16 /* channels of signals that are open at a time */
+#endif
+
 #ifndef RT_MAX_ASYNC
 #define RT_MAX_ASYNC 64 /* poll tasks, unless rt_async_reserve makes room for more */
 #endif

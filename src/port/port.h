@@ -94,6 +94,10 @@ struct rti_port_ops {
     /* Starts a thread; RT_ERR_NOMEM if the system has no more. */
     rt_status (*thread_start)(struct rti_port *port, struct rti_port_thread *thread,
                               void (*main)(void *arg), void *arg);
+    /* NULL where threads have no signals. Says that the calling thread, of thread_start, runs the
+     * program's code from here on: signals are open or blocked as in the thread that made the port.
+     */
+    void (*thread_adopt)(struct rti_port *port);
     /* Waits for its end. */
     void (*thread_join)(struct rti_port *port, struct rti_port_thread *thread);
 
@@ -138,6 +142,16 @@ struct rti_port_ops {
     uintptr_t (*interrupts_attend)(struct rti_port *port);
     /* Any thread; `thread` has not been joined. */
     void (*interrupt)(struct rti_port *port, uintptr_t thread);
+
+    /* NULL where there are no signals, as are the next two. From here on `caught` is called for
+     * each signal of this number, in a signal handler of any thread, also for a moment after the
+     * release. RT_OK; RT_ERR_INVALID if it is none or cannot be caught; RT_ERR_IO if the system
+     * refuses. One owner of a number at a time. Any thread. */
+    rt_status (*signal_catch)(struct rti_port *port, int number, void (*caught)(int number));
+    /* The signal does again what it did before. */
+    void (*signal_release)(struct rti_port *port, int number);
+    /* Sends a signal to this process. RT_OK; RT_ERR_INVALID if there is no such signal. */
+    rt_status (*signal_raise)(struct rti_port *port, int number);
 };
 
 /* What a port has done so far; written by who waits, read by anybody. */

@@ -72,6 +72,7 @@ extern const struct rti_runtime_part rti_part_task;
 extern const struct rti_runtime_part rti_part_async;
 extern const struct rti_runtime_part rti_part_behaviour;
 extern const struct rti_runtime_part rti_part_supervisor;
+extern const struct rti_runtime_part rti_part_signal;
 extern const struct rti_runtime_part rti_part_observe; /* last: it looks at the others */
 
 #define RTI_HOST_PARTS_MAX 10

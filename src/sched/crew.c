@@ -263,6 +263,9 @@ void rti_member_main(void *arg)
         rti_member_hold(member, given);
     }
     void *fault_stack = rti_faults_attend(member->crew->sched);
+    if (member->crew->sched->port->ops->thread_adopt != NULL) {
+        member->crew->sched->port->ops->thread_adopt(member->crew->sched->port);
+    }
     if (fault_stack != NULL) {
         member_attend(member);
     }

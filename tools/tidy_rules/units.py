@@ -38,6 +38,7 @@ TESTED_BY = {
     "src/port/mps2/lan9118.c": "test/cortex_m/echo_test.sh",  # carries every byte of it
     "src/port/freertos/port_freertos.c": "test/freertos/by_hand/freertos_try.c",  # needs a kernel
     "src/port/linux/interrupt.c": "test/unit/crew_test.c",  # endless loops are interrupted
+    "src/port/linux/signal_catch.c": "test/unit/signals_test.c",
     "src/port/linux/spin.c": "test/unit/actor_parallel_test.c",  # several workers share the port
     "src/runtime/linux/parallel.c": "test/unit/cpus_test.c",
     "src/sched/crew_search.c": "test/model/crew_model.c",
@@ -54,6 +55,7 @@ TESTED_BY = {
     "src/runtime/part_async.c": "test/unit/async_test.c",
     "src/runtime/part_channel.c": "test/unit/sim_test.c",
     "src/runtime/part_io.c": "test/unit/runtime_test.c",
+    "src/runtime/part_signal.c": "test/unit/signals_test.c",
     "src/runtime/part_task.c": "test/unit/run_main_test.c",
     "src/runtime/runtime_dump.c": "test/unit/dump_test.c",
     "src/time/timer_list.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it

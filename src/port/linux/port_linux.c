@@ -31,6 +31,7 @@
 
 #include "port/linux/fork.h"
 #include "port/linux/interrupt.h"
+#include "port/linux/signal_catch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -263,6 +264,7 @@ static const struct rti_port_ops port_linux_ops = {
     .attempt = port_attempt,
     .close_fd = port_close_fd,
     .thread_start = rti_linux_thread_start,
+    .thread_adopt = rti_linux_thread_adopt,
     .thread_join = rti_linux_thread_join,
     .futex_wait = rti_linux_futex_wait,
     .futex_wake = rti_linux_futex_wake,
@@ -278,6 +280,9 @@ static const struct rti_port_ops port_linux_ops = {
     .interrupts_close = rti_linux_interrupts_close,
     .interrupts_attend = rti_linux_interrupts_attend,
     .interrupt = rti_linux_interrupt,
+    .signal_catch = rti_linux_signal_catch,
+    .signal_release = rti_linux_signal_release,
+    .signal_raise = rti_linux_signal_raise,
 };
 
 static rt_status config_check(const struct rti_port_linux_config *config)
@@ -321,6 +326,7 @@ rt_status rti_port_linux_init(struct rti_port_linux *self,
     }
     rti_port_linux_init_bare(self);
     self->fork_generation = rti_linux_fork_generation();
+    self->signal_mask = rti_linux_thread_mask();
     self->port.net = &rti_linux_net;
     self->has_guard_install = self->has_guard_install && !config->is_guard_by_mprotect;
     if (config->stack_size != 0) {

@@ -42,6 +42,7 @@ struct rti_port_linux {
     size_t stack_size;
     size_t page_size;
     uint32_t fork_generation; /* of the process that made it */
+    uint64_t signal_mask;     /* of the thread that made it: signals that are blocked */
     struct rti_poller poller;
     struct rti_blocking_pool pool;
 };
@@ -66,6 +67,8 @@ void rti_port_linux_audit(const struct rti_port_linux *self);
 /* The bodies that need no poller and no pool: thread.c, futex.c, memory.c, fault.c. */
 rt_status rti_linux_thread_start(struct rti_port *port, struct rti_port_thread *thread,
                                  void (*main)(void *arg), void *arg);
+void rti_linux_thread_adopt(struct rti_port *port);
+uint64_t rti_linux_thread_mask(void);
 void rti_linux_thread_join(struct rti_port *port, struct rti_port_thread *thread);
 bool rti_linux_futex_wait(struct rti_port *port, rti_atomic_u32 *word, uint32_t expected,
                           uint64_t deadline_ns);

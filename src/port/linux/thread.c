@@ -3,7 +3,8 @@
  *
  * A thread starts with every asynchronous signal blocked, so that the program's handlers run on the
  * program's threads; faults (SIGSEGV and its kind) stay open, for they belong to who causes them. A
- * thread that wants more, such as a worker that is preempted by a signal, unblocks it itself. The
+ * worker runs the program's code, and whatever that starts, a thread or a process, inherits its
+ * mask: it adopts the one of the thread that made the port. The
  * stack is bounded by the port's config and not committed before it is used.
  *
  * I1  The storage is untouched between start and join: the new thread reads it once, and start does
@@ -12,6 +13,7 @@
 #define RTI_MODULE "thread"
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 
 #include "port/linux/port_linux.h"
 
@@ -23,6 +25,7 @@ struct thread_storage {
     uintptr_t mark;
 };
 
+_Static_assert(sizeof(sigset_t) >= sizeof(uint64_t), "the first word of a mask has the signals");
 _Static_assert(sizeof(struct thread_storage) <= sizeof(struct rti_port_thread),
                "the storage of port.h is too small");
 
@@ -74,6 +77,25 @@ rt_status rti_linux_thread_start(struct rti_port *port, struct rti_port_thread *
     storage->mark = 0;
     return is_sized ? (rt_status){RT_ERR_NOMEM, "the system has no more threads"}
                     : (rt_status){RT_ERR_INVALID, "the stack size is not possible"};
+}
+
+uint64_t rti_linux_thread_mask(void)
+{
+    sigset_t set;
+    uint64_t mask;
+    int error = pthread_sigmask(SIG_SETMASK, NULL, &set);
+    RT_ASSERT(error == 0);
+    memcpy(&mask, &set, sizeof(mask));
+    return mask;
+}
+
+void rti_linux_thread_adopt(struct rti_port *port)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    memcpy(&set, &rti_port_linux_of(port)->signal_mask, sizeof(uint64_t));
+    int error = pthread_sigmask(SIG_SETMASK, &set, NULL);
+    RT_ASSERT(error == 0);
 }
 
 void rti_linux_thread_join(struct rti_port *port, struct rti_port_thread *thread)

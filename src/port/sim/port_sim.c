@@ -210,6 +210,36 @@ static void sim_faults_close(struct rti_port *port)
     host->ops->faults_close(host);
 }
 
+static bool sim_is_signal(int number)
+{
+    return number > 0 && number < RTI_SIM_SIGNALS;
+}
+
+static rt_status sim_signal_catch(struct rti_port *port, int number, void (*caught)(int number))
+{
+    if (!sim_is_signal(number)) {
+        return (rt_status){RT_ERR_INVALID, "no signal has this number"};
+    }
+    RT_ASSERT(sim_of(port)->caught[number] == NULL);
+    sim_of(port)->caught[number] = caught;
+    return RT_SUCCESS;
+}
+
+static void sim_signal_release(struct rti_port *port, int number)
+{
+    RT_ASSERT(sim_is_signal(number) && sim_of(port)->caught[number] != NULL);
+    sim_of(port)->caught[number] = NULL;
+}
+
+static rt_status sim_signal_raise(struct rti_port *port, int number)
+{
+    if (!sim_is_signal(number) || sim_of(port)->caught[number] == NULL) {
+        return (rt_status){RT_ERR_INVALID, "nobody waits for this signal"};
+    }
+    sim_of(port)->caught[number](number);
+    return RT_SUCCESS;
+}
+
 static const struct rti_port_ops sim_ops = {
     .name = "sim",
     .clock_ns = sim_clock_ns,
@@ -231,6 +261,9 @@ static const struct rti_port_ops sim_ops = {
     .memory_page_size = sim_memory_page_size,
     .faults_open = sim_faults_open,
     .faults_close = sim_faults_close,
+    .signal_catch = sim_signal_catch,
+    .signal_release = sim_signal_release,
+    .signal_raise = sim_signal_raise,
 };
 
 void rti_port_sim_init(struct rti_port_sim *sim, uint64_t seed, uint64_t start_ns,

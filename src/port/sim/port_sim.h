@@ -8,6 +8,8 @@
  * stream of one seed. So a run depends on its seed and on nothing else, and a simulated year of
  * sleeping takes no time.
  *
+ * Signals come from the program alone: one that is raised is told at once.
+ *
  * Ops: NOP and work complete at the next wait; work runs in place. A code that has no simulated
  * device is answered RT_ERR_UNSUPPORTED.
  *
@@ -17,13 +19,17 @@
 #include "base/rng.h"
 #include "port/port.h"
 
+/* Numbers of simulated signals are below this. */
+#define RTI_SIM_SIGNALS 65
+
 struct rti_port_sim {
     struct rti_port port;
     uint64_t now_ns;
-    struct rti_rng rng;       /* the program's randomness */
-    struct rti_list answered; /* ops whose `done` is due at the next wait */
-    rti_atomic_u32 is_woken;  /* any thread: a wake that no wait has consumed */
-    struct rti_port *host;    /* lends memory; NULL: there is none */
+    struct rti_rng rng;                          /* the program's randomness */
+    struct rti_list answered;                    /* ops whose `done` is due at the next wait */
+    rti_atomic_u32 is_woken;                     /* any thread: a wake that no wait has consumed */
+    struct rti_port *host;                       /* lends memory; NULL: there is none */
+    void (*caught[RTI_SIM_SIGNALS])(int number); /* NULL: nobody wants it */
 };
 
 /* Starts a simulated world at time `start_ns`. `host` may be NULL. */

@@ -3,6 +3,7 @@
 #define RTI_MODULE "host"
 #include "port/linux/fork.h"
 #include "port/linux/port_linux.h"
+#include "port/linux/signal_catch.h"
 #include "port/linux/watch.h"
 #include "runtime/runtime.h"
 #include "runtime/runtime_deadlock.h"
@@ -21,13 +22,14 @@ static struct rti_port outside_port = {
     .ops = &rti_linux_outside_ops, .net = &rti_linux_net, .file = &rti_linux_file};
 
 const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
-    &rti_part_io,    &rti_part_channel,   &rti_part_bus,        &rti_part_task,
-    &rti_part_async, &rti_part_behaviour, &rti_part_supervisor, &rti_part_observe,
+    &rti_part_io,        &rti_part_channel,    &rti_part_bus,    &rti_part_task,    &rti_part_async,
+    &rti_part_behaviour, &rti_part_supervisor, &rti_part_signal, &rti_part_observe,
 };
 
 /* In the child of a fork, on its only thread. */
 static void host_forked(void)
 {
+    rti_linux_signal_release_all();
     if (rti_runtime_forked()) {
         rti_linux_fork_poison(rti_runtime.sched.port);
     }
