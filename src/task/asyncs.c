@@ -49,7 +49,7 @@ void rti_asyncs_deinit(struct rti_asyncs *asyncs)
 {
     struct rti_port *port = asyncs->sched->port;
     RT_ASSERT(asyncs->sched->modules[RTI_MODULE_ASYNC] == asyncs);
-    rti_asyncs_audit(asyncs);
+    RT_AUDIT(rti_asyncs_audit(asyncs)); /* a million slots take their time to walk */
     asyncs_drop_spares(asyncs);
     rti_pool_deinit(&asyncs->contexts);
     if (asyncs->mapping != NULL) {
