@@ -11,6 +11,7 @@ uint64_t rti_deadline_after(struct rti_sched *sched, uint64_t duration_ns)
 static void deadline_fire(struct rti_timer *timer)
 {
     struct rti_deadline *deadline = RTI_CONTAINER_OF(timer, struct rti_deadline, timer);
+    RTI_PLAIN_READ(deadline, sizeof(*deadline));
     if (rti_wait_claim(deadline->waiter.wait, deadline->waiter.event)) {
         rti_waiter_wake(&deadline->waiter);
     }
