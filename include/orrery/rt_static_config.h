@@ -214,6 +214,10 @@
 #endif
 #endif
 
+#ifndef RT_SWITCH_MARK
+#define RT_SWITCH_MARK 1 /* on Cortex-M: a switch to a context that runs is noticed */
+#endif
+
 #ifndef RT_KEEP_ERRNO
 #define RT_KEEP_ERRNO 1 /* each actor has an errno of its own */
 #endif

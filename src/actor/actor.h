@@ -74,7 +74,7 @@ struct rti_actor {
     struct rti_pressure pressure;
     rt_mailbox_config limit;        /* what pressure.limit points to, if it does */
     struct rti_waiter *mute_waiter; /* on its stack while it is muted */
-    uint64_t turn_mark;             /* messages sent and received when its turn began */
+    rti_count turn_mark;            /* messages sent and received when its turn began */
     bool is_id_kept; /* its id stays taken when it ends, for the next life of a supervised one */
     char name[RT_ACTOR_NAME_MAX + 1];
 };

@@ -442,7 +442,7 @@ void rt_reductions_add(uint32_t count)
         return;
     }
     self->turn_mark -= count;
-    uint64_t work = self->messages_sent + self->messages_received;
+    rti_count work = self->messages_sent + self->messages_received;
     if (work - self->turn_mark >= RT_REDUCTIONS) {
         self->turn_mark = work;
         rti_fiber_yield(worker);

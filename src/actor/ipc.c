@@ -215,6 +215,7 @@ RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc
     if (RTI_UNLIKELY(receiver == NULL || rti_pressure_limit(&receiver->pressure) != NULL)) {
         return ipc_send(to, data, len, mode);
     }
+    RTI_KEEP(receiver);
     struct rti_entry *entry = rti_ipc_pools_make_quick(&self->actors->ipc, data, len);
     if (RTI_UNLIKELY(entry == NULL)) {
         return ipc_send(to, data, len, mode);

@@ -24,6 +24,7 @@
  * overloaded himself (two actors that flood each other then never slow down). */
 
 #include <orrery/rt/mailbox.h>
+#include <orrery/rt_static_config.h>
 
 #include "actor/gate.h"
 #include "base/list.h"
@@ -54,7 +55,7 @@ bool rti_mailbox_config_is_valid(const rt_mailbox_config *config);
 /* The limit; NULL: none. Read by senders too, late ones of a former life among them. */
 static inline const rt_mailbox_config *rti_pressure_limit(const struct rti_pressure *pressure)
 {
-    return rti_ptr_load_relaxed(&pressure->limit);
+    return RT_HAS_BEHAVIOURS ? rti_ptr_load_relaxed(&pressure->limit) : NULL;
 }
 
 static inline void rti_pressure_set_limit(struct rti_pressure *pressure,

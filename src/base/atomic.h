@@ -57,42 +57,42 @@
     typedef struct {                                                                               \
         type word;                                                                                 \
     } rti_atomic_##T;                                                                              \
-    static inline void rti_##T##_init(rti_atomic_##T *a, type v)                                   \
+    static RTI_ALWAYSINLINE void rti_##T##_init(rti_atomic_##T *a, type v)                         \
     {                                                                                              \
         __atomic_store_n(&a->word, v, __ATOMIC_RELAXED);                                           \
     }                                                                                              \
-    static inline type rti_##T##_load_relaxed(const rti_atomic_##T *a)                             \
+    static RTI_ALWAYSINLINE type rti_##T##_load_relaxed(const rti_atomic_##T *a)                   \
     {                                                                                              \
         RTI_POINT();                                                                               \
         return __atomic_load_n(&a->word, __ATOMIC_RELAXED);                                        \
     }                                                                                              \
-    static inline type rti_##T##_load_acquire(const rti_atomic_##T *a)                             \
+    static RTI_ALWAYSINLINE type rti_##T##_load_acquire(const rti_atomic_##T *a)                   \
     {                                                                                              \
         RTI_POINT();                                                                               \
         return __atomic_load_n(&a->word, __ATOMIC_ACQUIRE);                                        \
     }                                                                                              \
-    static inline void rti_##T##_store_relaxed(rti_atomic_##T *a, type v)                          \
+    static RTI_ALWAYSINLINE void rti_##T##_store_relaxed(rti_atomic_##T *a, type v)                \
     {                                                                                              \
         RTI_POINT();                                                                               \
         __atomic_store_n(&a->word, v, __ATOMIC_RELAXED);                                           \
     }                                                                                              \
-    static inline void rti_##T##_store_release(rti_atomic_##T *a, type v)                          \
+    static RTI_ALWAYSINLINE void rti_##T##_store_release(rti_atomic_##T *a, type v)                \
     {                                                                                              \
         RTI_POINT();                                                                               \
         __atomic_store_n(&a->word, v, __ATOMIC_RELEASE);                                           \
     }                                                                                              \
-    static inline type rti_##T##_exchange_acqrel(rti_atomic_##T *a, type v)                        \
+    static RTI_ALWAYSINLINE type rti_##T##_exchange_acqrel(rti_atomic_##T *a, type v)              \
     {                                                                                              \
         RTI_POINT();                                                                               \
         return __atomic_exchange_n(&a->word, v, __ATOMIC_ACQ_REL);                                 \
     }                                                                                              \
-    static inline bool rti_##T##_cas_acqrel(rti_atomic_##T *a, type *expected, type v)             \
+    static RTI_ALWAYSINLINE bool rti_##T##_cas_acqrel(rti_atomic_##T *a, type *expected, type v)   \
     {                                                                                              \
         RTI_POINT();                                                                               \
         return __atomic_compare_exchange_n(&a->word, expected, v, false, __ATOMIC_ACQ_REL,         \
                                            __ATOMIC_ACQUIRE);                                      \
     }                                                                                              \
-    static inline bool rti_##T##_cas_relaxed(rti_atomic_##T *a, type *expected, type v)            \
+    static RTI_ALWAYSINLINE bool rti_##T##_cas_relaxed(rti_atomic_##T *a, type *expected, type v)  \
     {                                                                                              \
         RTI_POINT();                                                                               \
         return __atomic_compare_exchange_n(&a->word, expected, v, false, __ATOMIC_RELAXED,         \
@@ -100,7 +100,7 @@
     }
 
 #define RTI_ATOMIC_DEFINE_RMW(T, type, verb, builtin, suffix, order)                               \
-    static inline type rti_##T##_##verb##_##suffix(rti_atomic_##T *a, type v)                      \
+    static RTI_ALWAYSINLINE type rti_##T##_##verb##_##suffix(rti_atomic_##T *a, type v)            \
     {                                                                                              \
         RTI_POINT();                                                                               \
         return builtin(&a->word, v, order);                                                        \
@@ -117,24 +117,24 @@ RTI_ATOMIC_DEFINE(u32, uint32_t)
 #if RTI_ONE_WORKER
 /* The processor has no such access and nobody to share it with but handlers, which use none. */
 #define RTI_PLAIN_DEFINE_READ(name)                                                                \
-    static inline uint64_t rti_u64_##name(const rti_atomic_u64 *a)                                 \
+    static RTI_ALWAYSINLINE uint64_t rti_u64_##name(const rti_atomic_u64 *a)                       \
     {                                                                                              \
         return a->word;                                                                            \
     }
 #define RTI_PLAIN_DEFINE_WRITE(name)                                                               \
-    static inline void rti_u64_##name(rti_atomic_u64 *a, uint64_t v)                               \
+    static RTI_ALWAYSINLINE void rti_u64_##name(rti_atomic_u64 *a, uint64_t v)                     \
     {                                                                                              \
         a->word = v;                                                                               \
     }
 #define RTI_PLAIN_DEFINE_CHANGE(name, value)                                                       \
-    static inline uint64_t rti_u64_##name(rti_atomic_u64 *a, uint64_t v)                           \
+    static RTI_ALWAYSINLINE uint64_t rti_u64_##name(rti_atomic_u64 *a, uint64_t v)                 \
     {                                                                                              \
         uint64_t old = a->word;                                                                    \
         a->word = (value);                                                                         \
         return old;                                                                                \
     }
 #define RTI_PLAIN_DEFINE_CAS(name)                                                                 \
-    static inline bool rti_u64_##name(rti_atomic_u64 *a, uint64_t *expected, uint64_t v)           \
+    static RTI_ALWAYSINLINE bool rti_u64_##name(rti_atomic_u64 *a, uint64_t *expected, uint64_t v) \
     {                                                                                              \
         uint64_t old = a->word;                                                                    \
         a->word = old == *expected ? v : old;                                                      \

@@ -40,6 +40,10 @@
 #define RTI_UNSANITIZED __attribute__((noinline, no_sanitize_address, no_sanitize_thread))
 #endif
 
+/* Keeps a computed address in a register; a compiler that saves space may compute it anew each time
+ * it is used. */
+#define RTI_KEEP(pointer) __asm__("" : "+r"(pointer))
+
 #define RTI_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #define RTI_COUNT_OF(array)                 (sizeof(array) / sizeof((array)[0]))
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The switch of switch.h and where a new context begins. The switch is 10 instructions on a
- * processor without floating point, the two that put the guard in force included. */
+ * processor without floating point, 7 without the mark, the two that put the guard in force
+ * included. */
+
+#ifndef RT_SWITCH_MARK
+#define RT_SWITCH_MARK 1
+#endif
 
     .syntax unified
     .thumb
@@ -35,14 +40,21 @@ rti_arch_switch_called:
     push {r3}
     .cfi_def_cfa_offset 104
 #endif
+#if RT_SWITCH_MARK
     mov r3, sp
     strd r3, lr, [r1]
 .Lcontinue:
     ldm r2, {r3, r4, r5}        /* sp, pc, guard */
     movs r4, #0
     str r4, [r2, #4]            /* it runs */
+#else
+    str sp, [r1]
+.Lcontinue:
+    ldrd r3, r5, [r2]           /* sp, guard */
+#endif
 #if defined(__ARM_ARCH_8M_MAIN__)
     /* Without a limit for the moment: neither stack may be measured by the other's. */
+    movs r4, #0
     msr psplim, r4
     mov sp, r3
     msr psplim, r5
