@@ -244,7 +244,7 @@ rt_status rti_runtime_init(const struct rti_runtime_engine *engine, const rt_con
         return rti_runtime_refusal();
     }
     struct rti_port *port = NULL;
-    rt_status status = rti_host_open(&port, engine != NULL);
+    rt_status status = rti_host_open(&port, engine != NULL ? config : NULL);
     if (RT_FAILED(status)) {
         rti_runtime_release();
         return status;

@@ -80,8 +80,9 @@ extern const struct rti_runtime_part rti_part_observe; /* last: it looks at the 
 /* The parts of this target in the order they start; NULL: not in this program. */
 extern const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX];
 
-/* Makes the port of the real world, for one worker or several, and its end. */
-rt_status rti_host_open(struct rti_port **port, bool is_shared);
+/* Makes the port of the real world, for one worker, or with a configuration for several, and its
+ * end. */
+rt_status rti_host_open(struct rti_port **port, const rt_config *config);
 void rti_host_close(void);
 
 /* Sleeps a moment, while *word == expected. */

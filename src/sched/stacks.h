@@ -114,11 +114,14 @@ static inline bool rti_stacks_take(struct rti_stacks *stacks, struct rti_stack_b
                                    struct rti_stack *stack)
 {
     /* The common case: there is one worker, and what was kept last is of this size. */
+    if (RTI_UNLIKELY(!rti_sched_is_local(stacks->sched))) {
+        return rti_stacks_take_any(stacks, memory, stack);
+    }
     size_t counted = rti_stack_block_granules(memory->size);
     size_t last = stacks->kept_count - 1;
     if (RTI_UNLIKELY(memory->is_heap || last >= RTI_STACKS_KEPT ||
                      stacks->kept[last].memory.size != memory->size ||
-                     counted > stacks->free_bytes || !rti_sched_is_local(stacks->sched))) {
+                     counted > stacks->free_bytes)) {
         return rti_stacks_take_any(stacks, memory, stack);
     }
     const struct rti_kept_stack *kept = &stacks->kept[last];
@@ -135,8 +138,8 @@ static inline bool rti_stacks_take(struct rti_stacks *stacks, struct rti_stack_b
 static inline void rti_stacks_give(struct rti_stacks *stacks, struct rti_stack_block *memory,
                                    const struct rti_stack *stack)
 {
-    if (RTI_UNLIKELY(memory->is_heap || !memory->is_guarded ||
-                     stacks->kept_count == RTI_STACKS_KEPT || !rti_sched_is_local(stacks->sched))) {
+    if (RTI_UNLIKELY(!rti_sched_is_local(stacks->sched) || memory->is_heap || !memory->is_guarded ||
+                     stacks->kept_count == RTI_STACKS_KEPT)) {
         rti_stacks_give_any(stacks, memory, stack);
         return;
     }

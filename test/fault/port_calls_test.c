@@ -178,6 +178,12 @@ int mprotect(void *memory, size_t size, int protection)
     return fault_due(CALL_MPROTECT) ? -1 : (int)syscall(SYS_mprotect, memory, size, protection);
 }
 
+/* These are the calls of epoll. */
+__attribute__((constructor)) static void choose_epoll(void)
+{
+    setenv("ORRERY_POLLER", "epoll", 1);
+}
+
 TEST(port_init_that_fails_at_any_step_says_why_and_leaves_nothing)
 {
     static const struct {
@@ -251,7 +257,7 @@ TEST(port_registration_lost_behind_its_back_is_made_again)
     probe_submit(&reader, RTI_OP_READ, fds[0], &byte, 1);
     fixture_poll();
     struct epoll_event none = {0};
-    CHECK_EQ(epoll_ctl(fixture.poller.epoll_fd, EPOLL_CTL_DEL, fds[0], &none), 0);
+    CHECK_EQ(epoll_ctl(fixture.poller.sentry.fd, EPOLL_CTL_DEL, fds[0], &none), 0);
     do {
         probe_init(&writer, RTI_OP_WRITE, fds[0], much, sizeof(much));
     } while (port->ops->attempt(port, &writer.op));

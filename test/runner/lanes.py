@@ -76,6 +76,26 @@ REAL_WORLD_FILES = (
     "timer_conform_test",
 )
 
+# Cases that wait for descriptors: they run with either kind of poller. The same cases pass with
+# epoll in the plain lane.
+URING_FILES = (
+    "actor_parallel_test",
+    "fork_test",
+    "machine_platform_test",
+    "net_close_test",
+    "net_conform_test",
+    "net_test",
+    "poller_test",
+    "port_linux_test",
+    "request_test",
+    "sched_linux_test",
+    "select_socket_test",
+    "signals_test",
+    "task_io_test",
+    "udp_test",
+    "unix_socket_test",
+)
+
 # allow_addr2line: names and lines in the reports also where llvm-symbolizer is not installed.
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0"
@@ -138,6 +158,15 @@ LANES = (
         ("gcc",),
         env={"ORRERY_WORLD": "real"},
         files=REAL_WORLD_FILES,
+    ),
+    Lane(
+        "uring",
+        "sockets that io_uring watches",
+        collect.all_but_sim,
+        ("plain",),
+        ("gcc",),
+        env={"ORRERY_POLLER": "io_uring"},
+        files=URING_FILES,
     ),
     Lane(
         "sim",

@@ -13,9 +13,11 @@
 #define _GNU_SOURCE
 #include "support/test.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -196,6 +198,16 @@ static bool read_options(struct seed_loop *loop, int argc, char **argv)
     return true;
 }
 
+/* A lane may ask for io_uring, which not every system allows. */
+static void skip_without_uring(void)
+{
+    const char *poller = getenv("ORRERY_POLLER");
+    if (poller != NULL && strcmp(poller, "io_uring") == 0 &&
+        syscall(SYS_io_uring_setup, 0, NULL) < 0 && (errno == ENOSYS || errno == EPERM)) {
+        test_skip("the system has or allows no io_uring");
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct seed_loop loop;
@@ -208,6 +220,7 @@ int main(int argc, char **argv)
     }
     for (struct test_case *test = first; test != NULL; test = test->next) {
         if (strcmp(argv[1], test->name) == 0) {
+            skip_without_uring();
             return run_case(test, &loop);
         }
     }

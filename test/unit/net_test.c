@@ -395,8 +395,8 @@ static void bad_descriptors(void *arg)
     CHECK_STATUS(rt_net_recv(INT32_MAX, &byte, 1, &count, -1), RT_ERR_RESOURCE_EXHAUSTED);
     /* A socket that does not listen; the runtime's own descriptors. */
     CHECK(RT_FAILED(rt_net_accept(pair[0], &fd, 0)));
-    CHECK_STATUS(rt_net_close(io_world.port.poller.epoll_fd), RT_ERR_INVALID);
-    CHECK_STATUS(rt_net_close(io_world.port.poller.wake_fd), RT_ERR_INVALID);
+    CHECK_STATUS(rt_net_close(io_world.port.poller.sentry.fd), RT_ERR_INVALID);
+    CHECK_STATUS(rt_net_close(io_world.port.poller.sentry.bell_fd), RT_ERR_INVALID);
     CHECK_OK(rt_net_close(pair[0]));
     CHECK(byte == 'k' && count == 99 && fd == -7 && port == 4242);
 }

@@ -56,6 +56,7 @@ TESTED_BY = {
     "src/runtime/part_channel.c": "test/unit/sim_test.c",
     "src/runtime/part_io.c": "test/unit/runtime_test.c",
     "src/runtime/part_signal.c": "test/unit/signals_test.c",
+    "src/port/linux/uring.c": "test/unit/sentry_test.c",  # one of the two kinds
     "src/runtime/part_task.c": "test/unit/run_main_test.c",
     "src/runtime/runtime_dump.c": "test/unit/dump_test.c",
     "src/time/timer_list.c": "test/unit/wheel_test.c",  # a part of the wheel, tried with it

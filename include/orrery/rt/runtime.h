@@ -36,12 +36,21 @@ RT_EXTERN_C_BEGIN
  * Nothing is lost on cancel. */
 RT_API rt_status rt_init(void);
 
+/* Who tells the runtime that descriptors are ready. */
+typedef enum {
+    RT_POLLER_AUTO,     /* what the environment variable ORRERY_POLLER says, epoll or io_uring;
+                           else epoll */
+    RT_POLLER_EPOLL,    /* epoll */
+    RT_POLLER_IO_URING, /* io_uring, of Linux 5.17 or later */
+} rt_poller_kind;
+
 /* What rt_init_ex starts. Zero in a field is its default. */
 typedef struct {
     uint32_t workers;       /* that run at the same time; 0: one per processor this process may use,
                                by its affinity and the quota of its control groups */
     uint32_t threads_max;   /* threads that the workers may need, those in blocking calls included;
                                more than `workers`, at most 65535; 0: 64 more */
+    rt_poller_kind poller;  /* what is asked for and not there is an error, never replaced */
     rt_time deadlock_after; /* as rt_watch_deadlocks; 0: RT_DEADLOCK_AFTER_MS */
 } rt_config;
 
@@ -53,7 +62,8 @@ typedef struct {
  * Never suspends.
  * Owns nothing of the caller's; the configuration is copied.
  * Returns RT_OK; RT_ERR_INVALID if `config` is NULL, `workers` is above RT_MAX_WORKERS or
- * `threads_max` is not more than `workers` or above 65535; RT_ERR_STATE if the runtime is already
+ * `threads_max` is not more than `workers` or above 65535; RT_ERR_UNSUPPORTED if the poller is not
+ * to be had, RT_ERR_INVALID if there is none of the kind; RT_ERR_STATE if the runtime is already
  * there; RT_ERR_NOMEM, RT_ERR_RESOURCE_EXHAUSTED, RT_ERR_IO and RT_ERR_UNSUPPORTED as rt_init. On
  * failure nothing is left behind.
  * Nothing is lost on cancel. */

@@ -39,12 +39,15 @@
  * flight and is tried again when the port closes a descriptor, when another connection comes, or
  * every RTI_POLLER_STARVED_RETRY_NS. It does not spin and nobody's connection is dropped.
  *
+ * Who watches is the sentry (sentry.h), epoll or io_uring; what is said of epoll here holds for
+ * both.
+ *
  * Blocking: the wake word (wake_word.h) decides, an eventfd is the bell. The eventfd is watched
  * edge-triggered and never read: each write is an edge of its own. Timeouts are relative to the
  * clock read just before, by epoll_pwait2 in nanoseconds; without it epoll_wait in milliseconds,
  * rounded up, so never early. The kernel adds the thread's timer slack (50 us unless changed).
  *
- * All fields are the scheduler thread's except `wake` and `bells`, and wake_fd which is written
+ * All fields are the scheduler thread's except `wake` and `bells`, and the bell which is written
  * once. If several workers share the port, each entry has a lock, held over a try and what follows
  * from it, so that ops on different descriptors do not meet; the ledger's lock is held for a few
  * instructions; and one thread at a time waits, with no lock held while it blocks. What another
@@ -74,35 +77,15 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/marks.h"
 #include "port/linux/fd_op.h"
 #include "port/linux/port_linux.h"
 
-#if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
-#define HAS_PWAIT2 1
-#endif
-#endif
-#ifndef HAS_PWAIT2
-#define HAS_PWAIT2 0
-#endif
-
-/* The event of wake_fd; no descriptor has this number. */
-#define WAKE_TAG UINT64_MAX
-
-#define NS_PER_S  1000000000U
 #define NS_PER_MS 1000000U
-
-static rt_status poller_failure(int error, const char *what)
-{
-    return (rt_status){rti_fd_op_status(error), what};
-}
 
 rt_status rti_poller_init(struct rti_poller *poller, const struct rti_port_linux_config *config,
                           struct rti_list *answered, struct rti_spin *ledger)
@@ -112,37 +95,16 @@ rt_status rti_poller_init(struct rti_poller *poller, const struct rti_port_linux
     poller->answered = answered;
     poller->ledger = ledger;
     poller->is_shared = config->is_shared;
-    poller->has_pwait2 = HAS_PWAIT2 && !config->is_coarse;
     rti_wake_word_init(&poller->wake);
     rti_u64_init(&poller->bells, 0);
     rti_u32_init(&poller->is_dead, 0);
-    poller->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (poller->epoll_fd < 0) {
-        return poller_failure(errno, "epoll_create1 failed");
-    }
-    poller->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (poller->wake_fd < 0) {
-        rt_status failure = poller_failure(errno, "eventfd failed");
-        close(poller->epoll_fd);
-        return failure;
-    }
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TAG};
-    if (epoll_ctl(poller->epoll_fd, EPOLL_CTL_ADD, poller->wake_fd, &event) != 0) {
-        rt_status failure = poller_failure(errno, "epoll_ctl of the eventfd failed");
-        close(poller->wake_fd);
-        close(poller->epoll_fd);
-        return failure;
-    }
-    return RT_SUCCESS;
+    return rti_sentry_open(&poller->sentry, config->poller, config->is_shared, config->is_coarse);
 }
 
 void rti_poller_deinit(struct rti_poller *poller)
 {
     RT_ASSERT(poller->waiting_count == 0);
-    close(poller->wake_fd);
-    close(poller->epoll_fd);
-    poller->wake_fd = -1;
-    poller->epoll_fd = -1;
+    rti_sentry_close(&poller->sentry);
 }
 
 static void ledger_lock(struct rti_poller *poller)
@@ -193,26 +155,22 @@ static uint64_t event_tag(const struct rti_fd *entry, int fd)
     return (uint64_t)entry->generation << 32 | (uint32_t)fd;
 }
 
-/* Makes epoll watch exactly the directions `armed`. Returns 0 or an errno; then nothing changed. */
+/* Has exactly the directions `armed` watched. Returns 0 or an errno; then nothing changed. */
 static int poller_watch(struct rti_poller *poller, int fd, struct rti_fd *entry, uint8_t armed)
 {
     RT_DCHECK(armed < 1U << RTI_DIRECTION_COUNT);
     if (armed == entry->armed) {
         return 0;
     }
-    int verb = entry->armed == 0 ? EPOLL_CTL_ADD : armed == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
-    struct epoll_event event = {.events = EPOLLET, .data.u64 = event_tag(entry, fd)};
-    event.events |=
-        (armed & 1U << RTI_INWARD) != 0 ? (uint32_t)(EPOLLIN | EPOLLRDHUP | EPOLLPRI) : 0;
-    event.events |= (armed & 1U << RTI_OUTWARD) != 0 ? (uint32_t)EPOLLOUT : 0;
-    int error = epoll_ctl(poller->epoll_fd, verb, fd, &event) == 0 ? 0 : errno;
-    /* Closed or duplicated behind our back: what epoll knows is not what we know. */
-    if (verb == EPOLL_CTL_ADD && error == EEXIST) {
-        error = epoll_ctl(poller->epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
-    } else if (verb == EPOLL_CTL_MOD && error == ENOENT) {
+    struct rti_sentry_change change = {
+        .fd = fd, .old_tag = event_tag(entry, fd), .from = entry->armed, .to = armed};
+    if ((entry->armed & ~armed) != 0 && rti_sentry_renames(&poller->sentry)) {
+        entry->generation++;
+    }
+    change.tag = event_tag(entry, fd);
+    int error = rti_sentry_watch(&poller->sentry, &change);
+    if (error == ENOENT) {
         entry->dry = 0;
-        error = epoll_ctl(poller->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
-    } else if (verb == EPOLL_CTL_DEL) {
         error = 0;
     }
     if (error == 0) {
@@ -478,7 +436,7 @@ void rti_poller_withdraw(struct rti_poller *poller, struct rti_op *op)
 
 rt_status rti_poller_close(struct rti_poller *poller, int fd)
 {
-    if (fd < 0 || fd == poller->epoll_fd || fd == poller->wake_fd) {
+    if (fd < 0 || fd == poller->sentry.fd || fd == poller->sentry.bell_fd) {
         return (rt_status){RT_ERR_INVALID, "not a descriptor of the program"};
     }
     /* Locked over the close: who is given the number next finds an entry that knows nothing. */
@@ -532,14 +490,47 @@ static void poller_serve(struct rti_poller *poller, struct rti_fd *entry,
     }
 }
 
-/* Serves the directions an event names, and ends the watch of those nobody waits for. With the
- * entry locked. */
-static void poller_serve_event(struct rti_poller *poller, int fd, const struct epoll_event *event)
+/* The sentry has given up a direction by itself: for no fault of the descriptor, and it is watched
+ * again if somebody waits, or because it cannot be watched. With the entry locked. */
+static void poller_watch_again(struct rti_poller *poller, int fd,
+                               const struct rti_sentry_event *event)
 {
     struct rti_fd *entry = &poller->fds[fd];
-    RT_SOMETIMES(event->data.u64 != event_tag(entry, fd), "poller: event of an earlier generation");
-    if (entry->kind == RTI_FD_UNKNOWN || event->data.u64 != event_tag(entry, fd)) {
+    for (int direction = 0; direction < RTI_DIRECTION_COUNT; direction++) {
+        struct rti_list *queue = &entry->queue[direction];
+        if ((event->ended & 1U << direction) == 0 || event->tag != event_tag(entry, fd) ||
+            rti_list_is_empty(queue)) {
+            continue;
+        }
+        int error = event->error;
+        if (error == 0) {
+            error = poller_watch(poller, fd, entry, (uint8_t)(entry->armed | 1U << direction));
+        }
+        while (error != 0 && !rti_list_is_empty(queue)) {
+            struct rti_op *op = rti_op_of_link(rti_list_peek(queue));
+            ledger_lock(poller);
+            rti_poller_withdraw(poller, op);
+            ledger_unlock(poller);
+            op_fail_unwatched(op, error);
+            poller_answered(poller, op);
+        }
+    }
+}
+
+/* Serves the directions an event names, and ends the watch of those nobody waits for. With the
+ * entry locked. */
+static void poller_serve_event(struct rti_poller *poller, int fd,
+                               const struct rti_sentry_event *event)
+{
+    struct rti_fd *entry = &poller->fds[fd];
+    RT_SOMETIMES(event->tag != event_tag(entry, fd), "poller: event of an earlier generation");
+    if (entry->kind == RTI_FD_UNKNOWN || event->tag != event_tag(entry, fd)) {
         return;
+    }
+    poller->events++;
+    if (RTI_UNLIKELY(event->ended != 0)) {
+        entry->armed = (uint8_t)(entry->armed & ~event->ended);
+        entry->dry = (uint8_t)(entry->dry & entry->armed);
     }
     static const uint32_t means[RTI_DIRECTION_COUNT] = {
         [RTI_INWARD] = EPOLLIN | EPOLLRDHUP | EPOLLPRI | EPOLLHUP | EPOLLERR,
@@ -560,8 +551,12 @@ static void poller_serve_event(struct rti_poller *poller, int fd, const struct e
             poller_serve(poller, entry, (enum rti_direction)direction);
         }
     }
+    if (RTI_UNLIKELY(event->ended != 0)) {
+        poller_watch_again(poller, fd, event);
+        return;
+    }
     /* A served op's EBADF may have made the entry unknown: then there is nothing to disarm. */
-    if (event->data.u64 == event_tag(entry, fd) && armed != entry->armed) {
+    if (event->tag == event_tag(entry, fd) && armed != entry->armed) {
         poller->events_unwanted++;
         RT_SOMETIMES(armed == 0, "poller: watch ended because nobody waits");
         int error = poller_watch(poller, fd, entry, armed);
@@ -570,13 +565,13 @@ static void poller_serve_event(struct rti_poller *poller, int fd, const struct e
     }
 }
 
-static void poller_take_event(struct rti_poller *poller, const struct epoll_event *event)
+static void poller_take_event(struct rti_poller *poller, const struct rti_sentry_event *event)
 {
-    poller->events++;
-    if (event->data.u64 == WAKE_TAG) {
+    if (event->tag == RTI_SENTRY_BELL) {
+        poller->events++;
         return;
     }
-    int fd = (int)(uint32_t)event->data.u64;
+    int fd = (int)(uint32_t)event->tag;
     RT_ASSERT(fd >= 0 && (size_t)fd < poller->fds_count);
     rti_poller_lock_entry(poller, fd);
     poller_serve_event(poller, fd, event);
@@ -604,34 +599,8 @@ static void poller_retry_starved(struct rti_poller *poller)
     }
 }
 
-/* epoll_pwait2 where it exists, else whole milliseconds, rounded up. Returns as epoll_wait. */
-static int poller_block(struct rti_poller *poller, struct epoll_event *events, uint64_t deadline_ns)
-{
-    uint64_t now = rti_linux_clock_now();
-    uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
-    poller->blocks++;
-#if HAS_PWAIT2
-    if (poller->has_pwait2) {
-        struct timespec timeout = {
-            .tv_sec = (time_t)(left / NS_PER_S),
-            .tv_nsec = (long)(left % NS_PER_S),
-        };
-        int count = epoll_pwait2(poller->epoll_fd, events, RTI_POLLER_BATCH,
-                                 deadline_ns == RTI_TIME_NEVER ? NULL : &timeout, NULL);
-        /* EPERM is what old container filters answer to a call they do not know. */
-        if (count >= 0 || (errno != ENOSYS && errno != EPERM)) {
-            return count;
-        }
-        poller->has_pwait2 = false;
-    }
-#endif
-    uint64_t ms = left / NS_PER_MS + (left % NS_PER_MS != 0);
-    int timeout_ms = deadline_ns == RTI_TIME_NEVER ? -1 : ms > INT_MAX ? INT_MAX : (int)ms;
-    return epoll_wait(poller->epoll_fd, events, RTI_POLLER_BATCH, timeout_ms);
-}
-
-/* epoll has failed, for good: somebody has closed its descriptor. Everything that waits is answered
- * with RT_ERR_IO, and so is everything that comes; timers, files and posts go on. */
+/* The sentry has failed, for good: somebody has closed its descriptor. Everything that waits is
+ * answered with RT_ERR_IO, and so is everything that comes; timers, files and posts go on. */
 static RTI_COLD void poller_die(struct rti_poller *poller)
 {
     rti_u32_store_relaxed(&poller->is_dead, 1);
@@ -647,7 +616,7 @@ static RTI_COLD void poller_die(struct rti_poller *poller)
     }
 }
 
-/* The wait of a poller without epoll: for calls and the time. */
+/* The wait of a poller without a sentry: for calls and the time. */
 static bool poller_wait_for_calls(struct rti_poller *poller, bool may_block, uint64_t deadline_ns)
 {
     if (may_block && rti_list_is_empty(poller->answered) && rti_wake_word_announce(&poller->wake)) {
@@ -655,10 +624,10 @@ static bool poller_wait_for_calls(struct rti_poller *poller, bool may_block, uin
         uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
         uint64_t ms = left / NS_PER_MS + (left % NS_PER_MS != 0);
         int timeout_ms = deadline_ns == RTI_TIME_NEVER ? -1 : ms > INT_MAX ? INT_MAX : (int)ms;
-        struct pollfd one = {.fd = poller->wake_fd, .events = POLLIN};
+        struct pollfd one = {.fd = poller->sentry.bell_fd, .events = POLLIN};
         uint64_t bells;
         if (poll(&one, 1, timeout_ms) > 0) {
-            ssize_t got = read(poller->wake_fd, &bells, sizeof(bells));
+            ssize_t got = read(poller->sentry.bell_fd, &bells, sizeof(bells));
             (void)got;
         }
     }
@@ -684,9 +653,10 @@ bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadlin
     if (!is_asleep && !is_watched) {
         return rti_wake_word_answer(&poller->wake);
     }
-    struct epoll_event events[RTI_POLLER_BATCH];
-    int count = is_asleep ? poller_block(poller, events, deadline_ns)
-                          : epoll_wait(poller->epoll_fd, events, RTI_POLLER_BATCH, 0);
+    struct rti_sentry_event events[RTI_POLLER_BATCH];
+    poller->blocks += is_asleep ? 1 : 0;
+    int count =
+        rti_sentry_collect(&poller->sentry, events, RTI_POLLER_BATCH, is_asleep, deadline_ns);
     bool is_called = rti_wake_word_answer(&poller->wake);
     for (int round = 1;; round++) {
         if (RTI_UNLIKELY(count < 0 && errno != EINTR)) {
@@ -699,7 +669,7 @@ bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadlin
         if (count < RTI_POLLER_BATCH || round == RTI_POLLER_ROUNDS_MAX) {
             return is_called;
         }
-        count = epoll_wait(poller->epoll_fd, events, RTI_POLLER_BATCH, 0);
+        count = rti_sentry_collect(&poller->sentry, events, RTI_POLLER_BATCH, false, 0);
     }
 }
 
@@ -714,7 +684,7 @@ void rti_poller_wake(struct rti_poller *poller)
     ssize_t written;
     rti_u64_add_relaxed(&poller->bells, 1);
     do {
-        written = write(poller->wake_fd, &one, sizeof(one));
+        written = write(poller->sentry.bell_fd, &one, sizeof(one));
     } while (written < 0 && errno == EINTR);
     RT_ASSERT(written == (ssize_t)sizeof(one));
     errno = saved;

@@ -7,6 +7,7 @@
 
 #include <orrery/rt_static_config.h>
 
+#include "port/linux/sentry.h"
 #include "port/linux/spin.h"
 #include "port/linux/stage.h"
 #include "port/linux/wake_word.h"
@@ -40,9 +41,9 @@ enum rti_fd_kind {
 struct rti_fd {
     struct rti_list queue[RTI_DIRECTION_COUNT]; /* waiting ops, FIFO; valid unless UNKNOWN */
     struct rti_spin lock;                       /* over all fields, if workers share the port */
-    uint32_t generation;                        /* of the number: grows with each close */
+    uint32_t generation;                        /* of what is watched: grows with each close */
     uint8_t kind;                               /* enum rti_fd_kind */
-    uint8_t armed;   /* directions epoll watches, as bits 1 << direction; 0: not registered */
+    uint8_t armed;   /* directions that are watched, as bits 1 << direction; 0: none */
     uint8_t dry;     /* directions of `armed` that had nothing at the last try, no event since */
     bool is_starved; /* the accept at the head of the inward queue lacks a free descriptor */
     bool is_tcp;     /* a read that leaves room has taken all there was */
@@ -50,8 +51,7 @@ struct rti_fd {
 };
 
 struct rti_poller {
-    int epoll_fd;
-    int wake_fd;               /* an eventfd; edge-triggered, so it is never read */
+    struct rti_sentry sentry;  /* tells what is ready; its bell is never read */
     struct rti_wake_word wake; /* any thread */
     struct rti_fd *fds;        /* indexed by descriptor */
     size_t fds_count;          /* entries of fds */
@@ -62,12 +62,11 @@ struct rti_poller {
     struct rti_list *answered; /* the port's list: where answered ops go */
     struct rti_spin *ledger;   /* the port's: over fds_top, the counts and `answered` */
     bool is_shared;            /* several workers: entries and ledger are locked */
-    bool has_pwait2;           /* nanosecond timeouts */
-    rti_atomic_u32 is_dead;    /* epoll has failed: ops are refused, only calls are waited for */
-    rti_atomic_u64 bells;      /* any thread: how often wake wrote to wake_fd */
-    uint64_t blocks;           /* how often the thread may have blocked */
-    uint64_t events;           /* how many events were collected, wake-ups included */
-    uint64_t events_unwanted;  /* events that no op waited for */
+    rti_atomic_u32 is_dead; /* the sentry has failed: ops are refused, only calls are waited for */
+    rti_atomic_u64 bells;   /* any thread: how often wake rang the bell */
+    uint64_t blocks;        /* how often the thread may have blocked */
+    uint64_t events;        /* how many reached what they were for, wake-ups included */
+    uint64_t events_unwanted; /* events that no op waited for */
     struct rti_fd fds_own[RT_MAX_DESCRIPTORS];
 };
 

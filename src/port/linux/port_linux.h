@@ -23,6 +23,7 @@ struct rti_port_linux_config {
     size_t stack_size;         /* of a thread; 0: RTI_PORT_STACK_SIZE */
     struct rti_fd *fds;        /* a larger table, zeroed, the caller's until deinit; NULL: own */
     size_t fds_count;          /* its entries: descriptors below this number can be used */
+    rt_poller_kind poller;     /* who watches descriptors */
     bool is_shared;            /* several workers use it at the same time, one waits */
     bool is_pool_eager;        /* start the pool's threads in init: nothing is allocated later */
     bool is_coarse;            /* do as on a kernel before 5.11: timeouts in whole milliseconds */

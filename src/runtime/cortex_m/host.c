@@ -36,9 +36,9 @@ static void host_close(void)
     rti_port_cortex_m_deinit(&cortex_m_port);
 }
 
-rt_status rti_host_open(struct rti_port **port, bool is_shared)
+rt_status rti_host_open(struct rti_port **port, const rt_config *config)
 {
-    RT_ASSERT(!is_shared);
+    RT_ASSERT(config == NULL);
     rti_port_cortex_m_init(&cortex_m_port, rti_board_seed());
     *port = &cortex_m_port.port;
     rti_guard_start();

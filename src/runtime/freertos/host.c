@@ -19,9 +19,9 @@ const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
     &rti_part_task,
 };
 
-rt_status rti_host_open(struct rti_port **port, bool is_shared)
+rt_status rti_host_open(struct rti_port **port, const rt_config *config)
 {
-    RT_ASSERT(!is_shared);
+    RT_ASSERT(config == NULL);
     rti_port_freertos_init(&freertos_port, rti_board_seed());
     *port = &freertos_port.port;
     rti_guard_start();

@@ -35,16 +35,19 @@ static void host_forked(void)
     }
 }
 
-rt_status rti_host_open(struct rti_port **port, bool is_shared)
+rt_status rti_host_open(struct rti_port **port, const rt_config *config)
 {
     rt_status status = rti_linux_fork_watch(host_forked);
     if (RT_FAILED(status)) {
         return status;
     }
-    struct rti_port_linux_config config = {
-        .pool_threads = FILE_THREADS, .is_pool_eager = true, .is_shared = is_shared};
+    struct rti_port_linux_config inside = {.pool_threads = FILE_THREADS,
+                                           .is_pool_eager = true,
+                                           .is_shared = config != NULL,
+                                           .poller =
+                                               config != NULL ? config->poller : RT_POLLER_AUTO};
     *port = &linux_port.port;
-    return rti_port_linux_init(&linux_port, &config);
+    return rti_port_linux_init(&linux_port, &inside);
 }
 
 void rti_host_close(void)

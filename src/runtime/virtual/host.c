@@ -15,9 +15,9 @@ const struct rti_runtime_part *const rti_host_parts[RTI_HOST_PARTS_MAX] = {
     &rti_part_async, &rti_part_behaviour, &rti_part_supervisor, &rti_part_observe,
 };
 
-rt_status rti_host_open(struct rti_port **port, bool is_shared)
+rt_status rti_host_open(struct rti_port **port, const rt_config *config)
 {
-    (void)is_shared;
+    (void)config;
     virtual_port = rti_virtual_port_open(rti_virtual_draw(UINT32_MAX));
     *port = virtual_port;
     return RT_SUCCESS;
