@@ -17,3 +17,21 @@ endfunction()
 
 orrery_bench_peer(wheel_bench ev ev.h)
 orrery_bench_peer(wheel_bench uv uv.h)
+
+# The parallel engine on virtual threads, for counts with more workers than the machine has
+# processors: the library's sources once more, as the tests of test/virtual/ have them, but as they
+# are released and with room for as many tasks. Built when it is asked for.
+set(virtual_sources ${ORRERY_SOURCES})
+list(FILTER virtual_sources EXCLUDE REGEX "/runtime/linux/host\\.c$")
+file(GLOB virtual_port CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/src/port/virtual/*.c ${PROJECT_SOURCE_DIR}/src/runtime/virtual/*.c)
+add_executable(virtual_workers EXCLUDE_FROM_ALL
+  ${PROJECT_SOURCE_DIR}/bench/virtual/workers.c ${virtual_sources} ${virtual_port})
+target_compile_definitions(virtual_workers PRIVATE RTI_LIBRARY RTI_VIRTUAL=1 RT_MAX_TASKS=300
+  RT_MAX_CHANNELS=300 RT_MAX_CHANNEL_HANDLES=600 RT_STACK_ARENA_SIZE=16777216
+  RT_CHANNEL_MEMORY_SIZE=1048576)
+target_include_directories(virtual_workers
+  PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(virtual_workers PRIVATE orrery_flags Threads::Threads)
+set_target_properties(virtual_workers PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)

@@ -48,9 +48,13 @@
 /* With virtual threads (port/virtual/) another one may go on before each access. */
 #if RTI_VIRTUAL
 #include "port/virtual/point.h"
-#define RTI_POINT() rti_virtual_point()
+#define RTI_POINT()        rti_virtual_point()
+#define RTI_POINT_READ(a)  rti_virtual_read(a)
+#define RTI_POINT_WRITE(a) rti_virtual_write(a)
 #else
-#define RTI_POINT() ((void)0)
+#define RTI_POINT()        ((void)0)
+#define RTI_POINT_READ(a)  ((void)0)
+#define RTI_POINT_WRITE(a) ((void)0)
 #endif
 
 #define RTI_ATOMIC_DEFINE(T, type)                                                                 \
@@ -63,38 +67,38 @@
     }                                                                                              \
     static RTI_ALWAYSINLINE type rti_##T##_load_relaxed(const rti_atomic_##T *a)                   \
     {                                                                                              \
-        RTI_POINT();                                                                               \
+        RTI_POINT_READ(a);                                                                         \
         return __atomic_load_n(&a->word, __ATOMIC_RELAXED);                                        \
     }                                                                                              \
     static RTI_ALWAYSINLINE type rti_##T##_load_acquire(const rti_atomic_##T *a)                   \
     {                                                                                              \
-        RTI_POINT();                                                                               \
+        RTI_POINT_READ(a);                                                                         \
         return __atomic_load_n(&a->word, __ATOMIC_ACQUIRE);                                        \
     }                                                                                              \
     static RTI_ALWAYSINLINE void rti_##T##_store_relaxed(rti_atomic_##T *a, type v)                \
     {                                                                                              \
-        RTI_POINT();                                                                               \
+        RTI_POINT_WRITE(a);                                                                        \
         __atomic_store_n(&a->word, v, __ATOMIC_RELAXED);                                           \
     }                                                                                              \
     static RTI_ALWAYSINLINE void rti_##T##_store_release(rti_atomic_##T *a, type v)                \
     {                                                                                              \
-        RTI_POINT();                                                                               \
+        RTI_POINT_WRITE(a);                                                                        \
         __atomic_store_n(&a->word, v, __ATOMIC_RELEASE);                                           \
     }                                                                                              \
     static RTI_ALWAYSINLINE type rti_##T##_exchange_acqrel(rti_atomic_##T *a, type v)              \
     {                                                                                              \
-        RTI_POINT();                                                                               \
+        RTI_POINT_WRITE(a);                                                                        \
         return __atomic_exchange_n(&a->word, v, __ATOMIC_ACQ_REL);                                 \
     }                                                                                              \
     static RTI_ALWAYSINLINE bool rti_##T##_cas_acqrel(rti_atomic_##T *a, type *expected, type v)   \
     {                                                                                              \
-        RTI_POINT();                                                                               \
+        RTI_POINT_WRITE(a);                                                                        \
         return __atomic_compare_exchange_n(&a->word, expected, v, false, __ATOMIC_ACQ_REL,         \
                                            __ATOMIC_ACQUIRE);                                      \
     }                                                                                              \
     static RTI_ALWAYSINLINE bool rti_##T##_cas_relaxed(rti_atomic_##T *a, type *expected, type v)  \
     {                                                                                              \
-        RTI_POINT();                                                                               \
+        RTI_POINT_WRITE(a);                                                                        \
         return __atomic_compare_exchange_n(&a->word, expected, v, false, __ATOMIC_RELAXED,         \
                                            __ATOMIC_RELAXED);                                      \
     }
@@ -102,7 +106,7 @@
 #define RTI_ATOMIC_DEFINE_RMW(T, type, verb, builtin, suffix, order)                               \
     static RTI_ALWAYSINLINE type rti_##T##_##verb##_##suffix(rti_atomic_##T *a, type v)            \
     {                                                                                              \
-        RTI_POINT();                                                                               \
+        RTI_POINT_WRITE(a);                                                                        \
         return builtin(&a->word, v, order);                                                        \
     }
 

@@ -18,6 +18,7 @@
  *     orrery:send     from, to              a message was put into a mailbox
  *     orrery:receive  id, from              a message was taken
  *     orrery:timer    deadline_ns           a timer fires
+ *     orrery:contend  rank                  a lock was taken by another; enum rti_lock_rank
  *
  * Ids are those of traces: fiber and runnable ids (sched/runnable.h). docs/tools.md shows how to
  * use them. */

@@ -59,6 +59,7 @@ void *rti_ring_steal(struct rti_ring *victim, struct rti_ring *thief)
      * read. The room can only grow meanwhile. */
     uint32_t room = RTI_RING_CAPACITY - (tail - rti_u32_load_acquire(&thief->head));
     RT_ASSERT(room <= RTI_RING_CAPACITY);
+    uint32_t count_max = RTI_RING_CAPACITY;
     for (;;) {
         struct ring_view view = ring_look(victim);
         if (view.count == 0) {
@@ -66,6 +67,7 @@ void *rti_ring_steal(struct rti_ring *victim, struct rti_ring *thief)
         }
         uint32_t count = ring_half(view.count);
         count = count > room + 1 ? room + 1 : count;
+        count = count > count_max ? count_max : count;
         void *oldest = rti_ptr_load_relaxed(rti_ring_slot(victim, view.head));
         for (uint32_t i = 1; i < count; i++) {
             void *item = rti_ptr_load_relaxed(rti_ring_slot(victim, view.head + i));
@@ -79,6 +81,9 @@ void *rti_ring_steal(struct rti_ring *victim, struct rti_ring *thief)
             }
             return oldest;
         }
+        /* The longer the copy, the likelier an owner with short work has moved the head before it
+         * is claimed: the next try takes less, so that it comes to an end. */
+        count_max = ring_half(count);
     }
 }
 

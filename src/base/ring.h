@@ -31,7 +31,9 @@
  * ring from 32-bit processors.
  *
  * Costs: push no locked instruction; pop one; a steal of n items one, plus n copies. All lock-free:
- * a failed claim means that another one succeeded.
+ * a failed claim means that another one succeeded. A thief whose claim fails tries for half as
+ * many: an owner with short work would outrun a long copy for ever, and the thief, who is the one
+ * that is to rouse the others, would keep them all asleep.
  *
  * Rejected: one item per steal (a thief comes back for each); publishing the item that the thief
  * runs at once (it would be taken twice); head and tail on lines of their own (the owner, by far

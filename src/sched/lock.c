@@ -2,6 +2,8 @@
 #define RTI_MODULE "lock"
 #include "sched/lock.h"
 
+#include "base/probe.h"
+
 /* How long a thread naps that has watched long enough. Nobody ends the nap: the holder does not
  * know of it. */
 #define LOCK_NAP_NS 50000
@@ -9,6 +11,7 @@
 void rti_lock_contend(struct rti_lock *lock, struct rti_sched *sched)
 {
     struct rti_port *port = sched->port;
+    RTI_PROBE1(contend, lock->rank);
     for (uint32_t spins = 0;; spins++) {
         if (rti_u32_load_relaxed(&lock->is_taken) == 0 &&
             rti_u32_exchange_acqrel(&lock->is_taken, 1) == 0) {

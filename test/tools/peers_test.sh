@@ -54,7 +54,8 @@ if rows[0] != ["bench", "peer", "cores", "metric", "median", "min", "max"]:
     sys.exit("peers_test: bench/results.tsv has other columns")
 ours = {(row[0], int(row[2]), row[3]) for row in rows[1:] if row[1] == "orrery"}
 missing = [f"{bench.name} on {cores}" for bench in matrix.BENCHES for cores in bench.runs
-           if (bench.name, cores, bench.metric) not in ours]
+           if not bench.name.startswith("virtual_")
+           and (bench.name, cores, bench.metric) not in ours]
 if missing:
     sys.exit(f"peers_test: bench/results.tsv has no row of ours for {', '.join(missing)}")
 END

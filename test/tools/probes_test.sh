@@ -16,7 +16,7 @@ $CC -shared -o "$library" -Wl,--whole-archive "$BUILD_DIR/liborrery.a" -Wl,--no-
     -lpthread
 expect 0 readelf -n "$library"
 cp "$work/out" "$work/notes"
-for probe in spawn start park ready steal exit send receive timer; do
+for probe in spawn start park ready steal exit send receive timer contend; do
     grep -A1 'Provider: orrery' "$work/notes" | grep -q "Name: $probe\$" ||
         fail "there is no probe orrery:$probe"
 done
@@ -25,7 +25,7 @@ done
 sed -n '/Provider: orrery/,/Arguments/s/.*Location: \(0x[0-9a-f]*\),.*/\1/p' "$work/notes" |
     sort -u >"$work/places"
 count=$(wc -l <"$work/places")
-[ "$count" -ge 9 ] || fail "only $count places"
+[ "$count" -ge 10 ] || fail "only $count places"
 while read -r place; do
     objdump -d --start-address="$place" --stop-address="$((place + 1))" "$library" |
         grep -q '[[:space:]]\(90\|1f 20 03 d5\|d503201f\) .*nop' || fail "at $place there is no nop"

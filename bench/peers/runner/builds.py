@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import sys
 
+from . import matrix
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__)))))
 PEERS = os.path.join(ROOT, "bench", "peers")
@@ -70,6 +72,14 @@ def build_orrery():
          os.path.join(build, "liborrery.a"), "-lpthread"])
 
 
+def build_virtual():
+    build = os.path.join(OUT, "virtual_library")
+    run(["cmake", "--log-level=WARNING", "--preset", "release", "-B", build,
+         "-DORRERY_EXAMPLES=OFF", "-DORRERY_SHARED=OFF"], cwd=ROOT)
+    run(["cmake", "--build", build, "--target", "virtual_workers"], cwd=ROOT)
+    shutil.copy(os.path.join(build, "bench", "virtual_workers"), os.path.join(OUT, "virtual"))
+
+
 def build_go():
     environment = dict(os.environ, GOCACHE=os.path.join(OUT, "go-cache"), GO111MODULE="off")
     run(["go", "build", "-o", os.path.join(OUT, "go"), "."], env=environment,
@@ -96,6 +106,7 @@ BUILDS = [
     ("load", "gcc", lambda: build_c("load")),
     ("limit", "gcc", lambda: build_c("limit", "-lpthread")),
     ("orrery", "cmake", build_orrery),
+    ("virtual", "cmake", build_virtual),
     ("libev", "/usr/include/ev.h", lambda: build_c("libev", "-lev")),
     ("libuv", "/usr/include/uv.h", lambda: build_c("libuv", "-luv")),
     ("libst", "/usr/include/st.h", lambda: build_c("libst", "-lst")),
@@ -139,5 +150,8 @@ def command_of(peer, program, cores, count):
                 "+P", "2000000", "+sbwt", "none" if cores == 1 else "medium",
                 "-noshell", "-boot", "start_clean", "-pa", OUT,
                 "-s", "orrery_peer", "main", program, str(count)]
+    if name == "virtual":
+        return [*pinned, os.path.join(OUT, name), program.partition("_")[2], str(count),
+                str(count * matrix.VIRTUAL_PIECES)]
     bench = f"{program}:{variant}" if variant else program
     return [*pinned, os.path.join(OUT, name), bench, str(cores), str(count)]

@@ -153,11 +153,27 @@ WORKERS = [
     ("workers_contended", "16 tasks and one mutex, held all the time", 100000),
 ]
 
+# The parallel engine in the simulator, with more workers than the machine has processors: counts,
+# not times. One run of each seed.
+VIRTUAL = [
+    ("virtual_independent", "tasks that do not talk"),
+    ("virtual_pipelined", "pipelines of four stages"),
+    ("virtual_fanin", "all send to one channel"),
+    ("virtual_contended", "one mutex, held all the time"),
+]
+VIRTUAL_WORKERS = [2, 8, 16, 32, 64]
+VIRTUAL_PIECES = 400  # for each worker
+VIRTUAL_METRICS = ["steals", "transfers", "lock_waits", "share"]
+
 BENCHES += [Bench(f"{name}_{size}", f"{operation}, {size} {things}", "ns",
                   {1: {"orrery": size}}, program=name)
             for name, operation, things in GROWTH for size in SIZES]
 BENCHES += [Bench(name, work, "ns", {1: {"orrery": count}, 2: {"orrery": count}})
             for name, work, count in WORKERS]
+
+BENCHES += [Bench(f"{name}_{workers}", f"{work}, {workers} virtual workers", "steals",
+                  {1: {"virtual": workers}}, program=name)
+            for name, work in VIRTUAL for workers in VIRTUAL_WORKERS]
 
 # Memory does not vary from round to round; two are enough to see that.
 ROUNDS_OF_MEMORY = 2

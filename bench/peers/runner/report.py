@@ -129,7 +129,7 @@ def table(header, rows):
 
 
 def is_of_the_table(bench):
-    return not bench.name.startswith(("growth_", "workers_"))
+    return not bench.name.startswith(("growth_", "workers_", "virtual_"))
 
 
 def ratio_text(figures, bench, cores, metric):
@@ -225,6 +225,21 @@ def workers_table(figures):
         ratio = f"{one / two:.2f}" if one and two else ""
         rows.append([work, show(one, "ns"), show(two, "ns"), ratio])
     return table(["work", "one worker", "two workers", "speed-up"], rows)
+
+
+def virtual_table(figures):
+    """Counts per piece of work in the simulator, by workers."""
+    names = {"steals": "steals", "transfers": "line transfers", "lock_waits": "lock waits",
+             "share": "busiest worker, of an even share"}
+    rows = []
+    for name, work in matrix.VIRTUAL:
+        for metric in matrix.VIRTUAL_METRICS:
+            values = [figures.get(f"{name}_{workers}", "virtual", 1, metric)
+                      for workers in matrix.VIRTUAL_WORKERS]
+            rows.append([work if metric == "steals" else "", names[metric]]
+                        + ["" if value is None else f"{value:.2f}" for value in values])
+    return table(["work", "per piece"] + [f"{workers} workers"
+                                          for workers in matrix.VIRTUAL_WORKERS], rows)
 
 
 def first_line(command):
@@ -346,7 +361,7 @@ def write_documents(summary):
                     "one core": value_table(figures, 1), "two cores": value_table(figures, 2),
                     "variants": variant_table(figures), "goals": goal_table(figures),
                     "met": met_line(figures), "growth": growth_table(figures),
-                    "workers": workers_table(figures)})
+                    "workers": workers_table(figures), "virtual": virtual_table(figures)})
     fill(README, {"short": short_table(figures)})
     print(met_line(figures))
     print(f"written: {os.path.relpath(RESULTS, builds.ROOT)}, "

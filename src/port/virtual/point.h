@@ -7,6 +7,10 @@
 /* Before each access to a shared word: another virtual thread may go on instead. */
 void rti_virtual_point(void);
 
+/* The same for the word at an address, which is then read, or written or both. */
+void rti_virtual_read(const void *address);
+void rti_virtual_write(const void *address);
+
 /* The caller can do nothing until another thread has: one goes on. */
 void rti_virtual_spin(void);
 

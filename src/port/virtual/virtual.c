@@ -25,7 +25,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-#define THREADS_MAX  96
+#define THREADS_MAX  160
 #define STACK_SIZE   ((size_t)256 * 1024)
 #define POINTS_MAX   UINT64_C(60000000)
 #define HANG_POINTS  20000 /* a thread that ran for so long loses its rank */
@@ -273,6 +273,25 @@ void rti_virtual_point(void)
     if (--world.left == 0) {
         world_choose(false);
     }
+}
+
+/* The access is that of who goes on after the point. */
+static void access_note(const void *address, bool is_write)
+{
+    rti_virtual_point();
+    if (world.is_open && !world.is_looking && world.config.on_access != NULL) {
+        world.config.on_access(rti_virtual_self(), address, is_write);
+    }
+}
+
+void rti_virtual_read(const void *address)
+{
+    access_note(address, false);
+}
+
+void rti_virtual_write(const void *address)
+{
+    access_note(address, true);
 }
 
 void rti_virtual_spin(void)

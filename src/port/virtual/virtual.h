@@ -45,6 +45,9 @@ struct rti_virtual_config {
     void (*on_quiet)(void);
     /* Called at each probe of base/probe.h; may only look. NULL: nobody is called. */
     void (*on_probe)(const char *name, uint64_t a, uint64_t b);
+    /* Called at each access to a shared word, with the number of the thread that makes it; may
+     * only look. NULL: nobody is called. */
+    void (*on_access)(uintptr_t thread, const void *address, bool is_write);
 };
 
 struct rti_virtual_report {

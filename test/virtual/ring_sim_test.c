@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run ring on virtual threads: what a thief needs from an owner that never rests. The seed
+ * decides who goes on before each access to a shared word.
+ *
+ * Seeds: 10 */
+#define RTI_MODULE "ring_sim_test"
+#include "base/ring.h"
+#include "port/virtual/virtual.h"
+#include "support/test.h"
+
+TEST_TIMEOUT(60);
+
+#define WORLDS      100
+#define CLAIMS_MAX  7 /* of one steal; a thief that never takes less needs more in every seed */
+#define MAIN_THREAD 1
+
+static struct rti_ring victim;
+static struct rti_ring thief;
+static rti_atomic_u32 is_over;
+static uint32_t claims; /* that the thief has made */
+
+/* Takes the oldest and puts it back, as a task does that yields. */
+static void owner_main(void *arg)
+{
+    (void)arg;
+    while (rti_u32_load_relaxed(&is_over) == 0) {
+        void *item = rti_ring_pop(&victim);
+        if (item != NULL) {
+            RT_ASSERT(rti_ring_push(&victim, item));
+        }
+    }
+}
+
+static void on_access(uintptr_t thread, const void *address, bool is_write)
+{
+    claims += thread == MAIN_THREAD && is_write && address == &victim.head;
+}
+
+/* One steal of many items; gives how often it was tried. */
+static uint32_t play(uint64_t seed)
+{
+    static char items[RTI_RING_CAPACITY];
+    struct rti_virtual_config config = {
+        .seed = seed, .start_ns = 1, .is_prompt = true, .on_access = on_access};
+    struct rti_port_thread owner;
+    rti_ring_init(&victim);
+    rti_ring_init(&thief);
+    rti_u32_init(&is_over, 0);
+    for (uint32_t i = 0; i < RTI_RING_CAPACITY - 1; i++) {
+        CHECK(rti_ring_push(&victim, &items[i]));
+    }
+    rti_virtual_open(&config);
+    CHECK_OK(rti_virtual_thread_start(&owner, owner_main, NULL));
+    claims = 0;
+    void *item = rti_ring_steal(&victim, &thief);
+    uint32_t tries = claims;
+    rti_u32_store_relaxed(&is_over, 1);
+    rti_virtual_thread_join(&owner);
+    rti_virtual_close(NULL);
+    CHECK(item != NULL);
+    CHECK_EQ(rti_ring_count(&victim) + rti_ring_count(&thief) + 1, RTI_RING_CAPACITY - 1);
+    return tries;
+}
+
+TEST_SEEDED(ring_thief_gets_something_from_an_owner_that_never_rests)
+{
+    uint32_t most = 0;
+    for (uint64_t i = 0; i < WORLDS; i++) {
+        uint32_t tries = play(test_seed() * WORLDS + i);
+        most = tries > most ? tries : most;
+    }
+    CHECK(most <= CLAIMS_MAX);
+}
