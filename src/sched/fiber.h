@@ -109,6 +109,16 @@ static inline void rti_fiber_wake_quietly(struct rti_sched *sched, struct rti_wa
     }
 }
 
+/* The same for a call that goes straight: the fiber whose wait it has claimed is parked. */
+static RTI_ALWAYSINLINE void rti_fiber_wake_here(struct rti_worker *worker, struct rti_wait *wait)
+{
+    struct rti_fiber *fiber = wait->target;
+    RT_DCHECK(wait->wake == rti_fiber_wake && worker->straight == worker->sched->modules);
+    RTI_PROBE1(ready, fiber->run.id);
+    rti_runnable_to_woken_here(&fiber->run);
+    rti_processor_queue(worker->processor, &fiber->run);
+}
+
 /* Begins a wait of the current fiber. */
 static inline void rti_fiber_wait_begin(struct rti_worker *worker, struct rti_wait *wait)
 {

@@ -98,6 +98,25 @@ static RTI_ALWAYSINLINE void rti_fiber_suspend_parked(struct rti_worker *worker,
     rti_context_switch(&self->context, to, worker);
 }
 
+/* The same for a call that goes straight (worker->straight), whose wait nothing has claimed yet. */
+static RTI_ALWAYSINLINE void rti_fiber_park_straight(struct rti_worker *worker,
+                                                     struct rti_wait *wait)
+{
+    struct rti_fiber *self = worker->fiber;
+    RT_DCHECK(self->wait == NULL && worker->straight == worker->sched->modules);
+    self->wait = wait;
+    RTI_PROBE2(park, self->run.id, wait->reason);
+    if (RT_TRACE) {
+        self->parked_ns = worker->sched->now_ns;
+    }
+    rti_runnable_to_parked_here(&self->run);
+    rti_fiber_suspend_parked(worker, self);
+    if (RTI_UNLIKELY(rti_fiber_is_killed(self))) {
+        rti_fiber_die(rti_worker_current());
+    }
+    self->wait = NULL;
+}
+
 /* Parks the current fiber until the wait is claimed; rti_fiber_park_open says the rest. */
 static RTI_ALWAYSINLINE uint32_t rti_fiber_park_here(struct rti_worker *worker,
                                                      struct rti_wait *wait)

@@ -173,6 +173,14 @@ static inline bool rti_runnable_to_woken(struct rti_runnable *runnable)
     return false;
 }
 
+/* The same with one worker, for who knows that it is parked: whoever runs is not on its way there.
+ */
+static inline void rti_runnable_to_woken_here(struct rti_runnable *runnable)
+{
+    RT_DCHECK(!rti_runnable_is_shared(runnable));
+    rti_runnable_to(runnable, RTI_RUNNABLE_PARKED, RTI_RUNNABLE_READY);
+}
+
 /* The end of the way to park. Returns false if a wake came first: then it is READY and the caller
  * must queue it. */
 static inline bool rti_runnable_to_parked(struct rti_runnable *runnable)
@@ -188,6 +196,14 @@ static inline bool rti_runnable_to_parked(struct rti_runnable *runnable)
     RT_ASSERT(state == RTI_RUNNABLE_WOKEN);
     rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
     return false;
+}
+
+/* The same with one worker, for who has given nobody a way to wake it yet. */
+static inline void rti_runnable_to_parked_here(struct rti_runnable *runnable)
+{
+    RT_DCHECK(!rti_runnable_is_shared(runnable));
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_RUNNING);
+    rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_PARKED);
 }
 
 #endif

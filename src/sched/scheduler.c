@@ -35,6 +35,8 @@ static size_t timers_expire_none(void *context, uint64_t now_ns)
     return 0;
 }
 
+void *const rti_sched_no_modules[RTI_MODULE_COUNT];
+
 rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
                          const struct rti_timer_source *timers)
 {
@@ -64,6 +66,7 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
     sched->worker.errno_address = RT_KEEP_ERRNO ? rti_errno_address() : NULL;
     sched->worker.turns_until_look = 0;
     sched->worker.attention = &port->attention;
+    sched->worker.straight = sched->modules;
     sched->now_ns = rti_sched_clock(sched);
     sched->port_looked_ns = sched->now_ns;
     rti_worker_set_current(&sched->worker);
@@ -85,6 +88,8 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
     sched->look_interval = 1;
     sched->look_interval_max = journal != NULL || chooser != NULL ? 1 : LOOK_INTERVAL_MAX;
     sched->worker.turns_until_look = 0;
+    sched->worker.straight =
+        rti_sched_is_local(sched) && journal == NULL ? sched->modules : rti_sched_no_modules;
 }
 
 void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)

@@ -69,12 +69,13 @@ struct rti_worker {
     rti_atomic_u32 *attention;    /* the port's: any thread sets it; cleared before a look */
     struct rti_runnable *handoff; /* picked by a fiber, to be stepped on this stack */
     struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */
-    uint64_t turns;               /* dispatches from this stack; all of them while observed */
-    uint32_t reductions;          /* blocks that counted themselves: sched/reductions.c */
-    uint32_t locks_held;          /* a bit per rank of sched/lock.h; checked builds only */
-    void *turn;                   /* of the behaviour that runs on this stack now; else NULL */
-    uint64_t luck;                /* the draws of fair choices (sync/select.c); 0: not begun */
-    struct rti_context context;   /* the worker's own stack */
+    void *const *straight; /* the modules, for calls that go straight; or rti_sched_no_modules */
+    uint64_t turns;        /* dispatches from this stack; all of them while observed */
+    uint32_t reductions;   /* blocks that counted themselves: sched/reductions.c */
+    uint32_t locks_held;   /* a bit per rank of sched/lock.h; checked builds only */
+    void *turn;            /* of the behaviour that runs on this stack now; else NULL */
+    uint64_t luck;         /* the draws of fair choices (sync/select.c); 0: not begun */
+    struct rti_context context; /* the worker's own stack */
     /* With several workers: */
     struct rti_member *member;
     struct rti_station *station; /* what it runs at; NULL: it may run nothing */
@@ -135,6 +136,12 @@ static inline bool rti_sched_is_local(const struct rti_sched *sched)
 {
     return RT_MAX_WORKERS == 1 || sched->is_local;
 }
+
+/* Straight. The calls that are made for every value and message ask worker->straight instead of
+ * sched->modules for their module. What they find there is theirs alone (one worker) and nobody
+ * watches (no journal), so that one load answers three questions; otherwise they find NULL and go
+ * the long way. */
+extern void *const rti_sched_no_modules[RTI_MODULE_COUNT];
 
 /* A call that another thread asks the worker to make: caller-owned until `call` runs. */
 struct rti_post {

@@ -151,6 +151,17 @@ static inline bool rti_wait_claim(struct rti_wait *wait, uint32_t event)
     return true;
 }
 
+/* The same for who knows that the wait is local. */
+static inline bool rti_wait_claim_here(struct rti_wait *wait, uint32_t event)
+{
+    RT_DCHECK(RTI_ONE_WORKER || wait->is_local);
+    if (RTI_UNLIKELY(rti_u32_load_relaxed(&wait->claimed) != RTI_EVENT_NONE)) {
+        return false;
+    }
+    rti_u32_store_relaxed(&wait->claimed, event);
+    return true;
+}
+
 /* What came of an attempt to claim two waits at once. */
 enum rti_wait_pair {
     RTI_PAIR_CLAIMED,     /* both, by the caller */

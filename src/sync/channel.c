@@ -6,17 +6,20 @@
 #include "base/marks.h"
 #include "sync/permit.h"
 
-/* Sets the limits of the straight path (I5). */
+/* Opens and shuts the straight path (I5). */
 static void channel_refresh(struct rti_channel *channel)
 {
-    uint32_t queued = rti_channel_queued(channel);
-    bool is_send_straight = channel->receivers > 0 && !channel->is_rendezvous &&
-                            channel->reserved == 0 &&
-                            rti_waitlist_is_empty(&channel->receiver_line);
-    bool is_recv_straight = channel->receivers > 0 && rti_waitlist_is_empty(&channel->sender_line);
-    channel->room_step = is_send_straight ? 1 : 0;
-    channel->send_limit = channel->tail + (is_send_straight ? channel->capacity - queued : 0);
-    channel->recv_limit = channel->head + (is_recv_straight ? queued - channel->promised : 0);
+    RT_DCHECK(channel->lone == NULL);
+    if (channel->is_shared) {
+        return;
+    }
+    bool is_nobody_sending = rti_waitlist_is_empty(&channel->sender_line);
+    bool is_nobody_receiving = rti_waitlist_is_empty(&channel->receiver_line);
+    bool is_send_straight = channel->receivers > 0 && channel->reserved == 0 && is_nobody_receiving;
+    bool is_recv_straight = channel->receivers > 0 && channel->promised == 0 && is_nobody_sending;
+    channel->send_size = is_send_straight ? channel->open_size : RTI_CHANNEL_SHUT;
+    channel->recv_size = is_recv_straight ? channel->elem_size : RTI_CHANNEL_SHUT;
+    channel->is_quiet = is_send_straight && is_recv_straight && channel->senders > 0;
 }
 
 void rti_channel_init(struct rti_channel *channel, const rt_channel_config *config, void *memory,
@@ -31,8 +34,8 @@ void rti_channel_init(struct rti_channel *channel, const rt_channel_config *conf
         .slots = memory,
         .order = (uint32_t *)(void *)((unsigned char *)memory + slots_size),
         .mask = length - 1,
-        .straight_size = elem_size,
         .elem_size = elem_size,
+        .open_size = is_rendezvous ? RTI_CHANNEL_SHUT : elem_size,
         .capacity = (uint32_t)config->capacity,
         .senders = 1,
         .receivers = 1,
@@ -48,6 +51,14 @@ void rti_channel_init(struct rti_channel *channel, const rt_channel_config *conf
     rti_list_init(&channel->promises);
     rti_list_init(&channel->permits);
     channel_refresh(channel);
+}
+
+void rti_channel_share(struct rti_channel *channel)
+{
+    channel->is_shared = true;
+    channel->is_quiet = false;
+    channel->send_size = RTI_CHANNEL_SHUT;
+    channel->recv_size = RTI_CHANNEL_SHUT;
 }
 
 /* The sizes of numbers and small structs are copied without a call. */
@@ -263,6 +274,7 @@ static bool channel_meet_in_line(struct rti_channel *channel, struct rti_list *w
 
 void rti_channel_settle(struct rti_channel *channel, struct rti_list *wakes)
 {
+    rti_channel_unfold(channel);
     for (;;) {
         struct rti_channel_waiter *waiter = NULL;
         if (channel->is_rendezvous && channel_meet_in_line(channel, wakes)) {
@@ -302,6 +314,7 @@ static bool channel_newcomer_may_send(struct rti_channel *channel)
 enum rti_channel_try rti_channel_put(struct rti_channel *channel, const void *value,
                                      struct rti_list *wakes)
 {
+    rti_channel_unfold(channel);
     if (channel->receivers == 0) {
         return RTI_CHANNEL_GONE;
     }
@@ -334,6 +347,7 @@ enum rti_channel_try rti_channel_put(struct rti_channel *channel, const void *va
 enum rti_channel_try rti_channel_take(struct rti_channel *channel, void *out_value,
                                       struct rti_list *wakes)
 {
+    rti_channel_unfold(channel);
     if (rti_channel_queued(channel) > channel->promised) {
         channel_pop(channel, out_value);
         rti_channel_settle(channel, wakes);
@@ -355,6 +369,7 @@ enum rti_channel_try rti_channel_take(struct rti_channel *channel, void *out_val
 
 enum rti_channel_try rti_channel_reserve(struct rti_channel *channel, struct rti_permit *permit)
 {
+    rti_channel_unfold(channel);
     if (channel->receivers == 0) {
         return RTI_CHANNEL_GONE;
     }
@@ -409,11 +424,11 @@ void rti_channel_join(struct rti_channel *channel, struct rti_channel_waiter *wa
                       enum rti_channel_waiter_kind kind, struct rti_list *wakes)
 {
     rti_channel_line_up(channel, waiter, kind);
-    if (channel->is_rendezvous || channel->straight_size == RTI_CHANNEL_SHUT) {
+    if (channel->is_rendezvous || channel->is_shared) {
         /* One more receiver in line is one more place. */
         rti_channel_settle(channel, wakes);
     }
-    if (channel->straight_size != RTI_CHANNEL_SHUT) {
+    if (!channel->is_shared) {
         return;
     }
     /* Whoever joins after the other side was told must be told too. */
@@ -448,6 +463,7 @@ bool rti_channel_leave(struct rti_channel *channel, struct rti_channel_waiter *w
     RT_ASSERT(waiter->channel == channel && channel->waits > 0);
     RT_SOMETIMES(rti_link_is_linked(&waiter->wake_link), "channel: a waiter ended before its wake");
     bool is_lost = false;
+    rti_channel_unfold(channel);
     channel->waits--;
     if (rti_link_is_linked(&waiter->wake_link)) {
         rti_list_remove(&waiter->wake_link);
@@ -460,7 +476,7 @@ bool rti_channel_leave(struct rti_channel *channel, struct rti_channel_waiter *w
     } else if (rti_link_is_linked(&waiter->waiter.link)) {
         rti_list_remove(&waiter->waiter.link);
         channel_refresh(channel);
-    } else if (RTI_UNLIKELY(is_abandoned) && waiter->result == RT_OK) {
+    } else if (RTI_UNLIKELY(is_abandoned) && (waiter->result == RT_OK || waiter->is_handed)) {
         if (waiter->permit != NULL && rti_permit_channel(waiter->permit) != NULL) {
             RT_SOMETIMES(!rti_waitlist_is_empty(&channel->sender_line),
                          "channel: a grant passed on");
@@ -504,6 +520,7 @@ void rti_channel_close_sender(struct rti_channel *channel, const struct rti_chan
                               struct rti_list *wakes)
 {
     RT_ASSERT(channel->senders > 0);
+    rti_channel_unfold(channel);
     channel_dismiss(&channel->sender_line, end, wakes);
     struct rti_link *next;
     for (struct rti_link *at = rti_list_peek(&channel->permits); at != NULL; at = next) {
@@ -526,6 +543,7 @@ void rti_channel_close_receiver(struct rti_channel *channel, const struct rti_ch
                                 struct rti_list *wakes)
 {
     RT_ASSERT(channel->receivers > 0);
+    rti_channel_unfold(channel);
     channel_dismiss(&channel->receiver_line, end, wakes);
     struct rti_link *next;
     for (struct rti_link *at = rti_list_peek(&channel->promises); at != NULL; at = next) {
@@ -547,7 +565,7 @@ void rti_channel_close_receiver(struct rti_channel *channel, const struct rti_ch
 
 void *rti_channel_discard(struct rti_channel *channel)
 {
-    RT_ASSERT(channel->receivers == 0);
+    RT_ASSERT(channel->receivers == 0 && channel->lone == NULL);
     if (rti_channel_queued(channel) == 0) {
         return NULL;
     }
@@ -568,9 +586,12 @@ void rti_channel_wake_all(struct rti_list *wakes)
     }
 }
 
-size_t rti_channel_line_count(const struct rti_waitlist *line)
+size_t rti_channel_waiting(const struct rti_channel *channel, bool is_sender)
 {
-    size_t count = 0;
+    const struct rti_waitlist *line = is_sender ? &channel->sender_line : &channel->receiver_line;
+    const struct rti_channel_waiter *lone = channel->lone;
+    size_t count = lone != NULL && rti_channel_waiter_is_receiver(lone) != is_sender &&
+                   rti_wait_event(lone->waiter.wait) == RTI_EVENT_NONE;
     for (struct rti_link *at = rti_list_peek(&line->list); at != NULL;
          at = rti_list_next(&line->list, at)) {
         const struct rti_waiter *waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
@@ -600,8 +621,9 @@ static void channel_audit_slots(const struct rti_channel *channel)
 }
 
 /* I5. */
-static void channel_audit_limits(const struct rti_channel *channel)
+static void channel_audit_straight(const struct rti_channel *channel)
 {
+    const struct rti_channel_waiter *lone = channel->lone;
     struct rti_channel copy = *channel;
     /* An empty list is one that points to itself, and the copy lies elsewhere. */
     struct rti_link somebody;
@@ -609,9 +631,17 @@ static void channel_audit_limits(const struct rti_channel *channel)
         rti_waitlist_is_empty(&channel->receiver_line) ? &copy.receiver_line.list.head : &somebody;
     copy.sender_line.list.head.next =
         rti_waitlist_is_empty(&channel->sender_line) ? &copy.sender_line.list.head : &somebody;
+    copy.lone = NULL;
     channel_refresh(&copy);
-    RT_ASSERT(copy.send_limit == channel->send_limit && copy.recv_limit == channel->recv_limit);
-    RT_ASSERT(copy.room_step == channel->room_step);
+    RT_ASSERT(copy.recv_size == channel->recv_size && copy.is_quiet == channel->is_quiet);
+    if (lone == NULL) {
+        RT_ASSERT(copy.send_size == channel->send_size);
+        return;
+    }
+    RT_ASSERT(channel->is_quiet && channel->tail == channel->head && channel->waits > 0);
+    RT_ASSERT(lone->channel == channel && channel->send_size == RTI_CHANNEL_SHUT);
+    RT_ASSERT(lone->kind == RTI_CHANNEL_RECV ||
+              (lone->kind == RTI_CHANNEL_SEND && channel->is_rendezvous));
 }
 
 static void channel_audit_line(const struct rti_channel *channel, const struct rti_waitlist *line)
@@ -639,9 +669,9 @@ void rti_channel_audit(const struct rti_channel *channel)
     channel_audit_slots(channel);
     channel_audit_line(channel, &channel->receiver_line);
     channel_audit_line(channel, &channel->sender_line);
-    channel_audit_limits(channel);
-    size_t waiting_receivers = rti_channel_line_count(&channel->receiver_line);
-    size_t waiting_senders = rti_channel_line_count(&channel->sender_line);
+    channel_audit_straight(channel);
+    size_t waiting_receivers = rti_channel_waiting(channel, false);
+    size_t waiting_senders = rti_channel_waiting(channel, true);
     RT_ASSERT(waiting_receivers + waiting_senders + channel->promised <= channel->waits);
     RT_ASSERT(waiting_receivers == 0 || queued == channel->promised);
     RT_ASSERT(waiting_receivers == 0 || !rti_channel_is_sender_side_gone(channel));

@@ -17,10 +17,17 @@
  * whatever the order of the reserves, and with no permit outstanding the ring is never rearranged.
  * The entries of the reserved positions mean nothing.
  *
- * The straight path. `tail` may be moved up to `send_limit`, and `head` up to `recv_limit`, without
- * looking at anything else: that is what a send and a receive do that find what they need. The
- * limits are pinned to where tail and head are, so that everybody goes the long way, while somebody
- * is in line, a permit is outstanding (sends), no receiver is left, or it is a rendezvous (sends).
+ * The straight path. While `send_size` is the size of a value, a send that finds the queue not full
+ * writes and moves `tail`, and looks at nothing else; `recv_size` is the same for receives and
+ * `head`. Both are RTI_CHANNEL_SHUT, which is no size, while everybody has to go the long way:
+ * somebody is in line, a permit is outstanding (sends), a value is promised (receives), no receiver
+ * is left, or it is a rendezvous (sends).
+ *
+ * The lone one. A fiber that has to wait where nothing else goes on (`is_quiet`: nobody is in line,
+ * no permit and no promise is outstanding, both sides are open; and the queue is empty) does not
+ * join a line. It is `lone`: to receive, or at a rendezvous to send. Whoever comes with what it
+ * waits for serves it with a few stores. Everybody who comes with anything else first puts it into
+ * its line (rti_channel_unfold) and finds a channel as if there were no such thing.
  *
  * Lines. Who cannot go on joins a line. rti_channel_settle, called after every change that could
  * serve somebody, gives values to the first receivers and places to the first senders until one
@@ -40,9 +47,8 @@
  *
  * Every function here is a section that the channel's lock surrounds, on an engine with several
  * workers. None calls out: those to be woken are gathered in `wakes`, values to be destroyed are
- * left in the queue, and both are dealt with by the caller when it has left. There the straight
- * path is shut: `straight_size` never changes and is then no size of a value, so that it can be
- * looked at without the lock.
+ * left in the queue, and both are dealt with by the caller when it has left. There (`is_shared`)
+ * the straight path is always shut and nobody is lone.
  *
  * With several workers a waiter may be claimed by another event at any moment, also while the lock
  * is held. So a value is given only after a claim that was won, and where two meet that both wait,
@@ -52,7 +58,9 @@
  * I2  order holds each slot's offset once, counting those that permits hold.   (audit, by sum)
  * I3  If an unclaimed receiver is in line, queued == promised.                 (audit)
  * I4  If an unclaimed sender is in line, no place can be granted.              (audit)
- * I5  The limits and `room_step` are what channel_refresh would make them.     (audit)
+ * I5  The straight sizes and `is_quiet` are what channel_refresh would make them, but for a lone
+ *     receiver, which shuts the straight path of sends. While there is a lone one the channel is
+ *     quiet and its queue empty.                                               (audit)
  * I6  The four states change only forward: no handle is added to a side that has none, and
  *     rti_channel_state is derived, not stored.                                (RT_ASSERT)
  * I7  `waits` counts the waiters that point here, linked or not; the memory goes when it, both
@@ -81,41 +89,43 @@ struct rti_channel {
     unsigned char *slots; /* mask + 1 places of elem_size bytes */
     uint32_t *order;      /* mask + 1 offsets into `slots` */
     uint64_t tail;        /* values ever put into the queue */
-    uint64_t send_limit;
-    uint64_t head; /* values ever taken out of the queue */
-    uint64_t recv_limit;
+    uint64_t head;        /* values ever taken out of the queue */
     uint32_t mask;
-    uint32_t straight_size; /* elem_size, or RTI_CHANNEL_SHUT; never changes */
-    uint32_t room_step;     /* what one receive adds to send_limit: 1, or 0 while that is pinned */
+    uint32_t capacity;
+    uint32_t send_size;              /* of the straight path: elem_size, or RTI_CHANNEL_SHUT */
+    uint32_t recv_size;              /* the same */
+    struct rti_channel_waiter *lone; /* the one that waits, if there is no more to know */
+    uint32_t waits;
     uint32_t elem_size;
 
-    uint32_t capacity;
-    uint32_t promised; /* of those queued, kept for waiters in `promises` */
-    uint32_t reserved; /* permits and grants */
+    uint64_t handed;    /* values that went from hand to hand, past the queue */
+    uint32_t open_size; /* what send_size is when nobody waits: shut at a rendezvous */
+    bool is_quiet;
+    bool is_rendezvous;
+    bool is_shared;           /* several workers; never changes */
+    bool is_sender_side_told; /* waiting receivers have been told that it is gone */
+    uint32_t promised;        /* of those queued, kept for waiters in `promises` */
+    uint32_t reserved;        /* permits and grants */
     struct rti_waitlist receiver_line;
     struct rti_waitlist sender_line;
-    uint64_t handed;          /* values that went from hand to hand, past the queue */
     uint64_t destroyed;       /* values that nobody received */
     struct rti_list promises; /* poll receivers that a value is kept for */
     struct rti_list permits;  /* struct rti_permit, armed: as many as `reserved` */
     uint32_t senders;         /* open handles */
     uint32_t receivers;
-    uint32_t waits;
-    uint32_t pins;   /* calls of `destroy` and of wakers under way */
-    uint32_t number; /* in the journal: the how-manieth channel of the runtime */
-    bool is_rendezvous;
-    bool is_sender_side_told; /* waiting receivers have been told that it is gone */
-    struct rti_lock *lock;    /* outlives the channel; NULL: it has none */
-    void *memory;             /* to give back to the arena; NULL: the caller's */
+    uint32_t pins;         /* calls of `destroy` and of wakers under way */
+    uint32_t number;       /* in the journal: the how-manieth channel of the runtime */
+    struct rti_lock *lock; /* outlives the channel; NULL: it has none */
+    void *memory;          /* to give back to the arena; NULL: the caller's */
     void (*destroy)(void *value, void *arg);
     void *destroy_arg;
     struct rti_region_member member; /* of the region that owns it, if one does */
 };
 
-/* The straight_size of a channel that several workers share: no value is as large. */
+/* The size of a straight path that is shut: no value is as large. */
 #define RTI_CHANNEL_SHUT UINT32_MAX
 
-_Static_assert(offsetof(struct rti_channel, capacity) <= RTI_CACHE_LINE,
+_Static_assert(offsetof(struct rti_channel, handed) <= RTI_CACHE_LINE,
                "the straight path reads one cache line");
 
 static inline uint32_t rti_channel_queued(const struct rti_channel *channel)
@@ -144,6 +154,9 @@ enum rti_channel_try {
  * is the caller's error. */
 void rti_channel_init(struct rti_channel *channel, const rt_channel_config *config, void *memory,
                       bool is_rendezvous);
+
+/* Says that several workers will use a channel that is new. */
+void rti_channel_share(struct rti_channel *channel);
 
 rt_channel_state rti_channel_state(const struct rti_channel *channel);
 
@@ -209,8 +222,8 @@ void *rti_channel_discard(struct rti_channel *channel);
 /* Restores I3 and I4. */
 void rti_channel_settle(struct rti_channel *channel, struct rti_list *wakes);
 
-/* Waiters in a line whose wait nothing has claimed. */
-size_t rti_channel_line_count(const struct rti_waitlist *line);
+/* Senders, or receivers, that wait and that nothing has claimed. */
+size_t rti_channel_waiting(const struct rti_channel *channel, bool is_sender);
 
 void rti_channel_audit(const struct rti_channel *channel);
 
@@ -225,20 +238,31 @@ static inline struct rti_channel_waiter *rti_channel_waiter_of(struct rti_waiter
     return RTI_CONTAINER_OF(waiter, struct rti_channel_waiter, waiter);
 }
 
-/* Puts a waiter that is filled in at the end of its line. */
-static RTI_ALWAYSINLINE void rti_channel_stand_in_line(struct rti_channel *channel,
-                                                       struct rti_channel_waiter *waiter,
-                                                       enum rti_channel_waiter_kind kind)
+static inline bool rti_channel_waiter_is_receiver(const struct rti_channel_waiter *waiter)
 {
-    bool is_receiver = kind == RTI_CHANNEL_RECV || kind == RTI_CHANNEL_POLL;
-    channel->waits++;
-    if (is_receiver) {
-        channel->send_limit = channel->tail;
-        channel->room_step = 0;
+    return waiter->kind == RTI_CHANNEL_RECV || waiter->kind == RTI_CHANNEL_POLL;
+}
+
+/* Puts a waiter that is filled in and counted at the end of its line. */
+static inline void rti_channel_link(struct rti_channel *channel, struct rti_channel_waiter *waiter)
+{
+    channel->is_quiet = false;
+    if (rti_channel_waiter_is_receiver(waiter)) {
+        channel->send_size = RTI_CHANNEL_SHUT;
         rti_waitlist_add(&channel->receiver_line, &waiter->waiter);
     } else {
-        channel->recv_limit = channel->head;
+        channel->recv_size = RTI_CHANNEL_SHUT;
         rti_waitlist_add(&channel->sender_line, &waiter->waiter);
+    }
+}
+
+/* Puts the lone one, if there is one, into its line. */
+static inline void rti_channel_unfold(struct rti_channel *channel)
+{
+    struct rti_channel_waiter *waiter = channel->lone;
+    if (waiter != NULL) {
+        channel->lone = NULL;
+        rti_channel_link(channel, waiter);
     }
 }
 
@@ -253,7 +277,10 @@ static inline void rti_channel_line_up(struct rti_channel *channel,
     waiter->kind = (uint8_t)kind;
     waiter->is_promised = false;
     waiter->is_collected = false;
-    rti_channel_stand_in_line(channel, waiter, kind);
+    waiter->is_handed = false;
+    channel->waits++;
+    rti_channel_unfold(channel);
+    rti_channel_link(channel, waiter);
 }
 
 /* Copies a value. A word needs no call and no table. */
@@ -276,68 +303,63 @@ static inline unsigned char *rti_channel_slot(const struct rti_channel *channel,
 
 /* The straight path of rti_channel_put, for values of `size` bytes: a constant, so that the copy is
  * not a call and the caller needs no frame, or the channel's own. */
-static inline bool rti_channel_put_fast(struct rti_channel *channel, const void *value,
-                                        uint32_t size)
+static RTI_ALWAYSINLINE bool rti_channel_put_fast(struct rti_channel *channel, const void *value,
+                                                  uint32_t size)
 {
-    if (RTI_UNLIKELY(channel->straight_size != size)) {
-        return false;
-    }
     uint64_t tail = channel->tail;
-    if (RTI_UNLIKELY(tail == channel->send_limit)) {
+    if (RTI_UNLIKELY(channel->send_size != size) ||
+        RTI_UNLIKELY((uint32_t)tail - (uint32_t)channel->head == channel->capacity)) {
         return false;
     }
-    RT_DCHECK(channel->reserved == 0 && rti_waitlist_is_empty(&channel->receiver_line));
+    RT_DCHECK(channel->reserved == 0 && channel->lone == NULL);
+    RT_DCHECK(rti_waitlist_is_empty(&channel->receiver_line));
     rti_channel_copy(rti_channel_slot(channel, tail), value, size);
     channel->tail = tail + 1;
-    channel->recv_limit++;
     return true;
 }
 
 /* The straight path of rti_channel_take, likewise. */
-static inline bool rti_channel_take_fast(struct rti_channel *channel, void *out_value,
-                                         uint32_t size)
+static RTI_ALWAYSINLINE bool rti_channel_take_fast(struct rti_channel *channel, void *out_value,
+                                                   uint32_t size)
 {
-    if (RTI_UNLIKELY(channel->straight_size != size)) {
-        return false;
-    }
     uint64_t head = channel->head;
-    if (RTI_UNLIKELY(head == channel->recv_limit)) {
+    if (RTI_UNLIKELY(channel->recv_size != size) || RTI_UNLIKELY(head == channel->tail)) {
         return false;
     }
-    RT_DCHECK(rti_waitlist_is_empty(&channel->sender_line));
+    RT_DCHECK(channel->promised == 0 && rti_waitlist_is_empty(&channel->sender_line));
     rti_channel_copy(out_value, rti_channel_slot(channel, head), size);
     channel->head = head + 1;
-    channel->send_limit += channel->room_step;
     return true;
 }
 
-/* The common case of a rendezvous, and of a receiver that is quicker than its senders: the first
- * receiver in line, there is one, is a fiber and gets the value, of the channel's `size`, from hand
- * to hand. The waiter, to be woken when the channel is left, or NULL if it is any other case. */
-static inline struct rti_channel_waiter *rti_channel_hand_over(struct rti_channel *channel,
-                                                               const void *value, uint32_t size)
+/* May a fiber that has to wait here be the lone one? Besides, a sender may at a rendezvous only. */
+static inline bool rti_channel_is_lonely(const struct rti_channel *channel)
 {
-    if (!rti_waitlist_is_empty(&channel->sender_line) || channel->reserved != 0 ||
-        channel->tail != channel->head) {
+    return channel->is_quiet && channel->tail == channel->head && channel->lone == NULL;
+}
+
+/* Serves the lone one, if it is there, is of this kind and nothing has claimed it: a value of the
+ * channel's `size` goes from hand to hand. Its wait, to be woken, or NULL if it is any other case.
+ */
+static RTI_ALWAYSINLINE struct rti_wait *rti_channel_serve_lone(struct rti_channel *channel,
+                                                                enum rti_channel_waiter_kind kind,
+                                                                void *value, uint32_t size)
+{
+    struct rti_channel_waiter *waiter = channel->lone;
+    if (RTI_UNLIKELY(waiter == NULL || waiter->kind != kind ||
+                     !rti_wait_claim_here(waiter->waiter.wait, RTI_EVENT_SOURCE))) {
         return NULL;
     }
-    struct rti_link *link = channel->receiver_line.list.head.next;
-    struct rti_channel_waiter *waiter =
-        rti_channel_waiter_of(RTI_CONTAINER_OF(link, struct rti_waiter, link));
-    if (waiter->kind != RTI_CHANNEL_RECV ||
-        !rti_wait_claim(waiter->waiter.wait, waiter->waiter.event)) {
-        return NULL;
-    }
-    rti_list_remove(link);
-    rti_channel_copy(waiter->waiter.slot, value, size);
+    channel->lone = NULL;
+    waiter->is_handed = true;
     channel->handed++;
-    waiter->result = RT_OK;
-    if (!channel->is_rendezvous && rti_waitlist_is_empty(&channel->receiver_line)) {
-        /* Nobody in line, nothing queued: the whole capacity is on the straight path again. */
-        channel->send_limit = channel->tail + channel->capacity;
-        channel->room_step = 1;
+    if (kind == RTI_CHANNEL_RECV) {
+        channel->send_size = channel->open_size;
+        rti_channel_copy(waiter->waiter.slot, value, size);
+    } else {
+        rti_channel_copy(value, waiter->waiter.slot, size);
     }
-    return waiter;
+    return waiter->waiter.wait;
 }
 
 /* The other way to meet at a rendezvous: the first sender in line, there is one, is a fiber and has
@@ -368,7 +390,8 @@ static inline struct rti_channel_waiter *rti_channel_meet(struct rti_channel *ch
 /* There is no place, and nobody in line of the receivers for whom one could be made. */
 static inline bool rti_channel_is_full(const struct rti_channel *channel)
 {
-    return channel->receivers > 0 && rti_waitlist_is_empty(&channel->receiver_line) &&
+    return channel->receivers > 0 && channel->lone == NULL &&
+           rti_waitlist_is_empty(&channel->receiver_line) &&
            (channel->is_rendezvous ||
             rti_channel_queued(channel) + channel->reserved == channel->capacity);
 }
@@ -378,7 +401,7 @@ static inline bool rti_channel_is_full(const struct rti_channel *channel)
 static inline bool rti_channel_is_idle(const struct rti_channel *channel)
 {
     return rti_channel_queued(channel) == channel->promised && channel->senders > 0 &&
-           rti_waitlist_is_empty(&channel->sender_line);
+           channel->lone == NULL && rti_waitlist_is_empty(&channel->sender_line);
 }
 
 #endif

@@ -20,20 +20,10 @@ static const char io_recv_tag;
 /* Values of this size go the straight path without a call. */
 #define WORD 8
 
-/* Writes the journal and succeeds: the last step of the straight path while somebody watches. */
-static RTI_COLD rt_status io_recorded(struct rti_sched *sched, enum rti_journal_kind kind,
-                                      const struct rti_channel *channel)
+/* The module, for a call that may go straight; else NULL. */
+static inline struct rti_channels *io_straight_channels(const struct rti_worker *worker)
 {
-    rti_channels_write(sched, kind, channel->number,
-                       kind == RTI_JOURNAL_SEND ? rti_channel_sent(channel)
-                                                : rti_channel_received(channel));
-    return RT_SUCCESS;
-}
-
-static inline rt_status io_done(struct rti_sched *sched, enum rti_journal_kind kind,
-                                const struct rti_channel *channel)
-{
-    return RTI_UNLIKELY(sched->journal != NULL) ? io_recorded(sched, kind, channel) : RT_SUCCESS;
+    return RTI_UNLIKELY(worker == NULL) ? NULL : worker->straight[RTI_MODULE_CHANNEL];
 }
 
 /* Nothing to cancel, nothing to count: the caller has no context. */
@@ -171,46 +161,79 @@ static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const vo
     }
 }
 
-/* The same for values of any size, and while a journal is written. */
+/* What is left to a call that found the straight path shut. */
+enum io_way {
+    IO_DONE,  /* nothing: the value went from hand to hand */
+    IO_ALONE, /* park as the lone one */
+    IO_LINE,  /* park in line */
+    IO_LONG,  /* go the long way */
+};
+
+/* For values of `size` bytes: a constant, or the channel's own. */
+static RTI_ALWAYSINLINE enum io_way io_send_way(struct rti_worker *worker,
+                                                struct rti_channel *channel, const void *value,
+                                                uint32_t size)
+{
+    struct rti_wait *wait =
+        rti_channel_serve_lone(channel, RTI_CHANNEL_RECV, (void *)(uintptr_t)value, size);
+    if (wait != NULL) {
+        rti_fiber_wake_here(worker, wait);
+        return IO_DONE;
+    }
+    if (RTI_UNLIKELY(worker->fiber == NULL)) {
+        return IO_LONG;
+    }
+    if (channel->is_rendezvous && rti_channel_is_lonely(channel)) {
+        return IO_ALONE;
+    }
+    return channel->send_size == size ? IO_LINE : IO_LONG;
+}
+
+/* The straight path is shut or full. These functions call nothing but what they end with, and so
+ * need no frame. This one: for values that are not a word. */
 static RTI_NOINLINE rt_status io_send_any(struct rti_worker *worker, struct rti_channel_end *end,
                                           const void *value)
 {
     struct rti_channel *channel = rti_channel_end_channel(end);
     if (rti_channel_put_fast(channel, value, channel->elem_size)) {
-        return io_done(worker->sched, RTI_JOURNAL_SEND, channel);
+        return RT_SUCCESS;
     }
-    return io_send((rt_channel_sender *)rti_channel_end_id(end), NULL, value, RT_TIME_NEVER);
+    switch (io_send_way(worker, channel, value, channel->elem_size)) {
+    case IO_DONE:
+        return RT_SUCCESS;
+    case IO_ALONE:
+        return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send_alone);
+    case IO_LINE:
+        return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send);
+    default:
+        return io_send((rt_channel_sender *)rti_channel_end_id(end), NULL, value, RT_TIME_NEVER);
+    }
 }
 
-/* The straight path is closed: the value goes from hand to hand, or its fiber parks. Like the
- * straight path it calls nothing but what it ends with, and so needs no frame. */
 static RTI_NOINLINE rt_status io_send_plain(struct rti_worker *worker, struct rti_channel_end *end,
                                             const void *value)
 {
     struct rti_channel *channel = rti_channel_end_channel(end);
-    struct rti_sched *sched = worker->sched;
     rti_worker_check_stack(worker);
-    if (RTI_UNLIKELY(channel->straight_size != WORD || sched->journal != NULL)) {
+    if (RTI_UNLIKELY(channel->elem_size != WORD)) {
         return io_send_any(worker, end, value);
     }
-    if (rti_waitlist_is_empty(&channel->receiver_line)) {
-        if (RTI_LIKELY(rti_channel_is_full(channel) && worker->fiber != NULL)) {
-            return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send);
-        }
-    } else {
-        struct rti_channel_waiter *waiter = rti_channel_hand_over(channel, value, WORD);
-        if (RTI_LIKELY(waiter != NULL)) {
-            rti_fiber_wake_quietly(sched, waiter->waiter.wait);
-            return RT_SUCCESS;
-        }
+    switch (io_send_way(worker, channel, value, WORD)) {
+    case IO_DONE:
+        return RT_SUCCESS;
+    case IO_ALONE:
+        return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send_alone);
+    case IO_LINE:
+        return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send);
+    default:
+        return io_send((rt_channel_sender *)rti_channel_end_id(end), NULL, value, RT_TIME_NEVER);
     }
-    return io_send((rt_channel_sender *)rti_channel_end_id(end), NULL, value, RT_TIME_NEVER);
 }
 
 rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
 {
     struct rti_worker *worker = rti_worker_here();
-    struct rti_channels *channels = rti_channels_of(worker);
+    struct rti_channels *channels = io_straight_channels(worker);
     if (RTI_UNLIKELY(channels == NULL) || RTI_UNLIKELY(value == NULL) ||
         RTI_UNLIKELY(!io_is_plain(worker, cx))) {
         return io_send(tx, cx, value, RT_TIME_NEVER);
@@ -219,10 +242,10 @@ rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
     if (RTI_UNLIKELY(end == NULL)) {
         return io_send(tx, cx, value, RT_TIME_NEVER);
     }
-    if (RTI_UNLIKELY(!rti_channel_put_fast(rti_channel_end_channel(end), value, WORD))) {
-        return io_send_plain(worker, end, value);
+    if (RTI_LIKELY(rti_channel_put_fast(rti_channel_end_channel(end), value, WORD))) {
+        return RT_SUCCESS;
     }
-    return io_done(worker->sched, RTI_JOURNAL_SEND, rti_channel_end_channel(end));
+    return io_send_plain(worker, end, value);
 }
 
 rt_status rt_channel_send_until(rt_channel_sender *tx, rt_cx *cx, const void *value,
@@ -279,12 +302,12 @@ static RTI_NOINLINE rt_status io_try_send(rt_channel_sender *tx, const void *val
 rt_status rt_channel_try_send(rt_channel_sender *tx, const void *value)
 {
     struct rti_worker *worker = rti_worker_here();
-    struct rti_channels *channels = rti_channels_of(worker);
+    struct rti_channels *channels = io_straight_channels(worker);
     if (RTI_LIKELY(channels != NULL) && RTI_LIKELY(value != NULL)) {
         struct rti_channel_end *end = rti_channel_ends_find(&channels->senders, tx);
         if (RTI_LIKELY(end != NULL &&
                        rti_channel_put_fast(rti_channel_end_channel(end), value, WORD))) {
-            return io_done(worker->sched, RTI_JOURNAL_SEND, rti_channel_end_channel(end));
+            return RT_SUCCESS;
         }
     }
     return io_try_send(tx, value);
@@ -370,45 +393,59 @@ static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *
     }
 }
 
-/* The same for values of any size, and while a journal is written. */
+static RTI_ALWAYSINLINE enum io_way
+io_recv_way(struct rti_worker *worker, struct rti_channel *channel, void *out_value, uint32_t size)
+{
+    struct rti_wait *wait = rti_channel_serve_lone(channel, RTI_CHANNEL_SEND, out_value, size);
+    if (wait != NULL) {
+        rti_fiber_wake_here(worker, wait);
+        return IO_DONE;
+    }
+    return worker->fiber != NULL && rti_channel_is_lonely(channel) ? IO_ALONE : IO_LONG;
+}
+
+/* The straight path is shut or empty. For values that are not a word. */
 static RTI_NOINLINE rt_status io_recv_any(struct rti_worker *worker, struct rti_channel_end *end,
                                           void *out_value)
 {
     struct rti_channel *channel = rti_channel_end_channel(end);
     if (rti_channel_take_fast(channel, out_value, channel->elem_size)) {
-        return io_done(worker->sched, RTI_JOURNAL_RECV, channel);
+        return RT_SUCCESS;
     }
-    return io_recv((rt_channel_receiver *)rti_channel_end_id(end), NULL, out_value, RT_TIME_NEVER);
+    switch (io_recv_way(worker, channel, out_value, channel->elem_size)) {
+    case IO_DONE:
+        return RT_SUCCESS;
+    case IO_ALONE:
+        return rti_call_parking(worker, end, (uintptr_t)out_value, rti_channel_park_recv_alone);
+    default:
+        return io_recv((rt_channel_receiver *)rti_channel_end_id(end), NULL, out_value,
+                       RT_TIME_NEVER);
+    }
 }
 
-/* The straight path is closed: the value comes from the hand of a sender, or the fiber parks. */
 static RTI_NOINLINE rt_status io_recv_plain(struct rti_worker *worker, struct rti_channel_end *end,
                                             void *out_value)
 {
     struct rti_channel *channel = rti_channel_end_channel(end);
-    struct rti_sched *sched = worker->sched;
     rti_worker_check_stack(worker);
-    if (RTI_UNLIKELY(channel->straight_size != WORD || sched->journal != NULL)) {
+    if (RTI_UNLIKELY(channel->elem_size != WORD)) {
         return io_recv_any(worker, end, out_value);
     }
-    if (rti_waitlist_is_empty(&channel->sender_line)) {
-        if (RTI_LIKELY(rti_channel_is_idle(channel) && worker->fiber != NULL)) {
-            return rti_call_parking(worker, end, (uintptr_t)out_value, rti_channel_park_recv);
-        }
-    } else {
-        struct rti_channel_waiter *sender = rti_channel_meet(channel, out_value, WORD);
-        if (RTI_LIKELY(sender != NULL)) {
-            rti_fiber_wake_quietly(sched, sender->waiter.wait);
-            return RT_SUCCESS;
-        }
+    switch (io_recv_way(worker, channel, out_value, WORD)) {
+    case IO_DONE:
+        return RT_SUCCESS;
+    case IO_ALONE:
+        return rti_call_parking(worker, end, (uintptr_t)out_value, rti_channel_park_recv_alone);
+    default:
+        return io_recv((rt_channel_receiver *)rti_channel_end_id(end), NULL, out_value,
+                       RT_TIME_NEVER);
     }
-    return io_recv((rt_channel_receiver *)rti_channel_end_id(end), NULL, out_value, RT_TIME_NEVER);
 }
 
 rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
 {
     struct rti_worker *worker = rti_worker_here();
-    struct rti_channels *channels = rti_channels_of(worker);
+    struct rti_channels *channels = io_straight_channels(worker);
     if (RTI_UNLIKELY(channels == NULL) || RTI_UNLIKELY(out_value == NULL) ||
         RTI_UNLIKELY(!io_is_plain(worker, cx))) {
         return io_recv(rx, cx, out_value, RT_TIME_NEVER);
@@ -417,10 +454,10 @@ rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
     if (RTI_UNLIKELY(end == NULL)) {
         return io_recv(rx, cx, out_value, RT_TIME_NEVER);
     }
-    if (RTI_UNLIKELY(!rti_channel_take_fast(rti_channel_end_channel(end), out_value, WORD))) {
-        return io_recv_plain(worker, end, out_value);
+    if (RTI_LIKELY(rti_channel_take_fast(rti_channel_end_channel(end), out_value, WORD))) {
+        return RT_SUCCESS;
     }
-    return io_done(worker->sched, RTI_JOURNAL_RECV, rti_channel_end_channel(end));
+    return io_recv_plain(worker, end, out_value);
 }
 
 rt_status rt_channel_recv_until(rt_channel_receiver *rx, rt_cx *cx, void *out_value,
@@ -459,12 +496,12 @@ static RTI_NOINLINE rt_status io_try_recv(rt_channel_receiver *rx, void *out_val
 rt_status rt_channel_try_recv(rt_channel_receiver *rx, void *out_value)
 {
     struct rti_worker *worker = rti_worker_here();
-    struct rti_channels *channels = rti_channels_of(worker);
+    struct rti_channels *channels = io_straight_channels(worker);
     if (RTI_LIKELY(channels != NULL) && RTI_LIKELY(out_value != NULL)) {
         struct rti_channel_end *end = rti_channel_ends_find(&channels->receivers, rx);
         if (RTI_LIKELY(end != NULL &&
                        rti_channel_take_fast(rti_channel_end_channel(end), out_value, WORD))) {
-            return io_done(worker->sched, RTI_JOURNAL_RECV, rti_channel_end_channel(end));
+            return RT_SUCCESS;
         }
     }
     return io_try_recv(rx, out_value);

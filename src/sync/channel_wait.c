@@ -142,17 +142,17 @@ static RTI_NOINLINE rt_status channel_park_ended(struct rti_channel *channel, rt
     return rti_channel_result(result);
 }
 
-/* Parks in line, with everything that differs between the two kinds known to the compiler: most of
- * a rendezvous is this function. */
+/* Parks, in line or as the lone one, with everything that differs between the ways known to the
+ * compiler: most of a rendezvous is this function. */
 static RTI_ALWAYSINLINE rt_status channel_park_plain(struct rti_worker *worker,
                                                      const struct rti_channel_end *end,
-                                                     enum rti_channel_waiter_kind kind, void *slot)
+                                                     enum rti_channel_waiter_kind kind, void *slot,
+                                                     bool is_lone)
 {
     struct rti_channel *channel = rti_channel_end_channel(end);
-    struct rti_sched *sched = worker->sched;
     struct rti_wait wait;
     struct rti_channel_waiter waiter;
-    RT_DCHECK(rti_sched_is_local(sched));
+    RT_DCHECK(rti_sched_is_local(worker->sched));
     rti_wait_begin(&wait, rti_fiber_wake, worker->fiber, true);
     wait.reason = RTI_REASON_CHANNEL;
     wait.waiters = &waiter.waiter;
@@ -171,26 +171,41 @@ static RTI_ALWAYSINLINE rt_status channel_park_plain(struct rti_worker *worker,
     waiter.kind = (uint8_t)kind;
     waiter.is_promised = false;
     waiter.is_collected = false;
-    rti_channel_stand_in_line(channel, &waiter, kind);
+    waiter.is_handed = false;
+    channel->waits++;
+    if (is_lone) {
+        channel->lone = &waiter;
+        channel->send_size = RTI_CHANNEL_SHUT;
+    } else {
+        rti_channel_link(channel, &waiter);
+    }
     RT_AUDIT(rti_channel_audit(channel));
-    uint32_t event = rti_fiber_park_here(worker, &wait);
-    RT_ASSERT(event == RTI_EVENT_SOURCE);
+    if (is_lone) {
+        rti_fiber_park_straight(worker, &wait);
+    } else {
+        (void)rti_fiber_park_here(worker, &wait);
+    }
+    RT_ASSERT(rti_wait_event(&wait) == RTI_EVENT_SOURCE);
     channel->waits--;
-    if (RTI_LIKELY(waiter.result == RT_OK && (channel->senders | channel->receivers) != 0 &&
-                   sched->journal == NULL)) {
+    if (RTI_LIKELY(waiter.is_handed && (channel->senders | channel->receivers) != 0)) {
         return RT_SUCCESS;
     }
-    return channel_park_ended(channel, waiter.result, kind);
+    return channel_park_ended(channel, waiter.is_handed ? RT_OK : waiter.result, kind);
 }
 
 RTI_NOINLINE rt_status rti_channel_park_send(void *worker, void *end, uintptr_t value)
 {
-    return channel_park_plain(worker, end, RTI_CHANNEL_SEND, (void *)value);
+    return channel_park_plain(worker, end, RTI_CHANNEL_SEND, (void *)value, false);
 }
 
-RTI_NOINLINE rt_status rti_channel_park_recv(void *worker, void *end, uintptr_t out_value)
+RTI_NOINLINE rt_status rti_channel_park_send_alone(void *worker, void *end, uintptr_t value)
 {
-    return channel_park_plain(worker, end, RTI_CHANNEL_RECV, (void *)out_value);
+    return channel_park_plain(worker, end, RTI_CHANNEL_SEND, (void *)value, true);
+}
+
+RTI_NOINLINE rt_status rti_channel_park_recv_alone(void *worker, void *end, uintptr_t out_value)
+{
+    return channel_park_plain(worker, end, RTI_CHANNEL_RECV, (void *)out_value, true);
 }
 
 rt_status rti_channel_park(const struct rti_channel_call *call, const struct rti_channel_want *want)

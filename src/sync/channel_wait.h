@@ -47,10 +47,11 @@ rt_status rti_channel_park(const struct rti_channel_call *call,
                            const struct rti_channel_want *want);
 
 /* The same without context and deadline, with one worker, for a caller whose joining serves nobody
- * else: SEND, or RECV of a channel that is idle. Writes the journal. For rti_call_parking: the
- * worker, the end and the address of the value. */
+ * else: a sender of a channel that is full, or the lone one. Writes the journal. For
+ * rti_call_parking: the worker, the end and the address of the value. */
 rt_status rti_channel_park_send(void *worker, void *end, uintptr_t value);
-rt_status rti_channel_park_recv(void *worker, void *end, uintptr_t out_value);
+rt_status rti_channel_park_send_alone(void *worker, void *end, uintptr_t value);
+rt_status rti_channel_park_recv_alone(void *worker, void *end, uintptr_t out_value);
 
 /* Puts a poll context in line, for the operation `op`. */
 void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti_channel_want *want,

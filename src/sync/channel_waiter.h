@@ -41,6 +41,7 @@ struct rti_channel_waiter {
     uint8_t kind;                      /* enum rti_channel_waiter_kind */
     bool is_promised;                  /* POLL: a queued value is kept for it */
     bool is_collected; /* its fiber goes on with what it was given; else that passes on */
+    bool is_handed;    /* it was the lone one, and served: all is done, whatever `result` says */
 };
 
 #endif

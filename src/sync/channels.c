@@ -44,7 +44,8 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
     channels->sent_before = 0;
     channels->received_before = 0;
     channels->ghost = (struct rti_ghost){.counts = {0}};
-    channels->nothing = (struct rti_channel){.straight_size = RTI_CHANNEL_SHUT};
+    channels->nothing =
+        (struct rti_channel){.send_size = RTI_CHANNEL_SHUT, .recv_size = RTI_CHANNEL_SHUT};
     channels_ends_init(&channels->senders, RTI_CHANNEL_SENDER, &channels->nothing);
     channels_ends_init(&channels->receivers, RTI_CHANNEL_RECEIVER, &channels->nothing);
     rti_permits_init(&channels->permits);
@@ -256,7 +257,7 @@ static struct rti_channel *channels_alloc(struct rti_channels *channels,
     rti_region_member_init(&channel->member, &channels_member_ops);
     channel->lock = &channels->locks[rti_pool_index(&channels->blocks, channel)].lock;
     if (!rti_sched_is_local(channels->sched)) {
-        channel->straight_size = RTI_CHANNEL_SHUT;
+        rti_channel_share(channel);
     }
     channel->memory = owned;
     channel->number = number;
@@ -572,8 +573,8 @@ static bool channels_info(struct rti_channels *channels, const struct rti_channe
         .reserved = channel->reserved,
         .senders = channel->senders,
         .receivers = channel->receivers,
-        .waiting_senders = rti_channel_line_count(&channel->sender_line),
-        .waiting_receivers = rti_channel_line_count(&channel->receiver_line),
+        .waiting_senders = rti_channel_waiting(channel, true),
+        .waiting_receivers = rti_channel_waiting(channel, false),
         .sent = rti_channel_sent(channel),
         .received = rti_channel_received(channel),
         .destroyed = channel->destroyed,
@@ -653,7 +654,7 @@ size_t rti_channels_audit(const struct rti_channels *channels)
 {
     size_t reserved = 0;
     const struct rti_channel *nothing = &channels->nothing;
-    RT_ASSERT(nothing->tail == nothing->send_limit && nothing->head == nothing->recv_limit);
+    RT_ASSERT(nothing->send_size == RTI_CHANNEL_SHUT && nothing->recv_size == RTI_CHANNEL_SHUT);
     for (size_t i = 0; i < channels->blocks.fresh; i++) {
         const struct rti_channel *channel = rti_pool_block(&channels->blocks, i);
         if (rti_pool_is_in_use(&channels->blocks, channel)) {

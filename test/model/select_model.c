@@ -202,7 +202,7 @@ static void setup_with(bool is_first_rendezvous, bool is_second_rendezvous)
     for (unsigned i = 0; i < SOURCES; i++) {
         rti_channel_init(&sources[i].channel, &config, sources[i].memory,
                          i == 0 ? is_first_rendezvous : is_second_rendezvous);
-        sources[i].channel.straight_size = RTI_CHANNEL_SHUT;
+        rti_channel_share(&sources[i].channel);
         rti_u32_init(&sources[i].lock, 0);
     }
     rti_u32_init(&wheel_lock, 0);
