@@ -17,8 +17,13 @@
  * The flag is looked at without the lock. A wait that is begun when it has just been raised ends at
  * once: adding to the line looks again.
  *
+ * With one worker a fiber that waits for one thing only is spared the line. It leaves its waiter
+ * beside the flag, as `lone`, with nothing filled in but the wait, and takes it away itself when it
+ * goes on. Whoever raises the flag first puts it into the line.
+ *
  * I1  `is_requested` goes from 0 to 1 and never back.                  (rti_cancel_request)
- * I2  Once it is 1 the line holds nobody whose wait is unclaimed.      (rti_cancel_add) */
+ * I2  Once it is 1 the line holds nobody whose wait is unclaimed, and nobody is lone.
+ *                                                                      (rti_cancel_add) */
 
 #include "sched/lock.h"
 #include "sched/wait.h"
@@ -28,6 +33,7 @@ struct rti_cancel {
     bool is_seen; /* a call of the one who was asked has failed for it; written by that one */
     struct rti_lock lock;
     struct rti_waitlist line;
+    struct rti_waiter *lone; /* one worker: waits beside the line; NULL: nobody */
     struct rti_sched *sched;
 };
 
@@ -37,6 +43,7 @@ static inline void rti_cancel_init(struct rti_cancel *cancel, struct rti_sched *
     cancel->is_seen = false;
     rti_lock_init(&cancel->lock, sched, RTI_LOCK_CANCEL);
     rti_waitlist_init(&cancel->line);
+    cancel->lone = NULL;
     cancel->sched = sched;
 }
 
@@ -55,22 +62,28 @@ static inline void rti_cancel_wake_all(struct rti_list *claimed)
     }
 }
 
-/* Claims everybody in line, for the caller to wake. */
-static inline void rti_cancel_claim_all(struct rti_cancel *cancel, struct rti_list *claimed)
-{
-    struct rti_waiter *waiter;
-    rti_lock_acquire(&cancel->lock, cancel->sched);
-    while ((waiter = rti_waitlist_claim(&cancel->line)) != NULL) {
-        rti_list_push_tail(claimed, &waiter->link);
-    }
-    rti_lock_release(&cancel->lock);
-}
-
 static inline void rti_cancel_unlink(struct rti_waiter *waiter)
 {
     struct rti_cancel *cancel = waiter->slot;
     rti_lock_acquire(&cancel->lock, cancel->sched);
     rti_waitlist_unlink(waiter);
+    rti_lock_release(&cancel->lock);
+}
+
+/* Claims everybody in line, for the caller to wake. */
+static inline void rti_cancel_claim_all(struct rti_cancel *cancel, struct rti_list *claimed)
+{
+    struct rti_waiter *waiter = cancel->lone;
+    rti_lock_acquire(&cancel->lock, cancel->sched);
+    if (waiter != NULL) {
+        cancel->lone = NULL;
+        rti_wait_add(waiter->wait, waiter, RTI_EVENT_CANCEL, rti_cancel_unlink);
+        waiter->slot = cancel;
+        rti_waitlist_add(&cancel->line, waiter);
+    }
+    while ((waiter = rti_waitlist_claim(&cancel->line)) != NULL) {
+        rti_list_push_tail(claimed, &waiter->link);
+    }
     rti_lock_release(&cancel->lock);
 }
 
@@ -89,6 +102,26 @@ static inline void rti_cancel_add(struct rti_cancel *cancel, struct rti_wait *wa
         rti_list_init(&claimed);
         rti_cancel_claim_all(cancel, &claimed);
         rti_cancel_wake_all(&claimed);
+    }
+}
+
+/* The same for a wait that begins on one worker, of the fiber whose flag this is, while the flag is
+ * not raised. */
+static inline void rti_cancel_add_lone(struct rti_cancel *cancel, struct rti_wait *wait,
+                                       struct rti_waiter *waiter)
+{
+    RT_DCHECK(cancel->lone == NULL && wait->is_local && !rti_cancel_is_requested(cancel));
+    waiter->wait = wait;
+    cancel->lone = waiter;
+}
+
+/* The end of it. It may have come into the line meanwhile, and out again. */
+static inline void rti_cancel_remove_lone(struct rti_cancel *cancel, struct rti_waiter *waiter)
+{
+    if (RTI_LIKELY(cancel->lone == waiter)) {
+        cancel->lone = NULL;
+    } else {
+        rti_waitlist_unlink(waiter);
     }
 }
 

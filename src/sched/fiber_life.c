@@ -239,6 +239,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->on_done = options->on_done;
     fiber->cx = NULL;
     fiber->cancel = NULL;
+    fiber->is_hindered = false;
     fiber->parked_ns = 0;
     rti_fiber_note_origin(fiber, starter, options->site);
     rti_list_init(&fiber->cleanups);
@@ -256,6 +257,7 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
     fiber->on_done = on_done;
     fiber->cx = NULL;
     fiber->cancel = NULL;
+    fiber->is_hindered = false;
     fiber->parked_ns = 0;
     rti_list_init(&fiber->cleanups);
 }

@@ -76,16 +76,17 @@ rti_fiber_replace(struct rti_worker *worker, struct rti_fiber *self, struct rti_
     return &fiber->context;
 }
 
-/* The way of a parked fiber, to whoever is next, and back. */
+/* The way of a parked fiber, to whoever is next, and back. `may_be_woken`: on its way to park, so
+ * that it may be next itself. */
 static RTI_ALWAYSINLINE void rti_fiber_suspend_parked(struct rti_worker *worker,
-                                                      struct rti_fiber *self)
+                                                      struct rti_fiber *self, bool may_be_woken)
 {
     if (rti_fiber_is_scheduler_due(worker, self) && rti_fiber_is_scheduler_needed(worker, self)) {
         rti_fiber_suspend_to_scheduler(worker, self, NULL);
         return;
     }
     struct rti_runnable *next = rti_processor_pick(worker->processor);
-    if (RTI_UNLIKELY(next == &self->run)) {
+    if (may_be_woken && RTI_UNLIKELY(next == &self->run)) {
         /* Woken on its way to park, and nobody else is ready. */
         rti_runnable_to_running(next);
         return;
@@ -110,7 +111,7 @@ static RTI_ALWAYSINLINE void rti_fiber_park_straight(struct rti_worker *worker,
         self->parked_ns = worker->sched->now_ns;
     }
     rti_runnable_to_parked_here(&self->run);
-    rti_fiber_suspend_parked(worker, self);
+    rti_fiber_suspend_parked(worker, self, false);
     if (RTI_UNLIKELY(rti_fiber_is_killed(self))) {
         rti_fiber_die(rti_worker_current());
     }
@@ -135,7 +136,7 @@ static RTI_ALWAYSINLINE uint32_t rti_fiber_park_here(struct rti_worker *worker,
         if (!rti_runnable_to_parked(&self->run)) {
             rti_processor_queue(worker->processor, &self->run);
         }
-        rti_fiber_suspend_parked(worker, self);
+        rti_fiber_suspend_parked(worker, self, true);
     }
     if (RTI_UNLIKELY(rti_fiber_is_killed(self))) {
         rti_fiber_die(rti_worker_current());

@@ -178,7 +178,8 @@ static inline bool rti_runnable_to_woken(struct rti_runnable *runnable)
 static inline void rti_runnable_to_woken_here(struct rti_runnable *runnable)
 {
     RT_DCHECK(!rti_runnable_is_shared(runnable));
-    rti_runnable_to(runnable, RTI_RUNNABLE_PARKED, RTI_RUNNABLE_READY);
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_PARKED);
+    rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_READY);
 }
 
 /* The end of the way to park. Returns false if a wake came first: then it is READY and the caller

@@ -74,13 +74,13 @@ enum rti_wait_reason {
 struct rti_wait;
 
 struct rti_waiter {
-    struct rti_link link;                      /* the source's list; linked by the source */
     struct rti_wait *wait;                     /* fixed by rti_wait_add */
-    struct rti_waiter *sibling;                /* next waiter of the same wait */
     void (*unlink)(struct rti_waiter *waiter); /* leaves the source; called if it lost */
-    uint64_t id;                               /* order of arrival on its list */
     void *slot;                                /* where the claimer puts or takes the value */
     uint32_t event;                            /* what `claimed` becomes if this one wins */
+    uint64_t id;                               /* order of arrival on its list */
+    struct rti_link link;                      /* the source's list; linked by the source */
+    struct rti_waiter *sibling;                /* next waiter of the same wait */
 };
 
 struct rti_wait {

@@ -6,20 +6,29 @@
 #include "base/marks.h"
 #include "sync/permit.h"
 
-/* Opens and shuts the straight path (I5). */
+/* Opens and shuts the gates (I5). */
 static void channel_refresh(struct rti_channel *channel)
 {
-    RT_DCHECK(channel->lone == NULL);
-    if (channel->is_shared) {
-        return;
-    }
     bool is_nobody_sending = rti_waitlist_is_empty(&channel->sender_line);
     bool is_nobody_receiving = rti_waitlist_is_empty(&channel->receiver_line);
-    bool is_send_straight = channel->receivers > 0 && channel->reserved == 0 && is_nobody_receiving;
-    bool is_recv_straight = channel->receivers > 0 && channel->promised == 0 && is_nobody_sending;
-    channel->send_size = is_send_straight ? channel->open_size : RTI_CHANNEL_SHUT;
-    channel->recv_size = is_recv_straight ? channel->elem_size : RTI_CHANNEL_SHUT;
-    channel->is_quiet = is_send_straight && is_recv_straight && channel->senders > 0;
+    bool may_send = channel->senders > 0 && channel->receivers > 0 && channel->reserved == 0 &&
+                    is_nobody_receiving;
+    bool may_recv = channel->receivers > 0 && channel->promised == 0 && is_nobody_sending;
+    RT_DCHECK(channel->lone == NULL);
+    if (channel->is_rendezvous) {
+        may_send = may_recv = may_send && may_recv && channel->tail == channel->head;
+    }
+    channel->gates.send = may_send ? channel->rest.send : RTI_GATE_SHUT;
+    channel->gates.recv = may_recv ? channel->rest.recv : RTI_GATE_SHUT;
+}
+
+void rti_channel_unfold_lone(struct rti_channel *channel)
+{
+    struct rti_channel_waiter *waiter = channel->lone;
+    RT_SOMETIMES(true, "channel: somebody came to one who waited alone");
+    channel->lone = NULL;
+    rti_channel_link(channel, waiter);
+    channel_refresh(channel);
 }
 
 void rti_channel_init(struct rti_channel *channel, const rt_channel_config *config, void *memory,
@@ -35,7 +44,8 @@ void rti_channel_init(struct rti_channel *channel, const rt_channel_config *conf
         .order = (uint32_t *)(void *)((unsigned char *)memory + slots_size),
         .mask = length - 1,
         .elem_size = elem_size,
-        .open_size = is_rendezvous ? RTI_CHANNEL_SHUT : elem_size,
+        .rest = {.send = is_rendezvous ? RTI_GATE_ALONE : elem_size,
+                 .recv = is_rendezvous ? RTI_GATE_ALONE : elem_size},
         .capacity = (uint32_t)config->capacity,
         .senders = 1,
         .receivers = 1,
@@ -56,9 +66,8 @@ void rti_channel_init(struct rti_channel *channel, const rt_channel_config *conf
 void rti_channel_share(struct rti_channel *channel)
 {
     channel->is_shared = true;
-    channel->is_quiet = false;
-    channel->send_size = RTI_CHANNEL_SHUT;
-    channel->recv_size = RTI_CHANNEL_SHUT;
+    channel->rest = (struct rti_channel_gates){.send = RTI_GATE_SHUT, .recv = RTI_GATE_SHUT};
+    channel->gates = channel->rest;
 }
 
 /* The sizes of numbers and small structs are copied without a call. */
@@ -621,7 +630,7 @@ static void channel_audit_slots(const struct rti_channel *channel)
 }
 
 /* I5. */
-static void channel_audit_straight(const struct rti_channel *channel)
+static void channel_audit_gates(const struct rti_channel *channel)
 {
     const struct rti_channel_waiter *lone = channel->lone;
     struct rti_channel copy = *channel;
@@ -633,15 +642,17 @@ static void channel_audit_straight(const struct rti_channel *channel)
         rti_waitlist_is_empty(&channel->sender_line) ? &copy.sender_line.list.head : &somebody;
     copy.lone = NULL;
     channel_refresh(&copy);
-    RT_ASSERT(copy.recv_size == channel->recv_size && copy.is_quiet == channel->is_quiet);
     if (lone == NULL) {
-        RT_ASSERT(copy.send_size == channel->send_size);
+        RT_ASSERT(copy.gates.send == channel->gates.send);
+        RT_ASSERT(copy.gates.recv == channel->gates.recv);
         return;
     }
-    RT_ASSERT(channel->is_quiet && channel->tail == channel->head && channel->waits > 0);
-    RT_ASSERT(lone->channel == channel && channel->send_size == RTI_CHANNEL_SHUT);
-    RT_ASSERT(lone->kind == RTI_CHANNEL_RECV ||
-              (lone->kind == RTI_CHANNEL_SEND && channel->is_rendezvous));
+    bool is_receiver = lone->kind == RTI_CHANNEL_RECV;
+    RT_ASSERT(is_receiver || (lone->kind == RTI_CHANNEL_SEND && channel->is_rendezvous));
+    RT_ASSERT(copy.gates.send == channel->rest.send && copy.gates.recv == channel->rest.recv);
+    RT_ASSERT(channel->gates.send == (is_receiver ? RTI_GATE_MEET : RTI_GATE_SHUT));
+    RT_ASSERT(channel->gates.recv == (is_receiver ? RTI_GATE_SHUT : RTI_GATE_MEET));
+    RT_ASSERT(lone->channel == channel && channel->tail == channel->head && channel->waits > 0);
 }
 
 static void channel_audit_line(const struct rti_channel *channel, const struct rti_waitlist *line)
@@ -669,7 +680,7 @@ void rti_channel_audit(const struct rti_channel *channel)
     channel_audit_slots(channel);
     channel_audit_line(channel, &channel->receiver_line);
     channel_audit_line(channel, &channel->sender_line);
-    channel_audit_straight(channel);
+    channel_audit_gates(channel);
     size_t waiting_receivers = rti_channel_waiting(channel, false);
     size_t waiting_senders = rti_channel_waiting(channel, true);
     RT_ASSERT(waiting_receivers + waiting_senders + channel->promised <= channel->waits);

@@ -17,17 +17,19 @@
  * whatever the order of the reserves, and with no permit outstanding the ring is never rearranged.
  * The entries of the reserved positions mean nothing.
  *
- * The straight path. While `send_size` is the size of a value, a send that finds the queue not full
- * writes and moves `tail`, and looks at nothing else; `recv_size` is the same for receives and
- * `head`. Both are RTI_CHANNEL_SHUT, which is no size, while everybody has to go the long way:
- * somebody is in line, a permit is outstanding (sends), a value is promised (receives), no receiver
- * is left, or it is a rendezvous (sends).
+ * Gates. What a call meets first is the gate of its side. It holds the size of a value: then a send
+ * that finds the queue not full writes and moves `tail`, a receive that finds it not empty reads
+ * and moves `head`, and neither looks at anything else. That is the straight path. Or it holds a
+ * word that is no size and says what else there is to do. RTI_GATE_SHUT: go the long way; somebody
+ * is in line, a permit is outstanding (sends), a value is promised (receives), a side is gone, or a
+ * rendezvous is not at rest.
  *
- * The lone one. A fiber that has to wait where nothing else goes on (`is_quiet`: nobody is in line,
- * no permit and no promise is outstanding, both sides are open; and the queue is empty) does not
- * join a line. It is `lone`: to receive, or at a rendezvous to send. Whoever comes with what it
- * waits for serves it with a few stores. Everybody who comes with anything else first puts it into
- * its line (rti_channel_unfold) and finds a channel as if there were no such thing.
+ * The lone one. A fiber that has to wait where nothing else goes on, that is, at a channel whose
+ * gates are at rest and whose queue is empty, does not join a line. It is `lone`: to receive, or at
+ * a rendezvous to send. The gate of the other side says so (RTI_GATE_MEET), and whoever comes
+ * through it serves the lone one with a few stores. Everybody who comes with anything else first
+ * puts it into its line (rti_channel_unfold) and finds a channel as if there were no such thing. At
+ * a rendezvous at rest both gates say that the next one may be it (RTI_GATE_ALONE).
  *
  * Lines. Who cannot go on joins a line. rti_channel_settle, called after every change that could
  * serve somebody, gives values to the first receivers and places to the first senders until one
@@ -58,9 +60,8 @@
  * I2  order holds each slot's offset once, counting those that permits hold.   (audit, by sum)
  * I3  If an unclaimed receiver is in line, queued == promised.                 (audit)
  * I4  If an unclaimed sender is in line, no place can be granted.              (audit)
- * I5  The straight sizes and `is_quiet` are what channel_refresh would make them, but for a lone
- *     receiver, which shuts the straight path of sends. While there is a lone one the channel is
- *     quiet and its queue empty.                                               (audit)
+ * I5  The gates are what channel_refresh would make them. But while there is a lone one the channel
+ *     is at rest, its queue empty, and its gates are MEET and SHUT.            (audit)
  * I6  The four states change only forward: no handle is added to a side that has none, and
  *     rti_channel_state is derived, not stored.                                (RT_ASSERT)
  * I7  `waits` counts the waiters that point here, linked or not; the memory goes when it, both
@@ -84,6 +85,16 @@
 
 struct rti_lock;
 
+/* What a gate holds that is not a size: no value is as large. */
+#define RTI_GATE_SHUT  UINT32_MAX       /* go the long way */
+#define RTI_GATE_MEET  (UINT32_MAX - 1) /* serve the lone one */
+#define RTI_GATE_ALONE (UINT32_MAX - 2) /* wait as the lone one */
+
+struct rti_channel_gates {
+    uint32_t send;
+    uint32_t recv;
+};
+
 struct rti_channel {
     /* What the straight path reads: one cache line. */
     unsigned char *slots; /* mask + 1 places of elem_size bytes */
@@ -92,15 +103,15 @@ struct rti_channel {
     uint64_t head;        /* values ever taken out of the queue */
     uint32_t mask;
     uint32_t capacity;
-    uint32_t send_size;              /* of the straight path: elem_size, or RTI_CHANNEL_SHUT */
-    uint32_t recv_size;              /* the same */
+    struct rti_channel_gates gates;
     struct rti_channel_waiter *lone; /* the one that waits, if there is no more to know */
     uint32_t waits;
     uint32_t elem_size;
 
-    uint64_t handed;    /* values that went from hand to hand, past the queue */
-    uint32_t open_size; /* what send_size is when nobody waits: shut at a rendezvous */
-    bool is_quiet;
+    struct rti_channel_gates rest; /* the gates at rest; never changes */
+    uint64_t handed;               /* values that went from hand to hand, past the queue */
+    uint32_t senders;              /* open handles */
+    uint32_t receivers;
     bool is_rendezvous;
     bool is_shared;           /* several workers; never changes */
     bool is_sender_side_told; /* waiting receivers have been told that it is gone */
@@ -111,21 +122,16 @@ struct rti_channel {
     uint64_t destroyed;       /* values that nobody received */
     struct rti_list promises; /* poll receivers that a value is kept for */
     struct rti_list permits;  /* struct rti_permit, armed: as many as `reserved` */
-    uint32_t senders;         /* open handles */
-    uint32_t receivers;
-    uint32_t pins;         /* calls of `destroy` and of wakers under way */
-    uint32_t number;       /* in the journal: the how-manieth channel of the runtime */
-    struct rti_lock *lock; /* outlives the channel; NULL: it has none */
-    void *memory;          /* to give back to the arena; NULL: the caller's */
+    uint32_t pins;            /* calls of `destroy` and of wakers under way */
+    uint32_t number;          /* in the journal: the how-manieth channel of the runtime */
+    struct rti_lock *lock;    /* outlives the channel; NULL: it has none */
+    void *memory;             /* to give back to the arena; NULL: the caller's */
     void (*destroy)(void *value, void *arg);
     void *destroy_arg;
     struct rti_region_member member; /* of the region that owns it, if one does */
 };
 
-/* The size of a straight path that is shut: no value is as large. */
-#define RTI_CHANNEL_SHUT UINT32_MAX
-
-_Static_assert(offsetof(struct rti_channel, handed) <= RTI_CACHE_LINE,
+_Static_assert(offsetof(struct rti_channel, rest) <= RTI_CACHE_LINE,
                "the straight path reads one cache line");
 
 static inline uint32_t rti_channel_queued(const struct rti_channel *channel)
@@ -243,26 +249,27 @@ static inline bool rti_channel_waiter_is_receiver(const struct rti_channel_waite
     return waiter->kind == RTI_CHANNEL_RECV || waiter->kind == RTI_CHANNEL_POLL;
 }
 
-/* Puts a waiter that is filled in and counted at the end of its line. */
+/* Puts a waiter that is filled in and counted at the end of its line. Nobody is lone. */
 static inline void rti_channel_link(struct rti_channel *channel, struct rti_channel_waiter *waiter)
 {
-    channel->is_quiet = false;
-    if (rti_channel_waiter_is_receiver(waiter)) {
-        channel->send_size = RTI_CHANNEL_SHUT;
-        rti_waitlist_add(&channel->receiver_line, &waiter->waiter);
-    } else {
-        channel->recv_size = RTI_CHANNEL_SHUT;
-        rti_waitlist_add(&channel->sender_line, &waiter->waiter);
+    bool is_receiver = rti_channel_waiter_is_receiver(waiter);
+    if (is_receiver || channel->is_rendezvous) {
+        channel->gates.send = RTI_GATE_SHUT;
     }
+    if (!is_receiver || channel->is_rendezvous) {
+        channel->gates.recv = RTI_GATE_SHUT;
+    }
+    rti_waitlist_add(is_receiver ? &channel->receiver_line : &channel->sender_line,
+                     &waiter->waiter);
 }
 
-/* Puts the lone one, if there is one, into its line. */
+/* Puts the lone one into its line. */
+RTI_COLD void rti_channel_unfold_lone(struct rti_channel *channel);
+
 static inline void rti_channel_unfold(struct rti_channel *channel)
 {
-    struct rti_channel_waiter *waiter = channel->lone;
-    if (waiter != NULL) {
-        channel->lone = NULL;
-        rti_channel_link(channel, waiter);
+    if (channel->lone != NULL) {
+        rti_channel_unfold_lone(channel);
     }
 }
 
@@ -307,7 +314,7 @@ static RTI_ALWAYSINLINE bool rti_channel_put_fast(struct rti_channel *channel, c
                                                   uint32_t size)
 {
     uint64_t tail = channel->tail;
-    if (RTI_UNLIKELY(channel->send_size != size) ||
+    if (RTI_UNLIKELY(channel->gates.send != size) ||
         RTI_UNLIKELY((uint32_t)tail - (uint32_t)channel->head == channel->capacity)) {
         return false;
     }
@@ -323,7 +330,7 @@ static RTI_ALWAYSINLINE bool rti_channel_take_fast(struct rti_channel *channel, 
                                                    uint32_t size)
 {
     uint64_t head = channel->head;
-    if (RTI_UNLIKELY(channel->recv_size != size) || RTI_UNLIKELY(head == channel->tail)) {
+    if (RTI_UNLIKELY(channel->gates.recv != size) || RTI_UNLIKELY(head == channel->tail)) {
         return false;
     }
     RT_DCHECK(channel->promised == 0 && rti_waitlist_is_empty(&channel->sender_line));
@@ -332,34 +339,26 @@ static RTI_ALWAYSINLINE bool rti_channel_take_fast(struct rti_channel *channel, 
     return true;
 }
 
-/* May a fiber that has to wait here be the lone one? Besides, a sender may at a rendezvous only. */
-static inline bool rti_channel_is_lonely(const struct rti_channel *channel)
-{
-    return channel->is_quiet && channel->tail == channel->head && channel->lone == NULL;
-}
-
-/* Serves the lone one, if it is there, is of this kind and nothing has claimed it: a value of the
- * channel's `size` goes from hand to hand. Its wait, to be woken, or NULL if it is any other case.
- */
+/* Serves the lone one, which is of this kind because the gate says MEET, unless something has
+ * claimed it: a value of the channel's `size` goes from hand to hand. Its wait, to be woken; NULL
+ * if it was claimed. */
 static RTI_ALWAYSINLINE struct rti_wait *rti_channel_serve_lone(struct rti_channel *channel,
                                                                 enum rti_channel_waiter_kind kind,
                                                                 void *value, uint32_t size)
 {
     struct rti_channel_waiter *waiter = channel->lone;
-    if (RTI_UNLIKELY(waiter == NULL || waiter->kind != kind ||
-                     !rti_wait_claim_here(waiter->waiter.wait, RTI_EVENT_SOURCE))) {
+    struct rti_wait *wait = waiter->waiter.wait;
+    RT_DCHECK(waiter->kind == kind);
+    if (RTI_UNLIKELY(!rti_wait_claim_here(wait, RTI_EVENT_SOURCE))) {
         return NULL;
     }
-    channel->lone = NULL;
     waiter->is_handed = true;
+    rti_channel_copy(kind == RTI_CHANNEL_RECV ? waiter->waiter.slot : value,
+                     kind == RTI_CHANNEL_RECV ? value : waiter->waiter.slot, size);
+    channel->lone = NULL;
+    channel->gates = channel->rest;
     channel->handed++;
-    if (kind == RTI_CHANNEL_RECV) {
-        channel->send_size = channel->open_size;
-        rti_channel_copy(waiter->waiter.slot, value, size);
-    } else {
-        rti_channel_copy(value, waiter->waiter.slot, size);
-    }
-    return waiter->waiter.wait;
+    return wait;
 }
 
 /* The other way to meet at a rendezvous: the first sender in line, there is one, is a fiber and has

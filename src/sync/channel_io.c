@@ -26,10 +26,13 @@ static inline struct rti_channels *io_straight_channels(const struct rti_worker 
     return RTI_UNLIKELY(worker == NULL) ? NULL : worker->straight[RTI_MODULE_CHANNEL];
 }
 
-/* Nothing to cancel, nothing to count: the caller has no context. */
+/* Nothing to cancel, nothing to count: the caller has no context, or one that sets no limits. */
 static inline bool io_is_plain(const struct rti_worker *worker, const rt_cx *cx)
 {
-    return cx == NULL && (worker->fiber == NULL || worker->fiber->cx == NULL);
+    const struct rti_fiber *fiber = worker->fiber;
+    return fiber == NULL ? cx == NULL
+                         : !fiber->is_hindered &&
+                               (cx == NULL || (const struct rti_cx *)(const void *)cx == fiber->cx);
 }
 
 static rt_status io_refuse_wait(void)
@@ -161,7 +164,14 @@ static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const vo
     }
 }
 
-/* What is left to a call that found the straight path shut. */
+/* The long way of a call that could not even begin to go straight; cold, so that its branches are
+ * laid out of the way. */
+static RTI_COLD rt_status io_send_long(rt_channel_sender *tx, rt_cx *cx, const void *value)
+{
+    return io_send(tx, cx, value, RT_TIME_NEVER);
+}
+
+/* What is left to do for a call that found no straight path. */
 enum io_way {
     IO_DONE,  /* nothing: the value went from hand to hand */
     IO_ALONE, /* park as the lone one */
@@ -174,19 +184,23 @@ static RTI_ALWAYSINLINE enum io_way io_send_way(struct rti_worker *worker,
                                                 struct rti_channel *channel, const void *value,
                                                 uint32_t size)
 {
-    struct rti_wait *wait =
-        rti_channel_serve_lone(channel, RTI_CHANNEL_RECV, (void *)(uintptr_t)value, size);
-    if (wait != NULL) {
+    uint32_t gate = channel->gates.send;
+    if (gate == RTI_GATE_MEET) {
+        struct rti_wait *wait =
+            rti_channel_serve_lone(channel, RTI_CHANNEL_RECV, (void *)(uintptr_t)value, size);
+        if (RTI_UNLIKELY(wait == NULL)) {
+            return IO_LONG;
+        }
         rti_fiber_wake_here(worker, wait);
         return IO_DONE;
     }
     if (RTI_UNLIKELY(worker->fiber == NULL)) {
         return IO_LONG;
     }
-    if (channel->is_rendezvous && rti_channel_is_lonely(channel)) {
+    if (gate == RTI_GATE_ALONE) {
         return IO_ALONE;
     }
-    return channel->send_size == size ? IO_LINE : IO_LONG;
+    return gate == size && worker->fiber->cancel == NULL ? IO_LINE : IO_LONG;
 }
 
 /* The straight path is shut or full. These functions call nothing but what they end with, and so
@@ -214,16 +228,18 @@ static RTI_NOINLINE rt_status io_send_plain(struct rti_worker *worker, struct rt
                                             const void *value)
 {
     struct rti_channel *channel = rti_channel_end_channel(end);
-    rti_worker_check_stack(worker);
     if (RTI_UNLIKELY(channel->elem_size != WORD)) {
+        rti_worker_check_stack(worker);
         return io_send_any(worker, end, value);
     }
     switch (io_send_way(worker, channel, value, WORD)) {
     case IO_DONE:
         return RT_SUCCESS;
     case IO_ALONE:
+        rti_worker_check_stack(worker);
         return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send_alone);
     case IO_LINE:
+        rti_worker_check_stack(worker);
         return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send);
     default:
         return io_send((rt_channel_sender *)rti_channel_end_id(end), NULL, value, RT_TIME_NEVER);
@@ -236,11 +252,11 @@ rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
     struct rti_channels *channels = io_straight_channels(worker);
     if (RTI_UNLIKELY(channels == NULL) || RTI_UNLIKELY(value == NULL) ||
         RTI_UNLIKELY(!io_is_plain(worker, cx))) {
-        return io_send(tx, cx, value, RT_TIME_NEVER);
+        return io_send_long(tx, cx, value);
     }
     struct rti_channel_end *end = rti_channel_ends_find(&channels->senders, tx);
     if (RTI_UNLIKELY(end == NULL)) {
-        return io_send(tx, cx, value, RT_TIME_NEVER);
+        return io_send_long(tx, cx, value);
     }
     if (RTI_LIKELY(rti_channel_put_fast(rti_channel_end_channel(end), value, WORD))) {
         return RT_SUCCESS;
@@ -393,15 +409,29 @@ static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *
     }
 }
 
+static RTI_COLD rt_status io_recv_long(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
+{
+    return io_recv(rx, cx, out_value, RT_TIME_NEVER);
+}
+
 static RTI_ALWAYSINLINE enum io_way
 io_recv_way(struct rti_worker *worker, struct rti_channel *channel, void *out_value, uint32_t size)
 {
-    struct rti_wait *wait = rti_channel_serve_lone(channel, RTI_CHANNEL_SEND, out_value, size);
-    if (wait != NULL) {
+    uint32_t gate = channel->gates.recv;
+    if (gate == RTI_GATE_MEET) {
+        struct rti_wait *wait = rti_channel_serve_lone(channel, RTI_CHANNEL_SEND, out_value, size);
+        if (RTI_UNLIKELY(wait == NULL)) {
+            return IO_LONG;
+        }
         rti_fiber_wake_here(worker, wait);
         return IO_DONE;
     }
-    return worker->fiber != NULL && rti_channel_is_lonely(channel) ? IO_ALONE : IO_LONG;
+    if (RTI_UNLIKELY(worker->fiber == NULL)) {
+        return IO_LONG;
+    }
+    /* A buffered channel whose gates are at rest: it is empty. */
+    return gate == RTI_GATE_ALONE || (gate == size && channel->gates.send == size) ? IO_ALONE
+                                                                                   : IO_LONG;
 }
 
 /* The straight path is shut or empty. For values that are not a word. */
@@ -427,14 +457,15 @@ static RTI_NOINLINE rt_status io_recv_plain(struct rti_worker *worker, struct rt
                                             void *out_value)
 {
     struct rti_channel *channel = rti_channel_end_channel(end);
-    rti_worker_check_stack(worker);
     if (RTI_UNLIKELY(channel->elem_size != WORD)) {
+        rti_worker_check_stack(worker);
         return io_recv_any(worker, end, out_value);
     }
     switch (io_recv_way(worker, channel, out_value, WORD)) {
     case IO_DONE:
         return RT_SUCCESS;
     case IO_ALONE:
+        rti_worker_check_stack(worker);
         return rti_call_parking(worker, end, (uintptr_t)out_value, rti_channel_park_recv_alone);
     default:
         return io_recv((rt_channel_receiver *)rti_channel_end_id(end), NULL, out_value,
@@ -448,11 +479,11 @@ rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
     struct rti_channels *channels = io_straight_channels(worker);
     if (RTI_UNLIKELY(channels == NULL) || RTI_UNLIKELY(out_value == NULL) ||
         RTI_UNLIKELY(!io_is_plain(worker, cx))) {
-        return io_recv(rx, cx, out_value, RT_TIME_NEVER);
+        return io_recv_long(rx, cx, out_value);
     }
     struct rti_channel_end *end = rti_channel_ends_find(&channels->receivers, rx);
     if (RTI_UNLIKELY(end == NULL)) {
-        return io_recv(rx, cx, out_value, RT_TIME_NEVER);
+        return io_recv_long(rx, cx, out_value);
     }
     if (RTI_LIKELY(rti_channel_take_fast(rti_channel_end_channel(end), out_value, WORD))) {
         return RT_SUCCESS;

@@ -72,6 +72,10 @@ static void channel_fiber_unlink(struct rti_waiter *base)
 {
     struct rti_channel_waiter *waiter = rti_channel_waiter_of(base);
     struct rti_channels *channels = rti_channels_of(rti_worker_current());
+    const struct rti_fiber *fiber = base->wait->target;
+    if (fiber->cancel != NULL && fiber->cancel->lone != NULL) {
+        fiber->cancel->lone = NULL;
+    }
     if (waiter->is_collected && waiter->result != RTI_CHANNEL_NOT_SERVED) {
         rti_channel_wait_served(channels, waiter);
         return;
@@ -125,87 +129,109 @@ void rti_channel_wait_join(struct rti_channels *channels, struct rti_channel_wai
     rti_channel_wake_all(&wakes);
 }
 
-/* The rarer ends of a plain park: closed, the last one out, or somebody watches. */
-static RTI_NOINLINE rt_status channel_park_ended(struct rti_channel *channel, rt_status_code result,
-                                                 enum rti_channel_waiter_kind kind)
+/* The rarer ends of a plain park: cancelled, closed, the last one out, or somebody watches. The
+ * channel may be gone when the wait is finished. */
+static RTI_NOINLINE rt_status channel_park_ended(struct rti_channel_waiter *waiter)
 {
-    struct rti_channels *channels = rti_channels_of(rti_worker_current());
-    uint32_t number = channel->number;
-    if (rti_channel_is_gone(channel)) {
-        rti_channels_free(channels, channel);
+    struct rti_wait *wait = waiter->waiter.wait;
+    struct rti_fiber *fiber = wait->target;
+    struct rti_sched *sched = fiber->sched;
+    uint32_t number = waiter->channel->number;
+    if (waiter->is_handed) {
+        waiter->result = RT_OK;
     }
-    if (result == RT_OK && channels->sched->journal != NULL) {
-        bool is_sender = kind == RTI_CHANNEL_SEND;
-        rti_channels_write(channels->sched, is_sender ? RTI_JOURNAL_SEND : RTI_JOURNAL_RECV, number,
-                           0);
+    waiter->is_collected = true;
+    rti_wait_finish(wait);
+    if (rti_wait_event(wait) != RTI_EVENT_SOURCE) {
+        RT_ASSERT(rti_wait_event(wait) == RTI_EVENT_CANCEL);
+        return rti_cx_see_cancel(fiber->cx);
     }
-    return rti_channel_result(result);
+    if (waiter->result == RT_OK && sched->journal != NULL) {
+        bool is_sender = waiter->kind == RTI_CHANNEL_SEND;
+        rti_channels_write(sched, is_sender ? RTI_JOURNAL_SEND : RTI_JOURNAL_RECV, number, 0);
+    }
+    return rti_channel_result(waiter->result);
 }
 
-/* Parks, in line or as the lone one, with everything that differs between the ways known to the
- * compiler: most of a rendezvous is this function. */
-static RTI_ALWAYSINLINE rt_status channel_park_plain(struct rti_worker *worker,
-                                                     const struct rti_channel_end *end,
-                                                     enum rti_channel_waiter_kind kind, void *slot,
-                                                     bool is_lone)
+/* Fills in what rti_wait_begin, rti_wait_add and rti_channel_line_up do, each field once. */
+static RTI_ALWAYSINLINE void channel_plain_init(struct rti_channel_waiter *waiter,
+                                                struct rti_wait *wait, struct rti_fiber *fiber,
+                                                const struct rti_channel_end *end,
+                                                enum rti_channel_waiter_kind kind)
 {
     struct rti_channel *channel = rti_channel_end_channel(end);
-    struct rti_wait wait;
-    struct rti_channel_waiter waiter;
-    RT_DCHECK(rti_sched_is_local(worker->sched));
-    rti_wait_begin(&wait, rti_fiber_wake, worker->fiber, true);
-    wait.reason = RTI_REASON_CHANNEL;
-    wait.waiters = &waiter.waiter;
-    /* What rti_wait_add and rti_channel_line_up fill in, each field once. */
-    rti_link_init(&waiter.waiter.link);
-    waiter.waiter.wait = &wait;
-    waiter.waiter.sibling = NULL;
-    waiter.waiter.unlink = channel_fiber_unlink;
-    waiter.waiter.slot = slot;
-    waiter.waiter.event = RTI_EVENT_SOURCE;
-    waiter.channel = channel;
-    waiter.end = end;
-    waiter.permit = NULL;
-    rti_link_init(&waiter.wake_link);
-    waiter.result = RTI_CHANNEL_NOT_SERVED;
-    waiter.kind = (uint8_t)kind;
-    waiter.is_promised = false;
-    waiter.is_collected = false;
-    waiter.is_handed = false;
+    rti_wait_begin(wait, rti_fiber_wake, fiber, true);
+    wait->reason = RTI_REASON_CHANNEL;
+    wait->waiters = &waiter->waiter;
+    waiter->waiter.wait = wait;
+    waiter->waiter.unlink = channel_fiber_unlink;
+    waiter->waiter.event = RTI_EVENT_SOURCE;
+    waiter->channel = channel;
+    waiter->end = end;
+    waiter->result = RTI_CHANNEL_NOT_SERVED;
+    waiter->kind = (uint8_t)kind;
+    waiter->is_promised = false;
+    waiter->is_collected = false;
+    waiter->is_handed = false;
+    rti_link_init(&waiter->waiter.link);
+    waiter->waiter.sibling = NULL;
+    waiter->permit = NULL;
+    rti_link_init(&waiter->wake_link);
     channel->waits++;
-    if (is_lone) {
-        channel->lone = &waiter;
-        channel->send_size = RTI_CHANNEL_SHUT;
-    } else {
-        rti_channel_link(channel, &waiter);
-    }
-    RT_AUDIT(rti_channel_audit(channel));
-    if (is_lone) {
-        rti_fiber_park_straight(worker, &wait);
-    } else {
-        (void)rti_fiber_park_here(worker, &wait);
-    }
-    RT_ASSERT(rti_wait_event(&wait) == RTI_EVENT_SOURCE);
-    channel->waits--;
-    if (RTI_LIKELY(waiter.is_handed && (channel->senders | channel->receivers) != 0)) {
-        return RT_SUCCESS;
-    }
-    return channel_park_ended(channel, waiter.is_handed ? RT_OK : waiter.result, kind);
 }
 
-RTI_NOINLINE rt_status rti_channel_park_send(void *worker, void *end, uintptr_t value)
+/* Parks as the lone one of the channel. Most of a rendezvous is this function. */
+static RTI_ALWAYSINLINE rt_status channel_park_alone(struct rti_worker *worker,
+                                                     const struct rti_channel_end *end,
+                                                     enum rti_channel_waiter_kind kind, void *slot)
 {
-    return channel_park_plain(worker, end, RTI_CHANNEL_SEND, (void *)value, false);
+    struct rti_wait wait;
+    struct rti_channel_waiter waiter;
+    struct rti_waiter cancel_waiter;
+    struct rti_channel *channel = rti_channel_end_channel(end);
+    struct rti_cancel *cancel = worker->fiber->cancel;
+    waiter.waiter.slot = slot;
+    channel_plain_init(&waiter, &wait, worker->fiber, end, kind);
+    channel->lone = &waiter;
+    channel->gates = kind == RTI_CHANNEL_RECV
+                         ? (struct rti_channel_gates){.send = RTI_GATE_MEET, .recv = RTI_GATE_SHUT}
+                         : (struct rti_channel_gates){.send = RTI_GATE_SHUT, .recv = RTI_GATE_MEET};
+    if (cancel != NULL) {
+        rti_cancel_add_lone(cancel, &wait, &cancel_waiter);
+    }
+    RT_AUDIT(rti_channel_audit(channel));
+    rti_fiber_park_straight(worker, &wait);
+    if (RTI_UNLIKELY(!waiter.is_handed || (channel->senders | channel->receivers) == 0)) {
+        return channel_park_ended(&waiter);
+    }
+    channel->waits--;
+    if (cancel != NULL) {
+        rti_cancel_remove_lone(cancel, &cancel_waiter);
+    }
+    return RT_SUCCESS;
 }
 
 RTI_NOINLINE rt_status rti_channel_park_send_alone(void *worker, void *end, uintptr_t value)
 {
-    return channel_park_plain(worker, end, RTI_CHANNEL_SEND, (void *)value, true);
+    return channel_park_alone(worker, end, RTI_CHANNEL_SEND, (void *)value);
 }
 
 RTI_NOINLINE rt_status rti_channel_park_recv_alone(void *worker, void *end, uintptr_t out_value)
 {
-    return channel_park_plain(worker, end, RTI_CHANNEL_RECV, (void *)out_value, true);
+    return channel_park_alone(worker, end, RTI_CHANNEL_RECV, (void *)out_value);
+}
+
+RTI_NOINLINE rt_status rti_channel_park_send(void *worker, void *end, uintptr_t value)
+{
+    struct rti_wait wait;
+    struct rti_channel_waiter waiter;
+    struct rti_worker *own = worker;
+    waiter.waiter.slot = (void *)value;
+    channel_plain_init(&waiter, &wait, own->fiber, end, RTI_CHANNEL_SEND);
+    rti_channel_link(waiter.channel, &waiter);
+    RT_AUDIT(rti_channel_audit(waiter.channel));
+    (void)rti_fiber_park_here(own, &wait);
+    return channel_park_ended(&waiter);
 }
 
 rt_status rti_channel_park(const struct rti_channel_call *call, const struct rti_channel_want *want)

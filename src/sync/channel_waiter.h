@@ -33,10 +33,10 @@ enum rti_channel_waiter_kind {
 
 struct rti_channel_waiter {
     struct rti_waiter waiter;          /* its link: in a line, then in `promises` if promised */
-    struct rti_channel *channel;       /* NULL: its handle was closed before it could join */
-    const struct rti_channel_end *end; /* the handle it came with */
     struct rti_permit *permit;         /* RESERVE: armed once a place is granted; else NULL */
     struct rti_link wake_link;         /* among those to wake when the channel is left */
+    struct rti_channel *channel;       /* NULL: its handle was closed before it could join */
+    const struct rti_channel_end *end; /* the handle it came with */
     rt_status_code result;             /* how it was served, once claimed by the channel */
     uint8_t kind;                      /* enum rti_channel_waiter_kind */
     bool is_promised;                  /* POLL: a queued value is kept for it */

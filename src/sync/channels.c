@@ -45,7 +45,7 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
     channels->received_before = 0;
     channels->ghost = (struct rti_ghost){.counts = {0}};
     channels->nothing =
-        (struct rti_channel){.send_size = RTI_CHANNEL_SHUT, .recv_size = RTI_CHANNEL_SHUT};
+        (struct rti_channel){.gates = {.send = RTI_GATE_SHUT, .recv = RTI_GATE_SHUT}};
     channels_ends_init(&channels->senders, RTI_CHANNEL_SENDER, &channels->nothing);
     channels_ends_init(&channels->receivers, RTI_CHANNEL_RECEIVER, &channels->nothing);
     rti_permits_init(&channels->permits);
@@ -654,7 +654,7 @@ size_t rti_channels_audit(const struct rti_channels *channels)
 {
     size_t reserved = 0;
     const struct rti_channel *nothing = &channels->nothing;
-    RT_ASSERT(nothing->send_size == RTI_CHANNEL_SHUT && nothing->recv_size == RTI_CHANNEL_SHUT);
+    RT_ASSERT(nothing->gates.send == RTI_GATE_SHUT && nothing->gates.recv == RTI_GATE_SHUT);
     for (size_t i = 0; i < channels->blocks.fresh; i++) {
         const struct rti_channel *channel = rti_pool_block(&channels->blocks, i);
         if (rti_pool_is_in_use(&channels->blocks, channel)) {

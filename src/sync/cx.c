@@ -60,11 +60,22 @@ rt_status rti_cx_resolve(struct rti_worker *worker, rt_cx *given, struct rti_cx 
     return RT_SUCCESS;
 }
 
-/* The logical deadline of a fiber is that of its current context. */
-static void cx_publish_deadline(const struct rti_cx *cx)
+/* Can a call for this context go on without asking it? What a shield takes, its outer context pays.
+ */
+static bool cx_is_hindrance(const struct rti_cx *cx)
+{
+    const rt_budget *budget = &cx->budget;
+    return rti_cancel_is_requested(&cx->cancel) || cx->is_shield ||
+           budget->deadline != RT_TIME_NEVER || budget->poll_quota != UINT32_MAX ||
+           budget->cost_quota != UINT64_MAX;
+}
+
+/* A fiber's logical deadline, and whether it is hindered, are its current context's. */
+static void cx_publish(const struct rti_cx *cx)
 {
     if (cx->kind == RTI_CX_FIBER && cx->inner == NULL) {
         cx->fiber->run.deadline_ns = cx->budget.deadline;
+        cx->fiber->is_hindered = cx_is_hindrance(cx);
     }
 }
 
@@ -85,6 +96,9 @@ static void cx_request(struct rti_cx *cx, struct rti_list *claimed)
     }
     for (struct rti_cx *at = cx; at != NULL && (at == cx || !at->is_shield); at = at->inner) {
         (void)rti_cancel_request(&at->cancel, claimed);
+        if (rti_sched_is_local(at->sched)) {
+            cx_publish(at);
+        }
     }
 }
 
@@ -176,9 +190,10 @@ static void cx_leave_chain(struct rti_cx *cx)
         outer->budget = cx_charge(outer->budget, cx->polls_taken, cx->cost_taken);
         outer->polls_taken += cx->polls_taken;
         outer->cost_taken += cx->cost_taken;
-        cx_publish_deadline(outer);
+        cx_publish(outer);
     } else {
         cx->fiber->run.deadline_ns = RTI_TIME_NEVER;
+        cx->fiber->is_hindered = false;
     }
 }
 
@@ -229,7 +244,7 @@ void rti_cx_end_fiber(struct rti_cx *cx, rt_outcome outcome)
     cx->outcome = (uint8_t)outcome;
     cx->cancel.is_seen = false; /* the outcome says it */
     if (RTI_LIKELY(rti_sched_is_local(cx->sched) && cx->member.region == NULL &&
-                   rti_waitlist_is_empty(&cx->cancel.line))) {
+                   rti_waitlist_is_empty(&cx->cancel.line) && cx->cancel.lone == NULL)) {
         cx->magic = 0;
         return;
     }
@@ -249,7 +264,7 @@ void rti_cx_begin_shield(struct rti_cx *cx, struct rti_fiber *fiber, rt_time dea
         outer->inner = cx;
         rti_contexts_unlock(cx->sched);
     }
-    cx_publish_deadline(cx);
+    cx_publish(cx);
     rti_cleanup_init(&cx->cleanup, cx_cleanup_run);
     rti_cleanup_push(&fiber->cleanups, &cx->cleanup);
 }
@@ -276,7 +291,7 @@ rt_status rt_cx_init(rt_cx *storage)
         rti_contexts_unlock(cx->sched);
     }
     cx_set_current(fiber, cx);
-    cx_publish_deadline(cx);
+    cx_publish(cx);
     rti_cleanup_init(&cx->cleanup, cx_cleanup_run);
     rti_cleanup_push(&fiber->cleanups, &cx->cleanup);
     RT_AUDIT(rti_cx_audit(cx));
@@ -446,7 +461,7 @@ rt_budget rt_cx_budget(const rt_cx *given)
 void rti_cx_tighten(struct rti_cx *cx, rt_budget budget)
 {
     cx->budget = rt_budget_meet(cx->budget, budget);
-    cx_publish_deadline(cx);
+    cx_publish(cx);
 }
 
 rt_status rt_cx_push_budget(rt_cx *given, rt_budget budget, rt_budget_scope *storage)
@@ -466,7 +481,7 @@ rt_status rt_cx_push_budget(rt_cx *given, rt_budget budget, rt_budget_scope *sto
     scope->polls_taken = cx->polls_taken;
     scope->cost_taken = cx->cost_taken;
     cx->scope = scope;
-    cx_publish_deadline(cx);
+    cx_publish(cx);
     return RT_SUCCESS;
 }
 
@@ -487,7 +502,7 @@ rt_status rt_cx_pop_budget(rt_cx *given, rt_budget_scope *storage)
                            cx->cost_taken - scope->cost_taken);
     cx->scope = scope->outer;
     scope->cx = NULL;
-    cx_publish_deadline(cx);
+    cx_publish(cx);
     return RT_SUCCESS;
 }
 
@@ -563,6 +578,9 @@ void rti_cx_poll_end(struct rti_cx *cx)
 void rti_cx_audit(const struct rti_cx *cx)
 {
     RT_ASSERT(cx_is_known(cx));
+    if (rti_sched_is_local(cx->sched) && cx->kind == RTI_CX_FIBER && cx->inner == NULL) {
+        RT_ASSERT(cx->fiber->is_hindered == cx_is_hindrance(cx));
+    }
     RT_ASSERT(cx->kind == RTI_CX_POLL || !cx->is_waiting);
     for (const struct rti_cx *at = cx; at->outer != NULL; at = at->outer) {
         RT_ASSERT(at->outer->inner == at && at->outer->fiber == at->fiber);

@@ -379,7 +379,7 @@ TEST(rendezvous_newcomer_that_finds_a_claimed_sender_leaves_the_straight_path_op
     struct someone *sender = join(2, RTI_CHANNEL_SEND, 6);
     claim_by(sender, RTI_EVENT_TIMEOUT);
     CHECK_EQ(put(7), RTI_CHANNEL_MUST_WAIT);
-    CHECK_EQ(channel.recv_size, channel.elem_size);
+    CHECK_EQ(channel.gates.recv, RTI_GATE_SHUT);
     CHECK(!leave(sender, false));
     CHECK_EQ(take(), 5);
 }
