@@ -115,14 +115,12 @@ static inline void rti_cancel_add_lone(struct rti_cancel *cancel, struct rti_wai
     cancel->lone = waiter;
 }
 
-/* The end of it. It may have come into the line meanwhile, and out again. */
-static inline void rti_cancel_remove_lone(struct rti_cancel *cancel, struct rti_waiter *waiter)
+/* The end of it. False if it has come into the line meanwhile: then it may still be there. */
+static inline bool rti_cancel_remove_lone(struct rti_cancel *cancel)
 {
-    if (RTI_LIKELY(cancel->lone == waiter)) {
-        cancel->lone = NULL;
-    } else {
-        rti_waitlist_unlink(waiter);
-    }
+    bool is_lone = cancel->lone != NULL;
+    cancel->lone = NULL;
+    return is_lone;
 }
 
 /* Raises the flag and claims who waits, for the caller to wake. False if it was raised before. */

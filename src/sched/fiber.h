@@ -44,6 +44,12 @@ enum rti_fiber_end {
 
 struct rti_cx; /* sync/cx.h */
 
+/* Room in a fiber for the wait that it enters most often, kept from one time to the next so that
+ * what never changes is written once. Who uses it says what lies there (sync/channel_berth.h).
+ * Where memory is scarce there is none. */
+#define RTI_HAS_BERTH   (!RTI_ONE_WORKER)
+#define RTI_BERTH_WORDS 28
+
 struct rti_fiber {
     struct rti_runnable run;
     rti_atomic_u32 killed;      /* not 0: ends at its next dispatch */
@@ -65,6 +71,10 @@ struct rti_fiber {
     struct rti_sched *sched;   /* where it was started */
     uint64_t parked_ns;        /* the scheduler's clock at its last park; for tools */
     struct rti_origin origin;  /* who started it, and where; for tools */
+#if RTI_HAS_BERTH
+    bool is_berth_ready; /* what never changes is written */
+    void *berth[RTI_BERTH_WORDS];
+#endif
 };
 
 struct rti_fiber_options {
@@ -111,10 +121,9 @@ static inline void rti_fiber_wake_quietly(struct rti_sched *sched, struct rti_wa
 }
 
 /* The same for a call that goes straight: the fiber whose wait it has claimed is parked. */
-static RTI_ALWAYSINLINE void rti_fiber_wake_here(struct rti_worker *worker, struct rti_wait *wait)
+static RTI_ALWAYSINLINE void rti_fiber_wake_here(struct rti_worker *worker, struct rti_fiber *fiber)
 {
-    struct rti_fiber *fiber = wait->target;
-    RT_DCHECK(wait->wake == rti_fiber_wake && worker->straight == worker->sched->modules);
+    RT_DCHECK(worker->straight == worker->sched->modules);
     RTI_PROBE1(ready, fiber->run.id);
     rti_runnable_to_woken_here(&fiber->run);
     rti_processor_queue(worker->processor, &fiber->run);

@@ -240,6 +240,9 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->cx = NULL;
     fiber->cancel = NULL;
     fiber->is_hindered = false;
+#if RTI_HAS_BERTH
+    fiber->is_berth_ready = false;
+#endif
     fiber->parked_ns = 0;
     rti_fiber_note_origin(fiber, starter, options->site);
     rti_list_init(&fiber->cleanups);
@@ -258,6 +261,9 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
     fiber->cx = NULL;
     fiber->cancel = NULL;
     fiber->is_hindered = false;
+#if RTI_HAS_BERTH
+    fiber->is_berth_ready = false;
+#endif
     fiber->parked_ns = 0;
     rti_list_init(&fiber->cleanups);
 }

@@ -101,10 +101,10 @@ static RTI_ALWAYSINLINE void rti_fiber_suspend_parked(struct rti_worker *worker,
 
 /* The same for a call that goes straight (worker->straight), whose wait nothing has claimed yet. */
 static RTI_ALWAYSINLINE void rti_fiber_park_straight(struct rti_worker *worker,
-                                                     struct rti_wait *wait)
+                                                     struct rti_fiber *self, struct rti_wait *wait)
 {
-    struct rti_fiber *self = worker->fiber;
-    RT_DCHECK(self->wait == NULL && worker->straight == worker->sched->modules);
+    RT_DCHECK(worker->fiber == self && self->wait == NULL &&
+              worker->straight == worker->sched->modules);
     self->wait = wait;
     RTI_PROBE2(park, self->run.id, wait->reason);
     if (RT_TRACE) {

@@ -80,7 +80,7 @@
 #include <orrery/rt/channel.h>
 
 #include "base/compiler.h"
-#include "sync/channel_waiter.h"
+#include "sync/channel_berth.h"
 #include "sync/region_member.h"
 
 struct rti_lock;
@@ -340,16 +340,16 @@ static RTI_ALWAYSINLINE bool rti_channel_take_fast(struct rti_channel *channel, 
 }
 
 /* Serves the lone one, which is of this kind because the gate says MEET, unless something has
- * claimed it: a value of the channel's `size` goes from hand to hand. Its wait, to be woken; NULL
+ * claimed it: a value of the channel's `size` goes from hand to hand. Its fiber, to be woken; NULL
  * if it was claimed. */
-static RTI_ALWAYSINLINE struct rti_wait *rti_channel_serve_lone(struct rti_channel *channel,
-                                                                enum rti_channel_waiter_kind kind,
-                                                                void *value, uint32_t size)
+static RTI_ALWAYSINLINE struct rti_fiber *rti_channel_serve_lone(struct rti_channel *channel,
+                                                                 enum rti_channel_waiter_kind kind,
+                                                                 void *value, uint32_t size)
 {
     struct rti_channel_waiter *waiter = channel->lone;
-    struct rti_wait *wait = waiter->waiter.wait;
-    RT_DCHECK(waiter->kind == kind);
-    if (RTI_UNLIKELY(!rti_wait_claim_here(wait, RTI_EVENT_SOURCE))) {
+    struct rti_channel_berth *berth = rti_channel_berth_around(waiter);
+    RT_DCHECK(waiter->kind == kind && waiter->waiter.wait == &berth->wait);
+    if (RTI_UNLIKELY(!rti_wait_claim_here(&berth->wait, RTI_EVENT_SOURCE))) {
         return NULL;
     }
     waiter->is_handed = true;
@@ -358,7 +358,7 @@ static RTI_ALWAYSINLINE struct rti_wait *rti_channel_serve_lone(struct rti_chann
     channel->lone = NULL;
     channel->gates = channel->rest;
     channel->handed++;
-    return wait;
+    return rti_channel_berth_fiber(berth);
 }
 
 /* The other way to meet at a rendezvous: the first sender in line, there is one, is a fiber and has

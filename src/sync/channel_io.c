@@ -186,12 +186,12 @@ static RTI_ALWAYSINLINE enum io_way io_send_way(struct rti_worker *worker,
 {
     uint32_t gate = channel->gates.send;
     if (gate == RTI_GATE_MEET) {
-        struct rti_wait *wait =
+        struct rti_fiber *fiber =
             rti_channel_serve_lone(channel, RTI_CHANNEL_RECV, (void *)(uintptr_t)value, size);
-        if (RTI_UNLIKELY(wait == NULL)) {
+        if (RTI_UNLIKELY(fiber == NULL)) {
             return IO_LONG;
         }
-        rti_fiber_wake_here(worker, wait);
+        rti_fiber_wake_here(worker, fiber);
         return IO_DONE;
     }
     if (RTI_UNLIKELY(worker->fiber == NULL)) {
@@ -419,11 +419,12 @@ io_recv_way(struct rti_worker *worker, struct rti_channel *channel, void *out_va
 {
     uint32_t gate = channel->gates.recv;
     if (gate == RTI_GATE_MEET) {
-        struct rti_wait *wait = rti_channel_serve_lone(channel, RTI_CHANNEL_SEND, out_value, size);
-        if (RTI_UNLIKELY(wait == NULL)) {
+        struct rti_fiber *fiber =
+            rti_channel_serve_lone(channel, RTI_CHANNEL_SEND, out_value, size);
+        if (RTI_UNLIKELY(fiber == NULL)) {
             return IO_LONG;
         }
-        rti_fiber_wake_here(worker, wait);
+        rti_fiber_wake_here(worker, fiber);
         return IO_DONE;
     }
     if (RTI_UNLIKELY(worker->fiber == NULL)) {

@@ -153,19 +153,25 @@ static RTI_NOINLINE rt_status channel_park_ended(struct rti_channel_waiter *wait
     return rti_channel_result(waiter->result);
 }
 
-/* Fills in what rti_wait_begin, rti_wait_add and rti_channel_line_up do, each field once. */
-static RTI_ALWAYSINLINE void channel_plain_init(struct rti_channel_waiter *waiter,
-                                                struct rti_wait *wait, struct rti_fiber *fiber,
-                                                const struct rti_channel_end *end,
-                                                enum rti_channel_waiter_kind kind)
+/* Fills in what is the same each time that a fiber waits in a line, or alone, for a channel only.
+ */
+static void channel_plain_prepare(struct rti_channel_waiter *waiter, struct rti_wait *wait,
+                                  struct rti_fiber *fiber)
 {
-    struct rti_channel *channel = rti_channel_end_channel(end);
     rti_wait_begin(wait, rti_fiber_wake, fiber, true);
     wait->reason = RTI_REASON_CHANNEL;
-    wait->waiters = &waiter->waiter;
-    waiter->waiter.wait = wait;
-    waiter->waiter.unlink = channel_fiber_unlink;
-    waiter->waiter.event = RTI_EVENT_SOURCE;
+    rti_wait_add(wait, &waiter->waiter, RTI_EVENT_SOURCE, channel_fiber_unlink);
+    waiter->permit = NULL;
+    rti_link_init(&waiter->wake_link);
+}
+
+/* And what is not. */
+static RTI_ALWAYSINLINE void channel_plain_begin(struct rti_channel_waiter *waiter,
+                                                 const struct rti_channel_end *end,
+                                                 enum rti_channel_waiter_kind kind, void *slot)
+{
+    struct rti_channel *channel = rti_channel_end_channel(end);
+    waiter->waiter.slot = slot;
     waiter->channel = channel;
     waiter->end = end;
     waiter->result = RTI_CHANNEL_NOT_SERVED;
@@ -173,11 +179,21 @@ static RTI_ALWAYSINLINE void channel_plain_init(struct rti_channel_waiter *waite
     waiter->is_promised = false;
     waiter->is_collected = false;
     waiter->is_handed = false;
-    rti_link_init(&waiter->waiter.link);
-    waiter->waiter.sibling = NULL;
-    waiter->permit = NULL;
-    rti_link_init(&waiter->wake_link);
     channel->waits++;
+}
+
+static RTI_COLD void channel_berth_prepare(struct rti_channel_berth *berth, struct rti_fiber *fiber)
+{
+    channel_plain_prepare(&berth->waiter, &berth->wait, fiber);
+    rti_channel_berth_set_ready(fiber, true);
+}
+
+/* The rarer ends of a lone one. */
+static RTI_COLD rt_status channel_alone_ended(struct rti_channel_berth *berth,
+                                              struct rti_fiber *fiber)
+{
+    rti_channel_berth_set_ready(fiber, false);
+    return channel_park_ended(&berth->waiter);
 }
 
 /* Parks as the lone one of the channel. Most of a rendezvous is this function. */
@@ -185,28 +201,32 @@ static RTI_ALWAYSINLINE rt_status channel_park_alone(struct rti_worker *worker,
                                                      const struct rti_channel_end *end,
                                                      enum rti_channel_waiter_kind kind, void *slot)
 {
-    struct rti_wait wait;
-    struct rti_channel_waiter waiter;
-    struct rti_waiter cancel_waiter;
+    struct rti_fiber *self = worker->fiber;
     struct rti_channel *channel = rti_channel_end_channel(end);
-    struct rti_cancel *cancel = worker->fiber->cancel;
-    waiter.waiter.slot = slot;
-    channel_plain_init(&waiter, &wait, worker->fiber, end, kind);
-    channel->lone = &waiter;
+    struct rti_channel_berth on_stack;
+    struct rti_channel_berth *berth = rti_channel_berth_of(self, &on_stack);
+    if (RTI_UNLIKELY(!rti_channel_berth_is_ready(self))) {
+        channel_berth_prepare(berth, self);
+    }
+    rti_wait_rearm(&berth->wait);
+    channel_plain_begin(&berth->waiter, end, kind, slot);
+    channel->lone = &berth->waiter;
     channel->gates = kind == RTI_CHANNEL_RECV
                          ? (struct rti_channel_gates){.send = RTI_GATE_MEET, .recv = RTI_GATE_SHUT}
                          : (struct rti_channel_gates){.send = RTI_GATE_SHUT, .recv = RTI_GATE_MEET};
-    if (cancel != NULL) {
-        rti_cancel_add_lone(cancel, &wait, &cancel_waiter);
+    if (self->cancel != NULL) {
+        rti_cancel_add_lone(self->cancel, &berth->wait, &berth->cancel);
     }
     RT_AUDIT(rti_channel_audit(channel));
-    rti_fiber_park_straight(worker, &wait);
-    if (RTI_UNLIKELY(!waiter.is_handed || (channel->senders | channel->receivers) == 0)) {
-        return channel_park_ended(&waiter);
+    rti_fiber_park_straight(worker, self, &berth->wait);
+    if (RTI_UNLIKELY(!berth->waiter.is_handed || (channel->senders | channel->receivers) == 0)) {
+        return channel_alone_ended(berth, self);
     }
     channel->waits--;
-    if (cancel != NULL) {
-        rti_cancel_remove_lone(cancel, &cancel_waiter);
+    if (self->cancel != NULL && RTI_UNLIKELY(!rti_cancel_remove_lone(self->cancel))) {
+        /* It was cancelled after it was served: the berth's waiter was in that line. */
+        rti_waitlist_unlink(&berth->cancel);
+        rti_channel_berth_set_ready(self, false);
     }
     return RT_SUCCESS;
 }
@@ -226,8 +246,8 @@ RTI_NOINLINE rt_status rti_channel_park_send(void *worker, void *end, uintptr_t 
     struct rti_wait wait;
     struct rti_channel_waiter waiter;
     struct rti_worker *own = worker;
-    waiter.waiter.slot = (void *)value;
-    channel_plain_init(&waiter, &wait, own->fiber, end, RTI_CHANNEL_SEND);
+    channel_plain_prepare(&waiter, &wait, own->fiber);
+    channel_plain_begin(&waiter, end, RTI_CHANNEL_SEND, (void *)value);
     rti_channel_link(waiter.channel, &waiter);
     RT_AUDIT(rti_channel_audit(waiter.channel));
     (void)rti_fiber_park_here(own, &wait);

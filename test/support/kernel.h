@@ -10,6 +10,9 @@
  * that all come to their end kernel_stop();                                audits, and demands that
  * nothing is left
  *
+ * Every decision goes into a journal, which sends calls the long way. With KERNEL_UNOBSERVED in the
+ * environment there is none, and the same cases try the straight paths (straight_test.sh).
+ *
  * There is one at a time. Values are of type int unless a test makes its own channel. */
 
 #include "support/fibers.h"
