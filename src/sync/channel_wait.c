@@ -72,7 +72,8 @@ static void channel_fiber_unlink(struct rti_waiter *base)
 {
     struct rti_channel_waiter *waiter = rti_channel_waiter_of(base);
     struct rti_channels *channels = rti_channels_of(rti_worker_current());
-    const struct rti_fiber *fiber = base->wait->target;
+    struct rti_fiber *fiber = base->wait->target;
+    rti_channel_berth_set_ready(fiber, false); /* the waiter may be the one that lies there */
     if (fiber->cancel != NULL && fiber->cancel->lone != NULL) {
         fiber->cancel->lone = NULL;
     }
@@ -188,14 +189,6 @@ static RTI_COLD void channel_berth_prepare(struct rti_channel_berth *berth, stru
     rti_channel_berth_set_ready(fiber, true);
 }
 
-/* The rarer ends of a lone one. */
-static RTI_COLD rt_status channel_alone_ended(struct rti_channel_berth *berth,
-                                              struct rti_fiber *fiber)
-{
-    rti_channel_berth_set_ready(fiber, false);
-    return channel_park_ended(&berth->waiter);
-}
-
 /* Parks as the lone one of the channel. Most of a rendezvous is this function. */
 static RTI_ALWAYSINLINE rt_status channel_park_alone(struct rti_worker *worker,
                                                      const struct rti_channel_end *end,
@@ -220,7 +213,7 @@ static RTI_ALWAYSINLINE rt_status channel_park_alone(struct rti_worker *worker,
     RT_AUDIT(rti_channel_audit(channel));
     rti_fiber_park_straight(worker, self, &berth->wait);
     if (RTI_UNLIKELY(!berth->waiter.is_handed || (channel->senders | channel->receivers) == 0)) {
-        return channel_alone_ended(berth, self);
+        return channel_park_ended(&berth->waiter);
     }
     channel->waits--;
     if (self->cancel != NULL && RTI_UNLIKELY(!rti_cancel_remove_lone(self->cancel))) {

@@ -236,6 +236,7 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx->inner = NULL;
     rti_region_member_init(&cx->member, &cx_member_ops);
     cx_set_current(fiber, cx);
+    fiber->is_hindered = false;
 }
 
 void rti_cx_end_fiber(struct rti_cx *cx, rt_outcome outcome)
