@@ -58,6 +58,19 @@ static void timer_send_tick(struct rti_actor_timer *record)
     rti_mailbox_push_notice(record->owner, &record->notices[which]);
 }
 
+/* Where a timer lies. */
+static inline struct rti_clockwork *timer_clockwork(const struct rti_actor_timers *timers,
+                                                    const struct rti_actor_timer *record)
+{
+#if RTI_ONE_WORKER
+    (void)record;
+    return timers->clockwork;
+#else
+    (void)timers;
+    return record->clockwork;
+#endif
+}
+
 /* The next due time on the timer's own grid that is still to come; those passed over are overruns.
  */
 static uint64_t timer_next_deadline(const struct rti_actor_timer *record, uint64_t now_ns,
@@ -97,7 +110,7 @@ static void timer_fire_shared(struct rti_actor_timer *record)
     uint64_t missed = 0;
     if (record->interval_ns != 0) {
         uint64_t now_ns = rti_sched_clock(timers->actors->sched);
-        rti_clockwork_rearm(timers->clockwork, &record->timer,
+        rti_clockwork_rearm(timer_clockwork(timers, record), &record->timer,
                             timer_next_deadline(record, now_ns, &missed));
     }
     uint32_t count = missed < UINT16_MAX ? (uint32_t)missed + 1 : UINT16_MAX;
@@ -123,7 +136,7 @@ static void timer_fire(struct rti_timer *timer)
         record->is_ended = true;
     } else {
         uint64_t missed;
-        rti_clockwork_rearm(timers->clockwork, timer,
+        rti_clockwork_rearm(timer_clockwork(timers, record), timer,
                             timer_next_deadline(record, sched->now_ns, &missed));
         record->overruns += missed;
     }
@@ -162,7 +175,11 @@ static rt_status timer_make(struct rti_actor *self, uint64_t delay_ns, uint64_t 
     struct rti_sched *sched = timers->actors->sched;
     struct rti_actor_timer *record = &timers->table[rti_handle_index(&timers->ids, id)];
     timer_init(record, self, id, interval_ns);
-    rti_clockwork_arm(timers->clockwork, &record->timer, rti_deadline_after(sched, delay_ns));
+#if !RTI_ONE_WORKER
+    record->clockwork = rti_clockwork_here(sched);
+#endif
+    rti_clockwork_arm(timer_clockwork(timers, record), &record->timer,
+                      rti_deadline_after(sched, delay_ns));
     if (delay_ns == 0) {
         rti_sched_attend(sched);
     }
@@ -203,7 +220,7 @@ rt_status rt_timer_every(uint32_t interval_us, timer_id *out)
 static void timer_end(struct rti_actor_timers *timers, struct rti_actor_timer *record)
 {
     RT_ASSERT(!record->is_ended);
-    bool was_armed = rti_clockwork_disarm(timers->clockwork, &record->timer);
+    bool was_armed = rti_clockwork_disarm(timer_clockwork(timers, record), &record->timer);
     RT_ASSERT(was_armed || rti_u32_load_relaxed(&record->due) != 0);
     record->is_ended = true;
     for (size_t i = 0; i < RTI_ACTOR_TIMER_NOTICES; i++) {

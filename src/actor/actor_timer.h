@@ -14,7 +14,8 @@
  *
  * With several workers a timer fires under the lock of the wheel, where the lock of the actors may
  * not be taken. It then counts itself in `due` and posts; the post brings the tick. A record whose
- * post is on its way is not free.
+ * post is on its way is not free. It lies in the wheel of the worker that started it, so that
+ * timers of different workers do not meet.
  *
  * I1  A record's timer is armed iff it has not ended.                  (rti_actor_timers_audit)
  * I2  At most one of its notices is queued.                            (rti_actor_timers_audit)
@@ -40,11 +41,14 @@ struct rti_actor_timer {
     bool is_notice_out[RTI_ACTOR_TIMER_NOTICES]; /* queued or held */
     rti_atomic_u32 due;                          /* ticks that a post is to bring */
     struct rti_post post;                        /* on its way iff `due` is not 0 */
+#if !RTI_ONE_WORKER
+    struct rti_clockwork *clockwork; /* where it lies: that of the worker that started it */
+#endif
 };
 
 struct rti_actor_timers {
     struct rti_actors *actors;
-    struct rti_clockwork *clockwork; /* the first worker's */
+    struct rti_clockwork *clockwork; /* the one of an engine with one worker */
     struct rti_death_hook on_death;
     struct rti_handle_table ids;
     struct rti_handle_slot id_slots[RT_TIMER_ENTRY_POOL_SIZE];

@@ -90,6 +90,7 @@ URING_FILES = (
     "request_test",
     "sched_linux_test",
     "select_socket_test",
+    "shutdown_test",
     "signals_test",
     "task_io_test",
     "udp_test",
