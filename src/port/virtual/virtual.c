@@ -326,6 +326,11 @@ RTI_NOINLINE void rti_virtual_compute(void)
     }
 }
 
+uint64_t rti_virtual_points(void)
+{
+    return world.report.points;
+}
+
 uint64_t rti_virtual_clock(void)
 {
     rti_virtual_point();

@@ -74,6 +74,9 @@ void rti_virtual_sleep(uint64_t duration_ns);
 /* Draws from the stream of the chooser: 0 to n - 1. */
 uint64_t rti_virtual_draw(uint64_t n);
 
+/* Points so far, of all threads. */
+uint64_t rti_virtual_points(void);
+
 /* Ends the process with a sentence and the line that repeats the run. */
 _Noreturn void rti_virtual_fail(const char *sentence);
 
