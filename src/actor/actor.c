@@ -60,6 +60,9 @@ void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
     actor->waits_for = ACTOR_ID_INVALID;
     actor->call_serial = 0;
     actor->is_id_kept = false;
+    if (RTI_TRACES_TRAVEL) {
+        *rti_actor_trace(actor) = (struct rt_trace){.flags = 0};
+    }
     rti_pressure_init(&actor->pressure, ACTOR_ID_INVALID, NULL);
     actor->mute_waiter = NULL;
     actor->call = NULL;
@@ -105,7 +108,7 @@ static inline actor_id actor_kept_id(const struct actor_code *code)
 }
 
 /* Gives the actor, which has its stack, its fiber. */
-static inline void actor_begin_fiber(struct rti_actor *actor, const struct rti_worker *worker,
+static inline void actor_begin_fiber(struct rti_actor *actor, struct rti_worker *worker,
                                      const actor_config *config, const struct actor_code *code)
 {
     struct rti_fiber_life life = {
@@ -115,6 +118,9 @@ static inline void actor_begin_fiber(struct rti_actor *actor, const struct rti_w
         .id = actor->id,
         .priority = (uint8_t)config->priority,
     };
+    if (rti_traces_are_used(worker->sched)) {
+        rti_trace_copy(worker, rti_actor_trace(actor));
+    }
     actor->is_stack_painted = ACTOR_PAINTS_STACKS;
     if (ACTOR_PAINTS_STACKS) {
         rti_stack_paint(&actor->fiber.stack);
@@ -207,7 +213,7 @@ static inline struct rti_actor *actor_take_slot(struct rti_actors *actors,
     return actor;
 }
 
-static RTI_ALWAYSINLINE actor_id actor_spawn(const struct rti_worker *worker,
+static RTI_ALWAYSINLINE actor_id actor_spawn(struct rti_worker *worker,
                                              const struct actor_code *code,
                                              const actor_config *config)
 {

@@ -35,6 +35,7 @@
 #include "actor/pressure.h"
 #include "sched/fiber.h"
 #include "sched/stacks.h"
+#include "sched/trace.h"
 
 struct rti_actors;
 struct rti_call_wait;
@@ -75,9 +76,23 @@ struct rti_actor {
     rt_mailbox_config limit;        /* what pressure.limit points to, if it does */
     struct rti_waiter *mute_waiter; /* on its stack while it is muted */
     rti_count turn_mark;            /* messages sent and received when its turn began */
+#if RTI_TRACES_TRAVEL
+    struct rt_trace trace; /* of the message received last, or what was set since */
+#endif
     bool is_id_kept; /* its id stays taken when it ends, for the next life of a supervised one */
     char name[RT_ACTOR_NAME_MAX + 1];
 };
+
+/* Where an actor keeps its trace context; NULL on a machine where actors have none. */
+static inline struct rt_trace *rti_actor_trace(struct rti_actor *actor)
+{
+#if RTI_TRACES_TRAVEL
+    return &actor->trace;
+#else
+    (void)actor;
+    return NULL;
+#endif
+}
 
 /* Makes a free slot, once for all the actors that will have it. */
 void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors);

@@ -3,6 +3,13 @@
 #define RTI_MODULE "actors"
 #include "actor/actors.h"
 
+static struct rt_trace *actors_trace_of(struct rti_fiber *fiber)
+{
+    return fiber->on_done != rti_actor_on_done
+               ? NULL
+               : rti_actor_trace(RTI_CONTAINER_OF(fiber, struct rti_actor, fiber));
+}
+
 rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
 {
     RT_ASSERT(actors != NULL && sched != NULL);
@@ -10,6 +17,7 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
         return (rt_status){RT_ERR_STATE, RTI_SENTENCE("this runtime has its actors already")};
     }
     actors->sched = sched;
+    sched->tracers[RTI_TRACER_ACTOR] = actors_trace_of;
     rti_lock_init(&actors->lock, sched, RTI_LOCK_ACTOR);
     actors->stacks = rti_stacks_of(sched);
     RT_ASSERT(actors->stacks != NULL);

@@ -146,9 +146,18 @@ static inline void behaviour_handle(struct rti_turn *turn, struct rti_cell *cell
     rt_behaviour_message msg = {.sender = cell->sender,
                                 .id = cell->id,
                                 .len = rti_cell_len(cell),
-                                .data = cell->len > 0 ? cell->data : NULL};
+                                .data = rti_cell_len(cell) > 0 ? cell->data : NULL};
     turn->cell = cell;
     handler(turn->self->state, &msg);
+}
+
+/* The behaviour works for what this message is about. */
+static RTI_NOINLINE void behaviour_adopt_trace(struct rti_cell *cell)
+{
+    struct rti_worker *worker = rti_worker_current();
+    *rti_trace_here(worker) = cell != NULL && (cell->len & RTI_CELL_TRACE) != 0
+                                  ? *rti_cell_trace(cell)
+                                  : (struct rt_trace){.flags = 0};
 }
 
 /* A message was taken: it is counted out, and handled if it is for this life. */
@@ -168,6 +177,9 @@ static inline void behaviour_take(struct rti_turn *turn, struct rti_cell *cell, 
         (void)rti_u32_add_relaxed(&self->pressure.dropped, 1);
     } else if (RTI_LIKELY(cell->to == self->life_id)) {
         rti_ipc_record(turn->module->sched, RTI_JOURNAL_RECV, self->life_id, cell->sender);
+        if (rti_traces_are_used(turn->module->sched)) {
+            behaviour_adopt_trace(cell);
+        }
         behaviour_handle(turn, cell);
     } else {
         RT_SOMETIMES(true, "behaviour: a message for a former life is dropped");
@@ -312,6 +324,9 @@ static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
     if (RTI_UNLIKELY(!self->is_started &&
                      (rti_u32_load_relaxed(&self->orders) & RTI_ORDER_KILL) == 0)) {
         self->is_started = true;
+        if (rti_traces_are_used(module->sched)) {
+            behaviour_adopt_trace(NULL);
+        }
         if (self->type->start != NULL) {
             void *arg = self->state;
             self->state = self->type->state_size > 0 ? self->own : arg;

@@ -141,6 +141,34 @@ static struct rti_cell *send_make(struct rti_behaviours *module, const void *dat
     return cell;
 }
 
+/* A message whose sender has a context: it lies behind the payload. */
+static RTI_NOINLINE struct rti_cell *send_make_traced(struct rti_worker *worker,
+                                                      struct rti_behaviours *module,
+                                                      const void *data, size_t len)
+{
+    const struct rt_trace *trace = rti_trace_here(worker);
+    if (!rti_trace_is_set(trace)) {
+        return send_make(module, data, len);
+    }
+    struct rti_cell *cell = rti_cell_alloc(&module->cells, rti_cell_bytes(len, true));
+    if (cell != NULL) {
+        cell->len = (uint32_t)len | RTI_CELL_TRACE;
+        if (len > 0) {
+            memcpy(cell->data, data, len);
+        }
+        *rti_cell_trace(cell) = *trace;
+    }
+    return cell;
+}
+
+static inline struct rti_cell *send_make_here(struct rti_worker *worker,
+                                              struct rti_behaviours *module, const void *data,
+                                              size_t len)
+{
+    return rti_traces_are_used(module->sched) ? send_make_traced(worker, module, data, len)
+                                              : send_make(module, data, len);
+}
+
 static inline void send_deliver(struct rti_worker *worker, struct rti_behaviours *module,
                                 struct rti_behaviour *receiver, struct rti_cell *cell)
 {
@@ -226,7 +254,7 @@ rt_status rti_behaviour_send(struct rti_worker *worker, actor_id to, uint32_t id
         struct rti_cell head = {.to = to, .sender = sender, .id = id, .len = (uint32_t)len};
         return send_to_actor(worker, &head, data);
     }
-    struct rti_cell *cell = send_make(module, data, len);
+    struct rti_cell *cell = send_make_here(worker, module, data, len);
     if (RTI_UNLIKELY(cell == NULL)) {
         return rti_behaviour_lookup(module, to) == NULL ? send_unknown() : send_no_memory();
     }
@@ -252,7 +280,7 @@ rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32
         }
         return status;
     }
-    struct rti_cell *cell = send_make(module, token, sizeof(*token));
+    struct rti_cell *cell = send_make_here(worker, module, token, sizeof(*token));
     if (cell == NULL) {
         rti_blob_discard(worker->sched, token);
         return send_no_memory();
@@ -280,7 +308,8 @@ rt_status rt_behaviour_forward(actor_id to, uint32_t id)
     }
     turn->reductions--;
     if (!rti_is_behaviour_id(to)) {
-        struct rti_cell head = {.to = to, .sender = cell->sender, .id = id, .len = cell->len};
+        struct rti_cell head = {
+            .to = to, .sender = cell->sender, .id = id, .len = cell->len & ~RTI_CELL_TRACE};
         rt_status status = send_to_actor(worker, &head, cell->data);
         if (!RT_FAILED(status)) {
             cell->len &= ~RTI_CELL_BLOB; /* the hold went along */
@@ -333,6 +362,7 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
         sender->messages_sent++;
     }
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, entry->sender, receiver->id);
+    rti_ipc_attach_trace(worker, pools, entry);
     rti_mailbox_push(&receiver->mailbox, entry);
     if (admission == RTI_ADMIT_MUTED && module != NULL) {
         send_mute(worker, module, &receiver->pressure);

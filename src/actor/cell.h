@@ -25,23 +25,28 @@
 #include "base/mpsc.h"
 #include "base/pool.h"
 #include "sched/lock.h"
+#include "sched/trace.h"
 
 #define RTI_CELL_SMALL_SIZE 64
 
 /* The bit of `len` that says that the payload is a token of a blob. */
 #define RTI_CELL_BLOB UINT32_C(0x80000000)
 
+/* The bit that says that a trace context lies behind the payload. */
+#define RTI_CELL_TRACE UINT32_C(0x40000000)
+
 struct rti_cell {
     struct rti_mpsc_node node;
     actor_id to;
     actor_id sender;
     uint32_t id;
-    uint32_t len; /* bytes of payload, and RTI_CELL_BLOB */
+    uint32_t len; /* bytes of payload, and the bits RTI_CELL_BLOB and RTI_CELL_TRACE */
     _Alignas(8) unsigned char data[];
 };
 
-#define RTI_CELL_SMALL_MAX  (RTI_CELL_SMALL_SIZE - sizeof(struct rti_cell))
-#define RTI_CELL_LARGE_SIZE ((sizeof(struct rti_cell) + RT_MAX_MESSAGE_SIZE + 7) / 8 * 8)
+#define RTI_CELL_SMALL_MAX (RTI_CELL_SMALL_SIZE - sizeof(struct rti_cell))
+#define RTI_CELL_LARGE_SIZE                                                                        \
+    ((sizeof(struct rti_cell) + RT_MAX_MESSAGE_SIZE + 7 + sizeof(struct rt_trace) + 7) / 8 * 8)
 
 struct rti_cells {
     struct rti_lock lock;
@@ -84,7 +89,20 @@ static inline struct rti_cell *rti_cell_alloc(struct rti_cells *cells, size_t le
 
 static inline uint32_t rti_cell_len(const struct rti_cell *cell)
 {
-    return cell->len & ~RTI_CELL_BLOB;
+    return cell->len & ~(RTI_CELL_BLOB | RTI_CELL_TRACE);
+}
+
+/* Bytes behind the head of a cell: the payload, and a context if it has one. */
+static inline size_t rti_cell_bytes(size_t len, bool has_trace)
+{
+    return has_trace ? (len + 7) / 8 * 8 + sizeof(struct rt_trace) : len;
+}
+
+/* Where the context of a cell is that has one. */
+static inline struct rt_trace *rti_cell_trace(struct rti_cell *cell)
+{
+    RT_DCHECK((cell->len & RTI_CELL_TRACE) != 0);
+    return (struct rt_trace *)(cell->data + (rti_cell_len(cell) + 7) / 8 * 8);
 }
 
 static inline void rti_cell_free(struct rti_cells *cells, struct rti_cell *cell)
@@ -93,7 +111,8 @@ static inline void rti_cell_free(struct rti_cells *cells, struct rti_cell *cell)
         rti_blob_discard(cells->sched, cell->data);
     }
     rti_lock_acquire(&cells->lock, cells->sched);
-    rti_pool_free(rti_cell_len(cell) <= RTI_CELL_SMALL_MAX ? &cells->small : &cells->large, cell);
+    size_t bytes = rti_cell_bytes(rti_cell_len(cell), (cell->len & RTI_CELL_TRACE) != 0);
+    rti_pool_free(bytes <= RTI_CELL_SMALL_MAX ? &cells->small : &cells->large, cell);
     rti_lock_release(&cells->lock);
 }
 

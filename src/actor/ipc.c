@@ -42,8 +42,7 @@ static RTI_ALWAYSINLINE void ipc_hand_over(struct rti_worker *worker, struct rti
 static inline bool ipc_may_hand_over(const struct rti_worker *worker,
                                      const struct rti_actor *receiver)
 {
-    return RT_QUICK_IPC && rti_sched_is_local(worker->sched) &&
-           rti_sched_journal(worker->sched) == NULL &&
+    return RT_QUICK_IPC && rti_sched_is_local(worker->sched) && !rti_sched_is_told(worker->sched) &&
            rti_pressure_limit(&receiver->pressure) == NULL;
 }
 
@@ -58,6 +57,7 @@ void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, stru
     entry->sender = id;
     RTI_PROBE2(send, id, receiver->id);
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, id, receiver->id);
+    rti_ipc_attach_trace(worker, &receiver->actors->ipc, entry);
     if (ipc_may_hand_over(worker, receiver) && rti_mailbox_claim_reader(&receiver->mailbox)) {
         ipc_hand_over(worker, receiver, entry);
     } else {
@@ -184,14 +184,14 @@ static RTI_NOINLINE rt_status ipc_send(actor_id to, const void *data, size_t len
 }
 
 /* The actor that calls, if what it does may be done in the quick way: there is one worker, it has
- * stack left, and nobody keeps a journal. NULL otherwise. */
+ * stack left, nobody keeps a journal and no trace context is about. NULL otherwise. */
 static RTI_ALWAYSINLINE struct rti_actor *ipc_quick_self(struct rti_worker *worker)
 {
     struct rti_fiber *fiber = RTI_LIKELY(worker != NULL) ? worker->fiber : NULL;
     if (RTI_UNLIKELY(!RT_QUICK_IPC || fiber == NULL ||
                      rti_arch_stack_pointer() < fiber->stack.limit ||
                      fiber->on_done != rti_actor_on_done || !rti_sched_is_local(worker->sched) ||
-                     rti_sched_journal(worker->sched) != NULL)) {
+                     rti_sched_is_told(worker->sched))) {
         return NULL;
     }
     return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber);
@@ -263,6 +263,7 @@ static inline void ipc_take(struct rti_actor *self, struct rti_entry *entry, rt_
     ipc_show(entry, msg);
     RTI_PROBE2(receive, self->id, entry->sender);
     rti_ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, entry->sender);
+    rti_ipc_adopt_trace(self, entry);
     if (RTI_UNLIKELY(entry->data == NULL)) {
         /* A notice without data: nothing of it must be kept. */
         rti_ipc_pools_end(&self->actors->ipc, entry, RT_OK);

@@ -4,7 +4,8 @@
 
 /* What calls share with sends and receives. */
 
-#include "actor/actor.h"
+#include "actor/actors.h"
+#include "sched/trace.h"
 
 /* Writes down who sent to whom, or received from whom, if anybody keeps a journal. */
 static inline void rti_ipc_record(struct rti_sched *sched, enum rti_journal_kind kind, actor_id who,
@@ -13,6 +14,29 @@ static inline void rti_ipc_record(struct rti_sched *sched, enum rti_journal_kind
     if (RTI_UNLIKELY(rti_sched_journal(sched) != NULL)) {
         rti_sched_record(sched,
                          &(struct rti_journal_event){.kind = kind, .task = who, .value = whom});
+    }
+}
+
+/* The context of who runs on `worker`, if there is one, goes with the message. Under the lock. */
+static inline void rti_ipc_attach_trace(struct rti_worker *worker, struct rti_ipc_pools *pools,
+                                        struct rti_entry *entry)
+{
+    if (rti_traces_are_used(worker->sched)) {
+        const struct rt_trace *trace = rti_trace_here(worker);
+        entry->has_trace = rti_trace_is_set(trace);
+        if (entry->has_trace) {
+            *rti_ipc_pools_trace(pools, entry) = *trace;
+        }
+    }
+}
+
+/* From here on the actor works for what this message is about; for nothing if that has no context.
+ * A notice of the system changes nothing. Under the lock. */
+static inline void rti_ipc_adopt_trace(struct rti_actor *self, const struct rti_entry *entry)
+{
+    if (rti_traces_are_used(self->actors->sched) && entry->kind != RTI_ENTRY_NOTICE) {
+        *rti_actor_trace(self) = entry->has_trace ? *rti_ipc_pools_trace(&self->actors->ipc, entry)
+                                                  : (struct rt_trace){.flags = 0};
     }
 }
 

@@ -48,6 +48,7 @@ struct rti_entry *rti_ipc_pools_make(struct rti_ipc_pools *pools, const void *da
     entry->data = block;
     entry->len = (uint32_t)len;
     entry->kind = RTI_ENTRY_ASYNC;
+    entry->has_trace = false;
     return entry;
 }
 

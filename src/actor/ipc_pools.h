@@ -33,6 +33,7 @@
 
 #include "actor/mailbox.h"
 #include "base/pool.h"
+#include "sched/trace.h"
 
 #define RTI_MESSAGE_ALIGNMENT _Alignof(max_align_t)
 #define RTI_SYNC_TURNS        4
@@ -57,7 +58,10 @@ struct rti_ipc_pools {
     struct rti_pool entries;
     struct rti_pool data;
     struct rti_pool sync;
-    uint32_t small_count;                         /* payloads that lie in their entries */
+    uint32_t small_count; /* payloads that lie in their entries */
+#if RTI_TRACES_TRAVEL
+    struct rt_trace traces[RT_MAILBOX_ENTRY_POOL_SIZE]; /* by entry, of those with has_trace */
+#endif
     uint8_t sync_turns[RT_SYNC_BUFFER_POOL_SIZE]; /* where the buffer's next payload starts */
     RTI_POOL_STORAGE(entry_memory, struct rti_pooled_entry, RT_MAILBOX_ENTRY_POOL_SIZE);
     RTI_POOL_STORAGE(data_memory, struct rti_message_block, RT_MESSAGE_DATA_POOL_SIZE);
@@ -112,6 +116,7 @@ static inline struct rti_entry *rti_ipc_pools_fill_small(struct rti_ipc_pools *p
     rti_link_init(&entry->link);
     entry->len = (uint32_t)len;
     entry->kind = RTI_ENTRY_ASYNC;
+    entry->has_trace = false;
     return entry;
 }
 
@@ -166,6 +171,19 @@ static inline void rti_ipc_pools_free(struct rti_ipc_pools *pools, struct rti_en
         rti_pool_free(&pools->data, (void *)(uintptr_t)entry->data);
     }
     rti_pool_free(&pools->entries, pooled);
+}
+
+/* Where the context of an entry is kept that came out of these pools. */
+static inline struct rt_trace *rti_ipc_pools_trace(struct rti_ipc_pools *pools,
+                                                   const struct rti_entry *entry)
+{
+#if RTI_TRACES_TRAVEL
+    return &pools->traces[rti_pool_index(&pools->entries, entry)];
+#else
+    (void)pools;
+    (void)entry;
+    return NULL;
+#endif
 }
 
 /* Checks I2 and the pools. */

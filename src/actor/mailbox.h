@@ -60,6 +60,7 @@ struct rti_entry {
     uint32_t len;         /* bytes at `data` */
     uint32_t call_serial; /* CALL: which call of the sender; TYPED: the id of the message */
     uint8_t kind;         /* enum rti_entry_kind */
+    bool has_trace;       /* a context goes with it (ipc_pools.h) */
 };
 
 /* A message of the system, part of the record that makes it. */

@@ -85,6 +85,7 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
 {
     sched->journal = journal;
     sched->chooser = chooser;
+    sched->is_told = journal != NULL || rti_u32_load_relaxed(&sched->has_traces) != 0;
     sched->look_interval = 1;
     sched->look_interval_max = journal != NULL || chooser != NULL ? 1 : LOOK_INTERVAL_MAX;
     sched->worker.turns_until_look = 0;

@@ -39,6 +39,8 @@
 
 #include <orrery/rt_static_config.h>
 
+#include <orrery/rt/trace.h>
+
 #include "base/journal.h"
 #include "base/mpsc.h"
 #include "base/probe.h"
@@ -60,6 +62,9 @@ struct rti_timer_source {
     void *context;
 };
 
+/* Do trace contexts go with messages? On a small machine they stay with their tasks. */
+#define RTI_TRACES_TRAVEL (RT_TRACE && RT_MAX_WORKERS > 1)
+
 struct rti_worker {
     struct rti_fiber *fiber; /* runs here now; NULL on the worker's own stack */
     struct rti_processor *processor;
@@ -74,7 +79,10 @@ struct rti_worker {
     uint32_t reductions;   /* blocks that counted themselves: sched/reductions.c */
     uint32_t locks_held;   /* a bit per rank of sched/lock.h; checked builds only */
     void *turn;            /* of the behaviour that runs on this stack now; else NULL */
-    uint64_t luck;         /* the draws of fair choices (sync/select.c); 0: not begun */
+#if RTI_TRACES_TRAVEL
+    struct rt_trace turn_trace; /* the context of the message that it handles */
+#endif
+    uint64_t luck;              /* the draws of fair choices (sync/select.c); 0: not begun */
     struct rti_context context; /* the worker's own stack */
     /* With several workers: */
     struct rti_member *member;
@@ -106,6 +114,9 @@ enum rti_module {
     RTI_MODULE_COUNT,
 };
 
+/* Those who keep contexts: actors and tasks. */
+enum { RTI_TRACER_ACTOR, RTI_TRACER_TASK, RTI_TRACERS };
+
 struct rti_sched {
     struct rti_worker worker;
     struct rti_processor processor;
@@ -113,10 +124,13 @@ struct rti_sched {
     struct rti_timer_source timers;
     struct rti_chooser *chooser; /* NULL: first come, first served */
     struct rti_journal *journal; /* NULL: nothing is recorded */
-    struct rti_crew *crew;       /* the workers, if there are several; NULL: is_local */
-    struct rti_mpsc posts;       /* calls that other threads want made here */
-    uint64_t now_ns;             /* the clock at the last look; may be old, never ahead */
-    uint64_t port_looked_ns;     /* when the port was last asked for completions */
+    bool is_told;                /* a journal is written, or contexts travel; one worker only */
+    rti_atomic_u32 has_traces;   /* a trace context was set: sched/trace.h */
+    struct rt_trace *(*tracers[RTI_TRACERS])(struct rti_fiber *fiber); /* who knows whose context */
+    struct rti_crew *crew;   /* the workers, if there are several; NULL: is_local */
+    struct rti_mpsc posts;   /* calls that other threads want made here */
+    uint64_t now_ns;         /* the clock at the last look; may be old, never ahead */
+    uint64_t port_looked_ns; /* when the port was last asked for completions */
     int32_t look_interval;
     int32_t look_interval_max;
     uint32_t live;
@@ -220,6 +234,13 @@ static inline void rti_sched_attend(struct rti_sched *sched)
 static inline uint64_t rti_sched_clock(struct rti_sched *sched)
 {
     return sched->port->ops->clock_ns(sched->port);
+}
+
+/* Is a journal written, or does a trace context travel? Then nothing takes the shortest way. On an
+ * engine with one worker. */
+static RTI_ALWAYSINLINE bool rti_sched_is_told(const struct rti_sched *sched)
+{
+    return RT_TRACE && sched->is_told;
 }
 
 /* Where what happens is written down; NULL: nowhere. */

@@ -2,6 +2,7 @@
 /* Birth and end of tasks; the essay is in task.h. */
 #define RTI_MODULE "task"
 #include "task/task.h"
+#include "sched/trace.h"
 
 #include "base/marks.h"
 #include "sched/fault.h"
@@ -77,7 +78,7 @@ static void task_init_sites(struct rti_task *task, const rt_site *site,
     task->parent = 0;
     if (parent == NULL) {
         task->sites[1] = NULL;
-        task->trace = (struct rt_trace){.flags = 0};
+        rti_trace_copy(rti_worker_current(), &task->trace);
         return;
     }
     for (size_t i = 1; i < RTI_TASK_SITES; i++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trace context of a task; the manual is <orrery/rt/trace.h>. */
+/* The trace context of the caller; the manual is <orrery/rt/trace.h>. */
 #define RTI_MODULE "task_trace"
 #include <orrery/rt/trace.h>
 #include <string.h>
 
+#include "sched/trace.h"
 #include "task/tasks.h"
 
 /* Where the parts of "00-<trace>-<span>-<flags>" begin. */
@@ -20,27 +21,33 @@ static bool trace_is_zero(const uint8_t *bytes, size_t count)
     return all == 0;
 }
 
+static const rt_status trace_nowhere = {RT_ERR_THREAD,
+                                        "only tasks and actors have a trace context"};
+
 struct rt_trace rt_trace_get(void)
 {
-    const struct rti_task *task = rti_task_of(rti_worker_enter());
-    return task == NULL ? (struct rt_trace){.flags = 0} : task->trace;
+    struct rt_trace trace;
+    rti_trace_copy(rti_worker_enter(), &trace);
+    return trace;
 }
 
 rt_status rt_trace_set(const struct rt_trace *trace)
 {
-    struct rti_task *task = rti_task_of(rti_worker_enter());
-    if (task == NULL) {
-        return (rt_status){RT_ERR_THREAD, "only a task has a trace context"};
+    struct rti_worker *worker = rti_worker_enter();
+    struct rt_trace *here = rti_trace_here(worker);
+    if (here == NULL) {
+        return trace_nowhere;
     }
     if (trace == NULL) {
-        task->trace = (struct rt_trace){.flags = 0};
+        *here = (struct rt_trace){.flags = 0};
         return RT_SUCCESS;
     }
     if (trace_is_zero(trace->trace_id, sizeof(trace->trace_id)) !=
         trace_is_zero(trace->span_id, sizeof(trace->span_id))) {
         return (rt_status){RT_ERR_INVALID, "one of the ids is zero"};
     }
-    task->trace = *trace;
+    rti_trace_mark(worker->sched);
+    *here = *trace;
     return RT_SUCCESS;
 }
 
@@ -58,17 +65,18 @@ static void trace_draw(struct rti_sched *sched, uint8_t *bytes, size_t count)
 rt_status rt_trace_begin_span(struct rt_trace *before)
 {
     struct rti_worker *worker = rti_worker_enter();
-    struct rti_task *task = rti_task_of(worker);
-    if (task == NULL) {
-        return (rt_status){RT_ERR_THREAD, "only a task has a trace context"};
+    struct rt_trace *here = rti_trace_here(worker);
+    if (here == NULL) {
+        return trace_nowhere;
     }
     if (before != NULL) {
-        *before = task->trace;
+        *before = *here;
     }
-    if (trace_is_zero(task->trace.trace_id, sizeof(task->trace.trace_id))) {
-        trace_draw(worker->sched, task->trace.trace_id, sizeof(task->trace.trace_id));
+    rti_trace_mark(worker->sched);
+    if (!rti_trace_is_set(here)) {
+        trace_draw(worker->sched, here->trace_id, sizeof(here->trace_id));
     }
-    trace_draw(worker->sched, task->trace.span_id, sizeof(task->trace.span_id));
+    trace_draw(worker->sched, here->span_id, sizeof(here->span_id));
     return RT_SUCCESS;
 }
 

@@ -16,6 +16,12 @@ static uintptr_t tasks_handle(const struct rti_task *task)
     return ((uintptr_t)task->generation << TASK_INDEX_BITS) | ((uintptr_t)task->index + 1);
 }
 
+static struct rt_trace *tasks_trace_of(struct rti_fiber *fiber)
+{
+    struct rti_task *task = rti_task_of_fiber(fiber);
+    return task == NULL ? NULL : &task->trace;
+}
+
 rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint64_t handles_lost)
 {
     RT_ASSERT(tasks != NULL && sched != NULL);
@@ -23,6 +29,7 @@ rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint6
         return (rt_status){RT_ERR_STATE, "this runtime has its tasks already"};
     }
     tasks->sched = sched;
+    sched->tracers[RTI_TRACER_TASK] = tasks_trace_of;
     tasks->stacks = rti_stacks_of(sched);
     RT_ASSERT(tasks->stacks != NULL);
     rti_lock_init(&tasks->lock, sched, RTI_LOCK_TASK);

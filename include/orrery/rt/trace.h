@@ -2,10 +2,18 @@
 #ifndef ORRERY_RT_TRACE_H
 #define ORRERY_RT_TRACE_H
 
-/* The trace context of the W3C (Trace Context, level 1): which request a task works for.
+/* The trace context of the W3C (Trace Context, level 1): which request a task or an actor works
+ * for.
  *
- * A task starts with the context of the task that started it. What comes in with a request is read
- * from its `traceparent` field and set; what goes out is written from the current one. */
+ * A task, and an actor with a stack, starts with the context of who started it. A message carries
+ * the context of its sender, and with the message it becomes the receiver's: an actor works for the
+ * request that its last message belongs to, for none if that had no context, until it sets another;
+ * a behaviour for as long as it handles the message. Notices of the system change nothing. Values
+ * of channels carry none: what they mean is theirs alone.
+ *
+ * What comes in with a request is read from its `traceparent` field and set; what goes out is
+ * written from the current one. A program that never sets a context pays one test per message. On a
+ * machine with RT_MAX_WORKERS 1 only tasks have contexts. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,31 +32,26 @@ struct rt_trace {
 /* Characters of a traceparent field, without an end. */
 #define RT_TRACEPARENT_LENGTH 55
 
-/* Gives the trace context of the calling task.
+/* Gives the trace context of the calling task or actor.
  * Callable from anywhere.
  * Never suspends.
  * Owns nothing: it is a copy.
- * Returns the context; all zero outside of a task and in one that has none.
+ * Returns the context; all zero elsewhere and in one that has none.
  * Nothing is lost on cancel. */
 RT_API struct rt_trace rt_trace_get(void);
 
-/* Sets the trace context of the calling task: it and those that it starts from here on work for
- * this request.
- * Callable from a task.
- * Never suspends.
- * `trace` is copied; NULL: no context from here on.
- * Returns RT_OK; RT_ERR_INVALID if one of its ids is all zero and the other is not; RT_ERR_THREAD
- * outside of a task.
+/* Sets the trace context of the calling task or actor: it, those that it starts and its messages
+ * from here on belong to this request. Callable from a task, an actor with a stack and a handler of
+ * a behaviour. Never suspends. `trace` is copied; NULL: no context from here on. Returns RT_OK;
+ * RT_ERR_INVALID if one of its ids is all zero and the other is not; RT_ERR_THREAD elsewhere.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_trace_set(const struct rt_trace *trace);
 
-/* Begins a span of the calling task: a new span id in the same trace, or a new trace if there is
- * none, drawn from the runtime's randomness.
- * Callable from a task.
- * Never suspends.
- * `before` gets what was current, to be set again at the end of the span; it may be NULL.
- * Returns RT_OK; RT_ERR_THREAD outside of a task.
- * Nothing is lost on cancel. */
+/* Begins a span of the calling task or actor: a new span id in the same trace, or a new trace if
+ * there is none, drawn from the runtime's randomness. Callable from a task, an actor with a stack
+ * and a handler of a behaviour. Never suspends. `before` gets what was current, to be set again at
+ * the end of the span; it may be NULL. Returns RT_OK; RT_ERR_THREAD elsewhere. Nothing is lost on
+ * cancel. */
 RT_API rt_status rt_trace_begin_span(struct rt_trace *before);
 
 /* Reads a traceparent field, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01". Fields of
