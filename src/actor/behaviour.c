@@ -129,7 +129,7 @@ static void behaviours_count_dead_letter(struct rti_behaviours *module)
     (void)rti_u32_add_relaxed(&module->dead_letters, 1);
 }
 
-static inline void behaviour_handle(struct rti_turn *turn, struct rti_cell *cell)
+static RTI_ALWAYSINLINE void behaviour_handle(struct rti_turn *turn, struct rti_cell *cell)
 {
     const rt_behaviour_type *type = turn->self->type;
     rt_behaviour_fn handler = NULL;
@@ -161,7 +161,8 @@ static RTI_NOINLINE void behaviour_adopt_trace(struct rti_cell *cell)
 }
 
 /* A message was taken: it is counted out, and handled if it is for this life. */
-static inline void behaviour_take(struct rti_turn *turn, struct rti_cell *cell, bool is_local)
+static RTI_ALWAYSINLINE void behaviour_take(struct rti_turn *turn, struct rti_cell *cell,
+                                            bool is_local)
 {
     struct rti_behaviour *self = turn->self;
     uint32_t low = RTI_UNLIKELY(rti_pressure_limit(&self->pressure) != NULL)
@@ -186,7 +187,11 @@ static inline void behaviour_take(struct rti_turn *turn, struct rti_cell *cell, 
         behaviours_count_dead_letter(turn->module);
     }
     if (RTI_LIKELY(turn->cell != NULL)) {
-        rti_cell_free(&turn->module->cells, cell);
+        if (is_local) {
+            rti_cell_free_alone(&turn->module->cells, cell);
+        } else {
+            rti_cell_free(&turn->module->cells, cell);
+        }
         turn->cell = NULL;
     }
 }
@@ -210,7 +215,7 @@ static RTI_NOINLINE void behaviour_obey(struct rti_turn *turn, uint32_t orders)
     }
 }
 
-static enum outcome behaviour_work(struct rti_turn *turn, bool is_local)
+static RTI_ALWAYSINLINE enum outcome behaviour_work(struct rti_turn *turn, bool is_local)
 {
     struct rti_behaviour *self = turn->self;
     for (uint32_t left = RT_BEHAVIOUR_BATCH;; left--) {
@@ -334,7 +339,8 @@ static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
         }
         self->state = self->type->state_size > 0 ? self->own : self->state;
     }
-    enum outcome outcome = behaviour_work(&turn, is_local);
+    /* Two copies of the work, in which the compiler knows. */
+    enum outcome outcome = is_local ? behaviour_work(&turn, true) : behaviour_work(&turn, false);
     if (RTI_UNLIKELY(outcome == OUTCOME_ENDED)) {
         struct rti_list watchers;
         actor_id id = self->life_id;

@@ -290,9 +290,64 @@ rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32
     return send_to_behaviour(worker, module, to, id, cell);
 }
 
+/* Does the receiver take one more, without anybody being told or asked to wait? Who is muted
+ * already ends its turn as it would. */
+static inline bool send_is_welcome(const struct rti_behaviour *receiver,
+                                   const struct rti_turn *turn)
+{
+    const rt_mailbox_config *limit = rti_pressure_limit(&receiver->pressure);
+    return RTI_LIKELY(limit == NULL || limit->high == 0 ||
+                      rti_gate_depth(&receiver->gate) < limit->high) ||
+           (limit->overflow == RT_OVERFLOW_MUTE && turn->is_muted);
+}
+
+/* The straight path: from a behaviour to another, one worker, no journal, a short payload and a
+ * receiver that takes it. False, and nothing has happened, if it is any other case. */
+static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const struct rti_cell *head,
+                                           const void *data)
+{
+    struct rti_behaviours *module =
+        RT_HAS_BEHAVIOURS ? worker->straight[RTI_MODULE_BEHAVIOUR] : NULL;
+    struct rti_turn *turn = rti_turn_of(worker);
+    if (RTI_UNLIKELY(module == NULL || turn == NULL || head->len > RTI_CELL_SMALL_MAX)) {
+        return false;
+    }
+    struct rti_behaviour *receiver = rti_behaviour_lookup(module, head->to);
+    if (RTI_UNLIKELY(receiver == NULL || !send_is_welcome(receiver, turn))) {
+        return false;
+    }
+    struct rti_cell *cell = rti_cell_reuse_small(&module->cells);
+    if (RTI_UNLIKELY(cell == NULL)) {
+        return false;
+    }
+    turn->reductions--;
+    cell->to = head->to;
+    cell->sender = turn->self->life_id;
+    cell->id = head->id;
+    cell->len = head->len;
+    if (RTI_LIKELY(head->len == 8)) {
+        memcpy(cell->data, data, 8);
+    } else if (head->len > 0) {
+        memcpy(cell->data, data, head->len);
+    }
+    (void)rti_gate_enter(&receiver->gate, true);
+    if (rti_mpsc_push_alone(&receiver->mailbox, &cell->node)) {
+        RTI_PROBE1(ready, receiver->run.id);
+        rti_runnable_to_woken_here(&receiver->run);
+        rti_processor_queue(worker->processor, &receiver->run);
+    }
+    return true;
+}
+
 rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t len)
 {
-    return rti_behaviour_send(rti_worker_enter(), to, id, data, len);
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_cell head = {.to = to, .id = id, .len = (uint32_t)len};
+    if (RTI_LIKELY(worker != NULL && len == head.len && (data != NULL || len == 0) &&
+                   send_straight(worker, &head, data))) {
+        return RT_SUCCESS;
+    }
+    return rti_behaviour_send(worker, to, id, data, len);
 }
 
 rt_status rt_behaviour_forward(actor_id to, uint32_t id)

@@ -16,6 +16,8 @@
  *
  * I1  small in use + large in use <= count.                                  (rti_cells_audit)
  *
+ * With one worker a short message takes and gives back its cell without a call.
+ *
  * With several workers both pools have one lock, which every send and every message that was dealt
  * with takes once. Costs with one worker: a pool operation each way. */
 
@@ -87,6 +89,14 @@ static inline struct rti_cell *rti_cell_alloc(struct rti_cells *cells, size_t le
     return cell;
 }
 
+/* The same with one worker, for a short payload; NULL also if no cell was ever given back. */
+static RTI_ALWAYSINLINE struct rti_cell *rti_cell_reuse_small(struct rti_cells *cells)
+{
+    return RTI_LIKELY(rti_cells_in_use(cells) < cells->count)
+               ? rti_pool_reuse(&cells->small, RTI_CELL_SMALL_SIZE)
+               : NULL;
+}
+
 static inline uint32_t rti_cell_len(const struct rti_cell *cell)
 {
     return cell->len & ~(RTI_CELL_BLOB | RTI_CELL_TRACE);
@@ -114,6 +124,16 @@ static inline void rti_cell_free(struct rti_cells *cells, struct rti_cell *cell)
     size_t bytes = rti_cell_bytes(rti_cell_len(cell), (cell->len & RTI_CELL_TRACE) != 0);
     rti_pool_free(bytes <= RTI_CELL_SMALL_MAX ? &cells->small : &cells->large, cell);
     rti_lock_release(&cells->lock);
+}
+
+/* The same with one worker. */
+static RTI_ALWAYSINLINE void rti_cell_free_alone(struct rti_cells *cells, struct rti_cell *cell)
+{
+    if (RTI_LIKELY(cell->len <= RTI_CELL_SMALL_MAX)) {
+        rti_pool_free_sized(&cells->small, cell, RTI_CELL_SMALL_SIZE);
+    } else {
+        rti_cell_free(cells, cell);
+    }
 }
 
 #endif
