@@ -7,6 +7,10 @@ from .tasks import label
 from .values import items_of, number
 
 
+# The kind of a lone waiter, as enum rti_channel_waiter_kind has it.
+LONE_KIND = {"sender_line": 0, "receiver_line": 2}
+
+
 class ChannelPrinter:
     """channel 3: 2 of 8 queued, 1 sender, 1 receiver, 0 waiting"""
 
@@ -14,7 +18,10 @@ class ChannelPrinter:
         self.value = value
 
     def _line(self, name):
-        return sum(1 for _ in items_of(self.value[name]["list"], "struct rti_waiter", "link"))
+        lone = self.value["lone"]
+        is_lone = int(lone) != 0 and (number(lone["kind"]) == LONE_KIND[name])
+        return int(is_lone) + sum(
+            1 for _ in items_of(self.value[name]["list"], "struct rti_waiter", "link"))
 
     def to_string(self):
         value = self.value
