@@ -73,11 +73,14 @@ bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *ru
     RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
     /* Release: the runnable is complete for whoever takes it. Acquire: who was there, likewise. */
     void *old = rti_ptr_exchange_acqrel(&station->next, next_of(runnable));
-    rti_fence_after_rmw();
-    if (old != NULL) {
-        rti_station_queue(station, next_runnable(old), injector);
+    if (old == NULL) {
+        rti_fence_after_rmw();
+        return false;
     }
-    return old != NULL;
+    rti_station_queue(station, next_runnable(old), injector);
+    /* In the ring, then fence, then the caller looks for sleepers: see crew.h. */
+    rti_fence_seqcst();
+    return true;
 }
 
 /* Takes `next` as it was seen, unless a thief has. */

@@ -197,7 +197,7 @@ static rt_status task_go(struct rti_worker *worker, struct task_order *order, rt
     }
     rti_tasks_count(tasks, &tasks->spawned);
     rti_task_to_held(&task->life);
-    *out = (rt_task *)task->handle;
+    *out = (rt_task *)rti_size_load_relaxed(&task->handle);
     rti_fiber_start(tasks->sched, &task->fiber);
     return RT_SUCCESS;
 }

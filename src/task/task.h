@@ -58,14 +58,14 @@ struct rti_hook {
 struct rti_task {
     struct rti_fiber fiber;
     struct rti_task_word life;
-    uint8_t outcome;   /* rt_outcome, from the end on */
-    bool is_panicking; /* rt_panic_task was called */
-    bool is_doomed;    /* killed while a hook runs: it ends when the hook has */
-    bool has_value;    /* its function returned */
-    uint32_t index;    /* of its slot */
-    uint32_t serial;   /* counts spawns; what reports call it */
-    uint32_t parent;   /* the serial of who spawned it; 0: no task */
-    uintptr_t handle;  /* what its holder has; 0: nobody */
+    uint8_t outcome;        /* rt_outcome, from the end on */
+    bool is_panicking;      /* rt_panic_task was called */
+    bool is_doomed;         /* killed while a hook runs: it ends when the hook has */
+    bool has_value;         /* its function returned */
+    uint32_t index;         /* of its slot */
+    uint32_t serial;        /* counts spawns; what reports call it */
+    uint32_t parent;        /* the serial of who spawned it; 0: no task */
+    rti_atomic_size handle; /* what its holder has; 0: nobody. Anybody may compare it */
     uint32_t generation;
     struct rti_waiter *watcher; /* of the holder */
     struct rti_tasks *tasks;
@@ -112,8 +112,8 @@ struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task 
 /* The handle's end: the caller is the one who takes the result. */
 static inline void rti_task_consume(struct rti_task *task)
 {
-    RT_ASSERT(task->handle != 0);
-    task->handle = 0;
+    RT_ASSERT(rti_size_load_relaxed(&task->handle) != 0);
+    rti_size_store_relaxed(&task->handle, 0);
 }
 
 /* Makes `waiter`, which was added to a wait with rti_task_unwatch, the one that the end wakes.

@@ -69,7 +69,7 @@ rt_status rti_task_take(struct rti_task *task, rt_task_result *result)
 
 void rti_task_release(struct rti_task *task)
 {
-    RT_ASSERT(task->handle == 0);
+    RT_ASSERT(rti_size_load_relaxed(&task->handle) == 0);
     if (!rti_task_to_released(&task->life)) {
         rti_task_report_unheard(task);
         rti_task_to_free(&task->life);

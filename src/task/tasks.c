@@ -74,7 +74,7 @@ struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
     rti_lock_release(&tasks->lock);
     if (task != NULL) {
         task->next = NULL;
-        task->handle = tasks_handle(task);
+        rti_size_store_relaxed(&task->handle, tasks_handle(task));
     }
     return task;
 }
@@ -82,7 +82,7 @@ struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
 void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task)
 {
     RT_ASSERT(rti_task_life(&task->life) == RTI_TASK_FREE && task->stack.block == NULL);
-    task->handle = 0;
+    rti_size_store_relaxed(&task->handle, 0);
     rti_lock_acquire(&tasks->lock, tasks->sched);
     task->next = tasks->free_head;
     tasks->free_head = task;
@@ -97,7 +97,8 @@ struct rti_task *rti_tasks_find(struct rti_tasks *tasks, const rt_task *handle)
         return NULL;
     }
     struct rti_task *task = &tasks->slots[index - 1];
-    return task->handle == number ? task : NULL;
+    /* Relaxed: who has the handle has it from who made it; a stale one is compared only. */
+    return rti_size_load_relaxed(&task->handle) == number ? task : NULL;
 }
 
 struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task *handle)
@@ -160,7 +161,8 @@ void rti_tasks_audit(const struct rti_tasks *tasks)
     size_t alive = 0;
     RT_ASSERT(rti_tasks_fresh(tasks) <= RT_MAX_TASKS);
     for (const struct rti_task *at = tasks->free_head; at != NULL; at = at->next) {
-        RT_ASSERT(rti_task_life(&at->life) == RTI_TASK_FREE && at->handle == 0);
+        RT_ASSERT(rti_task_life(&at->life) == RTI_TASK_FREE &&
+                  rti_size_load_relaxed(&at->handle) == 0);
         free_count++;
         RT_ASSERT(free_count <= rti_tasks_fresh(tasks));
     }
@@ -170,7 +172,7 @@ void rti_tasks_audit(const struct rti_tasks *tasks)
         RT_ASSERT(task->index == i);
         free_count -= life == RTI_TASK_FREE;
         alive += tasks_is_alive(task);
-        RT_ASSERT(life != RTI_TASK_RELEASED || task->handle == 0);
+        RT_ASSERT(life != RTI_TASK_RELEASED || rti_size_load_relaxed(&task->handle) == 0);
         RT_ASSERT(life != RTI_TASK_WATCHED || task->watcher != NULL);
     }
     RT_ASSERT(free_count == 0);

@@ -291,3 +291,33 @@ MODEL(crew_runs_two_that_are_queued_one_after_the_other){
     .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
     .executions_max = 300000,
 };
+
+/* The same with two members only: who wants to send a station calls the poller. */
+static void setup_pair(void)
+{
+    setup();
+    crew.members_max = 2;
+}
+
+/* Wakes two: the first goes to the ring when the second is put in its place. */
+static void displace_one(void)
+{
+    (void)rti_station_queue_next(&stations[0], ready(0), &crew.injector);
+    if (rti_station_queue_next(&stations[0], ready(1), &crew.injector)) {
+        rti_crew_rouse_one(&crew);
+    }
+}
+
+static void check_some(void)
+{
+    EXPLORE_ASSERT(items[0].taken_count + items[1].taken_count >= 1);
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&crew.spinning) == 0);
+}
+
+MODEL(crew_runs_one_who_was_displaced_while_another_goes_to_sleep){
+    .about = "one wakes two and computes on, one goes to sleep",
+    .setup = setup_pair,
+    .threads = {displace_one, work_for_one},
+    .check = check_some,
+    .executions_max = 300000,
+};

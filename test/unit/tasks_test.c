@@ -21,16 +21,17 @@ static void *takes_slots(void *arg)
     struct rti_task *b = rti_tasks_take(tasks);
     a->stack.block = NULL;
     b->stack.block = NULL;
-    CHECK(a != b && a->handle != b->handle && a->handle != 0 && b->handle != 0);
+    CHECK(a != b && rti_size_load_relaxed(&a->handle) != rti_size_load_relaxed(&b->handle) &&
+          rti_size_load_relaxed(&a->handle) != 0 && rti_size_load_relaxed(&b->handle) != 0);
     CHECK_EQ(rti_tasks_fresh(tasks), 3);
-    uintptr_t before = a->handle;
+    uintptr_t before = rti_size_load_relaxed(&a->handle);
     CHECK(rti_task_lookup(rti_worker_current(), (rt_task *)before) == a);
     rti_tasks_give(tasks, b);
     rti_tasks_give(tasks, a);
     CHECK(rti_task_lookup(rti_worker_current(), (rt_task *)before) == NULL);
     /* The one that was given back last comes first, under another name. */
     CHECK(rti_tasks_take(tasks) == a);
-    CHECK(a->handle != before);
+    CHECK(rti_size_load_relaxed(&a->handle) != before);
     CHECK(rti_task_lookup(rti_worker_current(), (rt_task *)before) == NULL);
     rti_tasks_give(tasks, a);
     CHECK_EQ(rti_tasks_fresh(tasks), 3);

@@ -69,6 +69,7 @@ static struct {
     rti_atomic_u32 locked;
     rti_atomic_u32 started; /* tasks, and those that came to their end, one way or the other */
     rti_atomic_u32 ended;
+    rti_atomic_ptr handle; /* of the task that was started last */
     actor_id actors[ACTORS];
     rti_atomic_u32 actor_messages;
     struct rti_port_thread outsider;
@@ -196,11 +197,17 @@ static rt_task *child_go(struct body *body, rt_task_fn fn, void *arg)
                              .is_priority_set = draw(&body->dice, 4) == 0};
     rt_task *task = rt_go_ex(fn, arg, &config);
     rti_u32_add_relaxed(&play.started, task != NULL);
+    rti_ptr_store_relaxed(&play.handle, task);
     return task;
 }
 
 static void act_join(struct body *body)
 {
+    /* A handle that somebody else has: consumed or not, asking about it is allowed. */
+    rt_task *other = rti_ptr_load_relaxed(&play.handle);
+    if (other != NULL) {
+        (void)rt_task_has_ended(other);
+    }
     void *value = NULL;
     void *arg = (void *)(uintptr_t)(1 + draw(&body->dice, 1000));
     rt_task *first = child_go(body, child_adds, arg);
