@@ -40,6 +40,7 @@ file(GLOB ORRERY_CORTEX_M_SOURCES CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/port/sim/*.c
   ${PROJECT_SOURCE_DIR}/src/port/cortex_m/*.c
   ${PROJECT_SOURCE_DIR}/src/port/mps2/*.c
+  ${PROJECT_SOURCE_DIR}/src/port/storage/*.c
   ${PROJECT_SOURCE_DIR}/src/runtime/cortex_m/*.c
   ${PROJECT_SOURCE_DIR}/src/port/arch/armv7m/*.S)
 list(FILTER ORRERY_CORTEX_M_SOURCES EXCLUDE REGEX

@@ -66,7 +66,7 @@ foreach(board ${ORRERY_CORTEX_M_BOARDS})
         -Wl,--defsym=rti_main_stack_size=0x10000 -Wl,--defsym=rti_handler_stack_size=0x1000
         -Wl,-u,main)
       # Those that have the clock for themselves are without a runtime.
-      if(NOT noun MATCHES "^(systick|port_cortex_m)$")
+      if(NOT noun MATCHES "^(systick|port_cortex_m|storage|ram_disk)$")
         target_link_options(${board}_${name} PRIVATE
           -Wl,-u,rti_part_bus -Wl,-u,rti_part_channel
           -Wl,-u,rti_part_behaviour -Wl,-u,rti_part_supervisor)

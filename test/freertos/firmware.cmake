@@ -7,7 +7,7 @@ set(FREERTOS_KERNEL_PATH "" CACHE PATH "Sources of a FreeRTOS kernel, V11 or lat
 
 set(ORRERY_FREERTOS_SOURCES ${ORRERY_CORTEX_M_SOURCES})
 list(FILTER ORRERY_FREERTOS_SOURCES EXCLUDE REGEX
-  "/cortex_m/(port_cortex_m|systick|host|sizes)\\.c")
+  "/cortex_m/(port_cortex_m|port_device|systick|host|sizes)\\.c")
 file(GLOB ORRERY_FREERTOS_OWN CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/port/freertos/*.c ${PROJECT_SOURCE_DIR}/src/runtime/freertos/*.c)
 
@@ -40,8 +40,29 @@ if(FREERTOS_KERNEL_PATH)
     target_compile_definitions(orrery_freertos_${board} PUBLIC RT_MAX_ACTORS=8
       RT_STACK_ARENA_SIZE=32768 RT_DEFAULT_STACK_SIZE=2048)
     orrery_add_firmware(${board}_freertos_try ${board} orrery_freertos_${board}
-      ${PROJECT_SOURCE_DIR}/test/freertos/by_hand/freertos_try.c)
+      ${PROJECT_SOURCE_DIR}/test/freertos/by_hand/freertos_try.c
+      ${PROJECT_SOURCE_DIR}/test/support/flat_files.c)
+    target_include_directories(${board}_freertos_try PRIVATE ${PROJECT_SOURCE_DIR}/test)
+    target_link_options(${board}_freertos_try PRIVATE --specs=nano.specs
+      -Wl,-u,rti_part_io -Wl,-u,rti_storage_file)
     set_target_properties(${board}_freertos_try PROPERTIES
       OUTPUT_NAME freertos_try SUFFIX .elf EXCLUDE_FROM_ALL ON)
   endforeach()
+
+  # The echo of test/cortex_m/net, with the runtime as a task and lwIP in the task of the network.
+  if(TARGET lwip_m3)
+    add_library(orrery_freertos_lwip STATIC ${ORRERY_LWIP_OWN})
+    target_link_libraries(orrery_freertos_lwip PUBLIC orrery_freertos_m3 lwip_m3)
+    orrery_add_firmware(m3_freertos_echo m3 orrery_freertos_lwip
+      ${PROJECT_SOURCE_DIR}/test/cortex_m/net/echo_board.c
+      ${PROJECT_SOURCE_DIR}/test/freertos/by_hand/echo_main.c)
+    target_compile_definitions(m3_freertos_echo PRIVATE main=echo_main)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/test/freertos/by_hand/echo_main.c PROPERTIES
+      COMPILE_OPTIONS -Umain)
+    target_link_options(m3_freertos_echo PRIVATE --specs=nano.specs -Wl,-u,rti_part_io
+      -Wl,-u,rti_board_network_open -Wl,-u,rti_port_freertos_attach
+      -Wl,-u,rti_port_freertos_detach)
+    set_target_properties(m3_freertos_echo PROPERTIES
+      OUTPUT_NAME freertos_echo SUFFIX .elf EXCLUDE_FROM_ALL ON)
+  endif()
 endif()

@@ -12,21 +12,28 @@ static struct rti_port_freertos *freertos_of(struct rti_port *port)
     return RTI_CONTAINER_OF(port, struct rti_port_freertos, port);
 }
 
-/* The runtime's task only: it extends the kernel's 32 bits. It asks at least once in their period,
- * because no wait is longer. */
-static uint64_t freertos_ticks(struct rti_port_freertos *freertos)
+uint64_t rti_freertos_clock_ns(struct rti_freertos_clock *clock)
 {
     TickType_t ticks = xTaskGetTickCount();
-    if (ticks < freertos->ticks_last) {
-        freertos->ticks_high += (uint64_t)portMAX_DELAY + 1;
+    if (ticks < clock->last) {
+        clock->high += (uint64_t)portMAX_DELAY + 1;
     }
-    freertos->ticks_last = ticks;
-    return freertos->ticks_high + ticks;
+    clock->last = ticks;
+    return (clock->high + ticks) * NS_PER_TICK;
+}
+
+TickType_t rti_freertos_ticks_until(uint64_t now_ns, uint64_t time_ns)
+{
+    if (time_ns <= now_ns) {
+        return 0;
+    }
+    uint64_t ticks = (time_ns - now_ns - 1) / NS_PER_TICK + 1;
+    return ticks >= portMAX_DELAY / 4 ? portMAX_DELAY / 4 : (TickType_t)ticks;
 }
 
 static uint64_t freertos_clock_ns(struct rti_port *port)
 {
-    return freertos_ticks(freertos_of(port)) * NS_PER_TICK;
+    return rti_freertos_clock_ns(&freertos_of(port)->clock);
 }
 
 static uint64_t freertos_random(struct rti_port *port)
@@ -39,87 +46,116 @@ static uint64_t freertos_random(struct rti_port *port)
 
 static void freertos_wake(struct rti_port *port)
 {
-    struct rti_port_freertos *freertos = freertos_of(port);
     /* Release pairs with the scheduler's exchange in its look. */
     rti_u32_store_release(&port->attention, 1);
-    if (xPortIsInsideInterrupt() != pdFALSE) {
-        BaseType_t is_switch_due = pdFALSE;
-        (void)xSemaphoreGiveFromISR(freertos->news, &is_switch_due);
-        portYIELD_FROM_ISR(is_switch_due);
-    } else {
-        (void)xSemaphoreGive(freertos->news);
-    }
+    rti_freertos_give(freertos_of(port)->news);
 }
 
-/* The helper: one op after the other, whatever time each takes. */
-static void freertos_help(void *arg)
+/* The servant of files: one work after the other, whatever time each takes. */
+static void freertos_serve_files(void *arg)
 {
     struct rti_port_freertos *freertos = arg;
     for (;;) {
-        struct rti_op *op;
-        while (!rt_spsc_pop(&freertos->asked, &op)) {
-            (void)xSemaphoreTake(freertos->work, portMAX_DELAY);
+        uintptr_t entry;
+        while (!rti_servant_next(&freertos->file, &entry)) {
+            rti_servant_sleep(&freertos->file, portMAX_DELAY);
         }
+        struct rti_op *op = (struct rti_op *)entry;
         op->work(op);
-        bool is_pushed = rt_spsc_push(&freertos->answered, &op);
-        RT_ASSERT(is_pushed);
-        freertos_wake(&freertos->port);
+        rti_servant_answer(&freertos->file, entry);
     }
 }
 
-/* Sends as much of the waiting work to the helper as may be there. */
+/* The servant of time: each entry is a tick at which it rings, and is answered then or when a newer
+ * one takes its place. */
+static void freertos_serve_time(void *arg)
+{
+    struct rti_port_freertos *freertos = arg;
+    uintptr_t target = 0;
+    bool is_aimed = false;
+    for (;;) {
+        uintptr_t entry;
+        while (rti_servant_next(&freertos->timer, &entry)) {
+            if (is_aimed) {
+                rti_servant_answer(&freertos->timer, target);
+            }
+            target = entry;
+            is_aimed = true;
+        }
+        int32_t left = (int32_t)((uint32_t)target - (uint32_t)xTaskGetTickCount());
+        if (is_aimed && left <= 0) {
+            is_aimed = false;
+            rti_servant_answer(&freertos->timer, target);
+        }
+        rti_servant_sleep(&freertos->timer, is_aimed ? (TickType_t)left : portMAX_DELAY);
+    }
+}
+
+/* Sees to a ring at the deadline. False: the timer has not even seen the last ones; try again. */
+static bool freertos_aim(struct rti_port_freertos *freertos, uint64_t deadline_ns)
+{
+    if (deadline_ns == RTI_TIME_NEVER) {
+        return true;
+    }
+    uint64_t now_ns = rti_freertos_clock_ns(&freertos->clock);
+    TickType_t target = freertos->clock.last + rti_freertos_ticks_until(now_ns, deadline_ns);
+    if (freertos->is_aimed && freertos->aimed == target) {
+        return true;
+    }
+    freertos->is_aimed = rti_servant_ask(&freertos->timer, target);
+    freertos->aimed = target;
+    return freertos->is_aimed;
+}
+
+/* Sends as much of the waiting work as the servant has room for. */
 static void freertos_send(struct rti_port_freertos *freertos)
 {
-    while (freertos->with_helper < RTI_FREERTOS_WORK_MAX &&
-           !rti_list_is_empty(&freertos->waiting)) {
-        struct rti_link *link = rti_list_pop(&freertos->waiting);
+    struct rti_link *link;
+    while ((link = rti_list_peek(&freertos->waiting)) != NULL) {
         struct rti_op *op = RTI_CONTAINER_OF(link, struct rti_op, link);
-        bool is_pushed = rt_spsc_push(&freertos->asked, &op);
-        RT_ASSERT(is_pushed);
-        freertos->with_helper++;
-        (void)xSemaphoreGive(freertos->work);
+        /* Out of the list first: from the ask on it is the servant's. */
+        rti_list_remove(link);
+        if (!rti_servant_ask(&freertos->file, (uintptr_t)op)) {
+            rti_list_push_head(&freertos->waiting, link);
+            return;
+        }
     }
 }
 
-static void freertos_finish(struct rti_op *op)
+static void freertos_finish(struct rti_port_freertos *freertos, struct rti_op *op)
 {
     rti_op_to_idle(op);
+    rti_port_count(&freertos->port.counts.events);
     op->done(op);
 }
 
-/* Gives back what was answered before this call. True if there was anything. */
+/* Gives back what was answered before this call: files, then the network. True if there was
+ * anything. What the timer says needs no answer. */
 static bool freertos_deliver(struct rti_port_freertos *freertos)
 {
     struct rti_list batch;
     struct rti_link *link;
     struct rti_op *op;
-    bool is_any = false;
-    size_t count = freertos->with_helper;
-    while (count > 0 && rt_spsc_pop(&freertos->answered, &op)) {
-        count--;
-        freertos->with_helper--;
-        is_any = true;
-        freertos_finish(op);
-    }
+    uintptr_t entry;
     rti_list_init(&batch);
+    size_t count = freertos->file.with_it;
+    while (count > 0 && rti_servant_take(&freertos->file, &entry)) {
+        count--;
+        rti_list_push_tail(&batch, &((struct rti_op *)entry)->link);
+    }
+    while (freertos->net != NULL && (op = rti_freertos_net_take(freertos->net)) != NULL) {
+        rti_list_push_tail(&batch, &op->link);
+    }
+    while (rti_servant_take(&freertos->timer, &entry)) {
+        freertos->is_aimed = freertos->is_aimed && (TickType_t)entry != freertos->aimed;
+    }
     rti_list_splice_tail(&batch, &freertos->answered_here);
+    bool is_any = !rti_list_is_empty(&batch);
     while ((link = rti_list_pop(&batch)) != NULL) {
-        is_any = true;
-        freertos_finish(RTI_CONTAINER_OF(link, struct rti_op, link));
+        freertos_finish(freertos, RTI_CONTAINER_OF(link, struct rti_op, link));
     }
     freertos_send(freertos);
     return is_any;
-}
-
-/* Ticks until the deadline, rounded up; the longest wait if it is further away. */
-static TickType_t freertos_ticks_until(struct rti_port_freertos *freertos, uint64_t deadline_ns)
-{
-    uint64_t now_ns = freertos_ticks(freertos) * NS_PER_TICK;
-    if (deadline_ns <= now_ns) {
-        return 0;
-    }
-    uint64_t ticks = (deadline_ns - now_ns - 1) / NS_PER_TICK + 1;
-    return ticks >= portMAX_DELAY ? portMAX_DELAY - 1 : (TickType_t)ticks;
 }
 
 static enum rti_wait_end freertos_wait(struct rti_port *port, uint64_t deadline_ns)
@@ -129,15 +165,21 @@ static enum rti_wait_end freertos_wait(struct rti_port *port, uint64_t deadline_
         if (freertos_deliver(freertos)) {
             return RTI_WAIT_WOKEN;
         }
-        TickType_t ticks = freertos_ticks_until(freertos, deadline_ns);
-        if (xSemaphoreTake(freertos->news, ticks) == pdTRUE) {
-            (void)freertos_deliver(freertos);
-            return RTI_WAIT_WOKEN;
-        }
-        if (freertos_ticks(freertos) * NS_PER_TICK >= deadline_ns) {
+        if (rti_freertos_clock_ns(&freertos->clock) >= deadline_ns) {
             return RTI_WAIT_DEADLINE;
         }
+        bool is_aimed = freertos_aim(freertos, deadline_ns);
+        if (xSemaphoreTake(freertos->news, is_aimed ? portMAX_DELAY : 1) == pdTRUE) {
+            (void)freertos_deliver(freertos);
+            bool is_time = rti_freertos_clock_ns(&freertos->clock) >= deadline_ns;
+            return is_time ? RTI_WAIT_DEADLINE : RTI_WAIT_WOKEN;
+        }
     }
+}
+
+static bool op_is_of_descriptor(const struct rti_op *op)
+{
+    return op->code != RTI_OP_NOP && !rti_op_is_work(op);
 }
 
 static void freertos_submit(struct rti_port *port, struct rti_op *op)
@@ -147,6 +189,10 @@ static void freertos_submit(struct rti_port *port, struct rti_op *op)
     if (rti_op_is_work(op)) {
         rti_list_push_tail(&freertos->waiting, &op->link);
         freertos_send(freertos);
+        return;
+    }
+    if (freertos->net != NULL && op_is_of_descriptor(op)) {
+        rti_freertos_net_submit(freertos->net, op);
         return;
     }
     if (op->code != RTI_OP_NOP) {
@@ -162,9 +208,13 @@ static void freertos_cancel(struct rti_port *port, struct rti_op *op)
     if (rti_op_is_idle(op) || op->is_cancelled) {
         return;
     }
+    if (freertos->net != NULL && op_is_of_descriptor(op)) {
+        rti_freertos_net_cancel(freertos->net, op);
+        return;
+    }
     op->is_cancelled = true;
     if (rti_op_is_work(op) && rti_link_is_linked(&op->link)) {
-        /* The helper has not seen it. */
+        /* The servant has not seen it. */
         rti_list_remove(&op->link);
         rti_op_answer(op, RT_ERR_CANCELLED, 0, 0);
         rti_list_push_tail(&freertos->answered_here, &op->link);
@@ -176,9 +226,12 @@ static void freertos_cancel(struct rti_port *port, struct rti_op *op)
 
 static bool freertos_attempt(struct rti_port *port, struct rti_op *op)
 {
-    (void)port;
-    if (op->code == RTI_OP_NOP || rti_op_is_work(op)) {
+    struct rti_port_freertos *freertos = freertos_of(port);
+    if (!op_is_of_descriptor(op)) {
         return false;
+    }
+    if (freertos->net != NULL) {
+        return rti_freertos_net_attempt(freertos->net, op);
     }
     rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
     return true;
@@ -186,9 +239,11 @@ static bool freertos_attempt(struct rti_port *port, struct rti_op *op)
 
 static rt_status freertos_close_fd(struct rti_port *port, int fd)
 {
-    (void)port;
-    (void)fd;
-    return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there are no descriptors here")};
+    struct rti_port_freertos *freertos = freertos_of(port);
+    if (freertos->net == NULL) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there are no descriptors here")};
+    }
+    return rti_freertos_net_close(freertos->net, fd);
 }
 
 static rt_status freertos_thread_start(struct rti_port *port, struct rti_port_thread *thread,
@@ -235,10 +290,9 @@ static rt_status freertos_memory_guard(struct rti_port *port, void *memory, size
 static bool freertos_futex_wait(struct rti_port *port, rti_atomic_u32 *word, uint32_t expected,
                                 uint64_t deadline_ns)
 {
-    struct rti_port_freertos *freertos = freertos_of(port);
     /* Acquire pairs with whoever changes the word. */
     while (rti_u32_load_acquire(word) == expected) {
-        if (freertos_ticks(freertos) * NS_PER_TICK >= deadline_ns) {
+        if (freertos_clock_ns(port) >= deadline_ns) {
             return false;
         }
         vTaskDelay(1);
@@ -275,32 +329,49 @@ static const struct rti_port_ops freertos_ops = {
 void rti_port_freertos_init(struct rti_port_freertos *freertos, uint64_t seed)
 {
     freertos->port = (struct rti_port){.ops = &freertos_ops};
-    freertos->ticks_high = 0;
-    freertos->ticks_last = xTaskGetTickCount();
+    freertos->clock = (struct rti_freertos_clock){.last = xTaskGetTickCount()};
     freertos->random = seed;
-    freertos->with_helper = 0;
+    freertos->is_aimed = false;
+    freertos->net = NULL;
     rti_list_init(&freertos->waiting);
     rti_list_init(&freertos->answered_here);
-    rt_status status = rt_spsc_init(&freertos->asked, freertos->asked_slots,
-                                    sizeof(struct rti_op *), RTI_FREERTOS_WORK_MAX);
-    RT_ASSERT(!RT_FAILED(status));
-    status = rt_spsc_init(&freertos->answered, freertos->answered_slots, sizeof(struct rti_op *),
-                          RTI_FREERTOS_WORK_MAX);
-    RT_ASSERT(!RT_FAILED(status));
     freertos->news = xSemaphoreCreateBinaryStatic(&freertos->news_memory);
-    freertos->work = xSemaphoreCreateBinaryStatic(&freertos->work_memory);
-    freertos->helper = xTaskCreateStatic(freertos_help, "orrery", RT_FREERTOS_HELPER_STACK,
-                                         freertos, RT_FREERTOS_HELPER_PRIORITY,
-                                         freertos->helper_stack, &freertos->helper_memory);
-    RT_ASSERT(freertos->news != NULL && freertos->work != NULL && freertos->helper != NULL);
+    RT_ASSERT(freertos->news != NULL);
+    const struct rti_servant_config file = {.name = "orrery file",
+                                            .serve = freertos_serve_files,
+                                            .arg = freertos,
+                                            .priority = RT_FREERTOS_HELPER_PRIORITY,
+                                            .stack = freertos->file_stack,
+                                            .stack_words = RT_FREERTOS_HELPER_STACK,
+                                            .port = &freertos->port,
+                                            .news = freertos->news};
+    const struct rti_servant_config timer = {.name = "orrery timer",
+                                             .serve = freertos_serve_time,
+                                             .arg = freertos,
+                                             .priority = RT_FREERTOS_HELPER_PRIORITY,
+                                             .stack = freertos->timer_stack,
+                                             .stack_words = RTI_FREERTOS_TIMER_STACK,
+                                             .port = &freertos->port,
+                                             .news = freertos->news};
+    rti_servant_start(&freertos->file, &file);
+    rti_servant_start(&freertos->timer, &timer);
 }
 
 void rti_port_freertos_deinit(struct rti_port_freertos *freertos)
 {
-    RT_ASSERT(freertos->with_helper == 0 && rti_list_is_empty(&freertos->waiting));
-    vTaskDelete(freertos->helper);
-    vSemaphoreDelete(freertos->work);
+    uintptr_t entry;
+    RT_ASSERT(rti_list_is_empty(&freertos->waiting) && freertos->net == NULL);
+    /* A last ring makes the timer answer for all that it was told. */
+    while (!rti_servant_ask(&freertos->timer, xTaskGetTickCount())) {
+        vTaskDelay(1);
+        (void)rti_servant_take(&freertos->timer, &entry);
+    }
+    while (freertos->timer.with_it > 0) {
+        if (!rti_servant_take(&freertos->timer, &entry)) {
+            vTaskDelay(1);
+        }
+    }
+    rti_servant_stop(&freertos->timer);
+    rti_servant_stop(&freertos->file);
     vSemaphoreDelete(freertos->news);
-    rt_spsc_destroy(&freertos->asked);
-    rt_spsc_destroy(&freertos->answered);
 }

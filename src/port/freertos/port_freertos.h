@@ -2,22 +2,27 @@
 #ifndef RTI_PORT_FREERTOS_H
 #define RTI_PORT_FREERTOS_H
 
-/* The body of the seam on FreeRTOS: the runtime is one task, the one that calls rt_init.
+/* The body of the seam on FreeRTOS: the runtime is one task, the one that calls rt_init, and what
+ * blocks is done for it by three others (servant.h), each over SPSC queues.
  *
- *     runtime's task                          helper task, of lower priority
- *     --------------                          ------------------------------
- *     submit(WORK) --- SPSC `asked` --------> takes an op, calls op->work, which may block
- *     wait  <--------- SPSC `answered` ------ gives it back
- *       |
- *       `-- takes the one binary semaphore `news`: the helper, `wake` and interrupts give it
+ *     runtime's task                        file     works, one after the other: they may block
+ *     --------------                        net      owns the network (port/device.h), if there is
+ *     asks each over a queue of its own              one: its interrupts, timers and sockets
+ *     wait: takes the one binary            timer    sleeps until the next deadline
+ *     semaphore `news`; then empties
+ *     the queues of answers: file, net, timer
  *
- * The scheduler blocks in one place, on one semaphore, for as many ticks as are left until its next
- * deadline. A semaphore that was given before it is taken is not lost, and one given twice is taken
- * once: that is the contract of `wake`. Whoever has news puts it into its queue first.
+ * The scheduler blocks in one place, on one semaphore, which servants, `wake` and interrupts give.
+ * A semaphore that was given before it is taken is not lost, and one given twice is taken once:
+ * that is the contract of `wake`. Whoever has news puts it into its queue first.
  *
- * There is no timer task: the timeout of the semaphore is the timer. The clock counts the kernel's
- * ticks, so it is as coarse as they are, and a deadline is met at the tick that follows it: never
- * early.
+ * Time. The clock counts the kernel's ticks, so it is as coarse as they are, and a deadline is met
+ * at the tick that follows it: never early. The timer is told a deadline only when it changes; what
+ * it answers is that some deadline has come, and the clock says whether it is the one that counts.
+ *
+ * The network is entered by its servant, and by the runtime's task for what cannot wait: opening,
+ * closing, a cancel, an attempt that must not block. A mutex keeps the two apart (freertos_net.c).
+ * Ops that wait go over the queue.
  *
  * What actors are to the kernel: nothing. They run inside the one task, on stacks of their own; a
  * preempted actor is a preempted task, whose stack pointer happens to lie elsewhere. Hence
@@ -25,57 +30,91 @@
  *
  * Memory: all of it lies in the struct, no object is made of the kernel's heap.
  *
- * I1  At most RTI_FREERTOS_WORK_MAX ops are with the helper, so neither queue is ever full: more
- *     wait in `waiting`.                                                  (freertos_send)
- * I2  `asked` is pushed by the runtime's task and popped by the helper, `answered` the reverse. */
+ * I1  An op is with its initiator, in `waiting`, with a servant, inside the device, or in
+ *     `answered_here`.
+ * I2  The timer has been told of `aimed`, or `is_aimed` is false.          (freertos_aim) */
 
 #include <FreeRTOS.h>
 #include <semphr.h>
 #include <task.h>
 
-#include <orrery/rt/spsc.h>
-
 #include "base/list.h"
+#include "port/device.h"
+#include "port/freertos/servant.h"
 #include "port/port.h"
 
-#define RTI_FREERTOS_WORK_MAX 8u /* a power of two */
-
 #ifndef RT_FREERTOS_HELPER_STACK
-#define RT_FREERTOS_HELPER_STACK 512 /* words of the helper task's stack */
+#define RT_FREERTOS_HELPER_STACK 512 /* words of the stacks of file and net */
 #endif
 
 #ifndef RT_FREERTOS_HELPER_PRIORITY
-#define RT_FREERTOS_HELPER_PRIORITY 1 /* below the runtime's */
+#define RT_FREERTOS_HELPER_PRIORITY 1 /* of the servants, below the runtime's */
 #endif
+
+#define RTI_FREERTOS_TIMER_STACK 128
 
 struct rti_op;
 
-struct rti_port_freertos {
-    struct rti_port port;
-    uint64_t ticks_high;     /* what the kernel's count has lost by wrapping; runtime's task */
-    TickType_t ticks_last;   /* runtime's task */
-    uint64_t random;         /* where the program's randomness stands */
-    size_t with_helper;      /* ops sent and not yet back; runtime's task */
-    struct rti_list waiting; /* work that the helper has no room for; runtime's task */
-    struct rti_list answered_here; /* ops that the port itself has answered */
-    rt_spsc_queue asked;
-    rt_spsc_queue answered;
-    struct rti_op *asked_slots[RTI_FREERTOS_WORK_MAX];
-    struct rti_op *answered_slots[RTI_FREERTOS_WORK_MAX];
-    SemaphoreHandle_t news; /* the single wake-up of the runtime's task */
-    SemaphoreHandle_t work; /* the helper's */
-    TaskHandle_t helper;
-    StaticSemaphore_t news_memory;
-    StaticSemaphore_t work_memory;
-    StaticTask_t helper_memory;
-    StackType_t helper_stack[RT_FREERTOS_HELPER_STACK];
+struct rti_freertos_clock {
+    uint64_t high;   /* what the kernel's count has lost by wrapping */
+    TickType_t last; /* as it was at the last look */
 };
 
-/* Makes the semaphores and the helper task. By the runtime's task, after the kernel has started or
- * before; once in the life of the program, because the helper is never deleted while it works. */
+/* The network's side; freertos_net.c. */
+struct rti_freertos_net {
+    struct rti_port port;            /* what the device takes for its port: its clock, its wake */
+    struct rti_device *device;       /* under the lock */
+    struct rti_freertos_clock clock; /* under the lock */
+    struct rti_servant servant;
+    struct rti_list waiting; /* runtime's task: ops that the servant has no room for */
+    SemaphoreHandle_t lock;
+    StaticSemaphore_t lock_memory;
+    StackType_t stack[RT_FREERTOS_HELPER_STACK];
+};
+
+struct rti_port_freertos {
+    struct rti_port port;
+    struct rti_freertos_clock clock; /* runtime's task */
+    uint64_t random;                 /* where the program's randomness stands */
+    struct rti_list waiting;         /* runtime's task: work that `file` has no room for */
+    struct rti_list answered_here;   /* ops that the port itself has answered */
+    SemaphoreHandle_t news;          /* the single wake-up of the runtime's task */
+    StaticSemaphore_t news_memory;
+    struct rti_servant file;
+    struct rti_servant timer;
+    TickType_t aimed; /* runtime's task: what the timer was told */
+    bool is_aimed;
+    struct rti_freertos_net *net; /* NULL: there is no network */
+    StackType_t file_stack[RT_FREERTOS_HELPER_STACK];
+    StackType_t timer_stack[RTI_FREERTOS_TIMER_STACK];
+};
+
+/* Makes the semaphore and the servants. By the runtime's task, after the kernel has started or
+ * before. */
 void rti_port_freertos_init(struct rti_port_freertos *freertos, uint64_t seed);
 
-/* Ends the helper. No work is in flight. */
+/* Gives the port a network: `open` starts it with the port that it is to wake. RT_OK, or what
+ * `open` says. Before the first op. configUSE_MUTEXES is needed. */
+rt_status rti_port_freertos_attach(struct rti_port_freertos *freertos, struct rti_freertos_net *net,
+                                   rt_status (*open)(struct rti_port *port,
+                                                     struct rti_device **device));
+/* Takes it away again; `close` ends the device. No op is in it. */
+void rti_port_freertos_detach(struct rti_port_freertos *freertos, void (*close)(void));
+
+/* Ends the servants. No work is in flight. */
 void rti_port_freertos_deinit(struct rti_port_freertos *freertos);
+
+/* The kernel's ticks as 64 bits; one caller for each clock, at least once in their period. */
+uint64_t rti_freertos_clock_ns(struct rti_freertos_clock *clock);
+/* Ticks until a time, rounded up, at most a quarter of the kernel's period. */
+TickType_t rti_freertos_ticks_until(uint64_t now_ns, uint64_t time_ns);
+
+/* The network of the port, for port_freertos.c. */
+bool rti_freertos_net_attempt(struct rti_freertos_net *net, struct rti_op *op);
+void rti_freertos_net_submit(struct rti_freertos_net *net, struct rti_op *op);
+void rti_freertos_net_cancel(struct rti_freertos_net *net, struct rti_op *op);
+rt_status rti_freertos_net_close(struct rti_freertos_net *net, int fd);
+/* An op that is answered; NULL: there is none. */
+struct rti_op *rti_freertos_net_take(struct rti_freertos_net *net);
 
 #endif

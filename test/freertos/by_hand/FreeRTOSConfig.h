@@ -25,7 +25,7 @@ void freertos_try_failed(const char *file, int line);
 #define configTIMER_TASK_STACK_DEPTH            128 /* named even where there are none */
 #define configUSE_IDLE_HOOK                     0
 #define configUSE_TICK_HOOK                     1
-#define configUSE_MUTEXES                       0
+#define configUSE_MUTEXES                       1
 #define configCHECK_FOR_STACK_OVERFLOW          2
 #define configPRIO_BITS                         3
 #define configKERNEL_INTERRUPT_PRIORITY         (7 << 5)

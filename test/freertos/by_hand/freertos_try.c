@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime as one task of a real FreeRTOS kernel; see docs/ports/freertos.md for how to build
  * and run it. It tries what the kernel could break: actors on their own stacks while another task
- * preempts them, sleeping and being woken by a deadline, by an interrupt and by the helper, work
- * that blocks, and a stack that overflows. Ends with status 0 and a line. */
+ * preempts them, sleeping and being woken by a deadline, by an interrupt and by a servant, work
+ * that blocks, files on a RAM disk, and a stack that overflows. Ends with status 0 and a line. */
+#include <fcntl.h>
 #include <string.h>
 
 #include <orrery/rt/actor.h>
+#include <orrery/rt/file.h>
 #include <orrery/rt/ipc.h>
 #include <orrery/rt/isr.h>
 #include <orrery/rt/link.h>
@@ -15,7 +17,9 @@
 #include "port/cortex_m/board.h"
 #include "port/freertos/port_freertos.h"
 #include "port/op.h"
+#include "port/storage/ram_disk.h"
 #include "sched/scheduler.h"
+#include "support/flat_files.h"
 
 #define ROUNDS 2000u
 
@@ -114,6 +118,39 @@ static void work_is_done(struct rti_op *op)
     done_count++;
 }
 
+#define DISK_BLOCKS 13
+
+/* Writes more than a block, reads it back by pieces; another actor runs meanwhile. */
+static void try_files(void)
+{
+    static uint8_t memory[DISK_BLOCKS * FLAT_BLOCK_SIZE];
+    static struct rti_ram_disk disk;
+    static struct flat_files flat;
+    static char text[600];
+    char piece[100];
+    size_t count = 0;
+    int fd;
+    rti_ram_disk_init(&disk, memory, FLAT_BLOCK_SIZE, DISK_BLOCKS);
+    check(flat_files_format(&flat, &disk.device), "format");
+    rti_storage_mount(&flat.system);
+    for (size_t i = 0; i < sizeof(text); i++) {
+        text[i] = (char)(i * 5);
+    }
+    check(rt_file_open("none", O_RDONLY, 0, &fd).code == RT_ERR_NOT_FOUND, "no such file");
+    check(!RT_FAILED(rt_file_open("log", O_RDWR | O_CREAT, 0644, &fd)), "open");
+    check(!RT_FAILED(rt_file_write(fd, text, sizeof(text), &count, 1000)), "write");
+    check(count == sizeof(text), "written");
+    check(!RT_FAILED(rt_file_sync(fd, 1000)), "sync");
+    check(!RT_FAILED(rt_file_close(fd)), "close");
+    check(!RT_FAILED(rt_file_open("log", O_RDONLY, 0, &fd)), "open again");
+    for (size_t at = 0; at < sizeof(text); at += sizeof(piece)) {
+        check(!RT_FAILED(rt_file_read(fd, piece, sizeof(piece), &count, 1000)), "read");
+        check(count == sizeof(piece) && memcmp(piece, text + at, count) == 0, "what was read");
+    }
+    check(!RT_FAILED(rt_file_read(fd, piece, 1, &count, 1000)) && count == 0, "the end");
+    check(!RT_FAILED(rt_file_close(fd)), "close");
+}
+
 static void driver(void *arg)
 {
     rt_message message;
@@ -146,6 +183,8 @@ static void driver(void *arg)
     while (done_count == 0) {
         (void)rt_ipc_recv(&message, 5);
     }
+
+    try_files();
 
     actor_id doomed = rt_spawn(overflow, NULL);
     check(!RT_FAILED(rt_link(doomed)), "link");

@@ -10,6 +10,7 @@ typedef struct {
     uint32_t opaque[24];
 } StaticSemaphore_t;
 
+SemaphoreHandle_t xSemaphoreCreateMutexStatic(StaticSemaphore_t *memory);
 SemaphoreHandle_t xSemaphoreCreateBinaryStatic(StaticSemaphore_t *memory);
 BaseType_t xSemaphoreTake(SemaphoreHandle_t semaphore, TickType_t ticks);
 BaseType_t xSemaphoreGive(SemaphoreHandle_t semaphore);
