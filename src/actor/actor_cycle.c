@@ -2,16 +2,16 @@
 #define RTI_MODULE "actor_cycle"
 #include "actor/actor_cycle.h"
 
-#include "actor/actor_text.h"
 #include "actor/actors.h"
 #include "actor/behaviour.h"
+#include "base/line.h"
 
-static void cycle_add_actor(struct rti_actor_text *text, const struct rti_actor *actor)
+static void cycle_add_actor(struct rti_line *line, const struct rti_actor *actor)
 {
-    rti_actor_text_add(text, actor->name[0] != '\0' ? actor->name : "actor");
-    rti_actor_text_add(text, " (");
-    rti_actor_text_add_number(text, actor->id);
-    rti_actor_text_add(text, ")");
+    rti_line_add(line, actor->name[0] != '\0' ? actor->name : "actor");
+    rti_line_add(line, " (");
+    rti_line_add_number(line, actor->id);
+    rti_line_add(line, ")");
 }
 
 /* The actor that `actor` waits for; NULL if it waits for nobody or for one that is ending. */
@@ -22,17 +22,17 @@ static struct rti_actor *cycle_next(const struct rti_actor *actor)
 
 static RTI_COLD void cycle_tell(const struct rti_actor *start)
 {
-    struct rti_actor_text text;
-    rti_actor_text_init(&text);
-    rti_actor_text_add(&text, "actors wait for each other for ever: ");
+    struct rti_line line;
+    rti_line_init(&line);
+    rti_line_add(&line, "actors wait for each other for ever: ");
     const struct rti_actor *at = start;
     do {
-        cycle_add_actor(&text, at);
-        rti_actor_text_add(&text, " -> ");
+        cycle_add_actor(&line, at);
+        rti_line_add(&line, " -> ");
         at = cycle_next(at);
     } while (at != start);
-    cycle_add_actor(&text, start);
-    rti_port_log(text.line);
+    cycle_add_actor(&line, start);
+    rti_port_log(line.text);
 }
 
 void rti_actor_wait_for(struct rti_actor *waiter, struct rti_actor *target)

@@ -2,11 +2,11 @@
 #define RTI_MODULE "death"
 #include "actor/death.h"
 
-#include "actor/actor_text.h"
 #include "actor/actors.h"
 #include "actor/attachment.h"
 #include "actor/behaviour.h"
 #include "actor/call.h"
+#include "base/line.h"
 #include "sched/fault.h"
 
 void rti_death_hook_add(struct rti_actors *actors, enum rti_death_step step,
@@ -37,22 +37,22 @@ static rt_exit_reason death_reason(const struct rti_actor *actor)
 /* One line for an end that its author did not write. */
 static RTI_COLD void death_log(const struct rti_actor *actor)
 {
-    struct rti_actor_text text;
-    rti_actor_text_init(&text);
-    rti_actor_text_add(&text, "Actor ");
-    rti_actor_text_add_number(&text, actor->id);
+    struct rti_line line;
+    rti_line_init(&line);
+    rti_line_add(&line, "Actor ");
+    rti_line_add_number(&line, actor->id);
     if (actor->fiber.end == RTI_FIBER_OVERFLOWED) {
-        rti_actor_text_add(&text, " stack overflow detected");
+        rti_line_add(&line, " stack overflow detected");
     } else {
-        rti_actor_text_add(&text, " ended by ");
-        rti_actor_text_add(&text, rti_fault_name((enum rti_fault_kind)actor->fiber.fault));
+        rti_line_add(&line, " ended by ");
+        rti_line_add(&line, rti_fault_name((enum rti_fault_kind)actor->fiber.fault));
     }
     if (actor->name[0] != '\0') {
-        rti_actor_text_add(&text, " (");
-        rti_actor_text_add(&text, actor->name);
-        rti_actor_text_add(&text, ")");
+        rti_line_add(&line, " (");
+        rti_line_add(&line, actor->name);
+        rti_line_add(&line, ")");
     }
-    rti_port_log(text.line);
+    rti_port_log(line.text);
 }
 
 /* Step 1. */

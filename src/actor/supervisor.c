@@ -2,13 +2,13 @@
 /* What a supervisor does from its first turn to its last; the essay is in supervisor.h. */
 #define RTI_MODULE "supervisor"
 #include "actor/supervisor.h"
+#include "base/line.h"
 
 #include <string.h>
 
 #include <orrery/rt/call.h>
 #include <orrery/rt/ipc.h>
 
-#include "actor/actor_text.h"
 #include "base/marks.h"
 #include "time/deadline.h"
 
@@ -361,14 +361,14 @@ static enum verdict supervisor_begin(struct rti_supervisor *self)
 
 static RTI_COLD void supervisor_log(const struct rti_supervisor *self)
 {
-    struct rti_actor_text text;
-    rti_actor_text_init(&text);
-    rti_actor_text_add(&text, "Supervisor ");
-    rti_actor_text_add(&text, self->self->name);
-    rti_actor_text_add(&text, " (");
-    rti_actor_text_add_number(&text, self->id);
-    rti_actor_text_add(&text, ") gives up: its children cannot be kept alive");
-    rti_port_log(text.line);
+    struct rti_line line;
+    rti_line_init(&line);
+    rti_line_add(&line, "Supervisor ");
+    rti_line_add(&line, self->self->name);
+    rti_line_add(&line, " (");
+    rti_line_add_number(&line, self->id);
+    rti_line_add(&line, ") gives up: its children cannot be kept alive");
+    rti_port_log(line.text);
 }
 
 /* The actor's function. Its return is a crash, which is what giving up is. */

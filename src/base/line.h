@@ -34,7 +34,7 @@ static inline void rti_line_add(struct rti_line *line, const char *words)
     line->text[line->length] = '\0';
 }
 
-static inline void rti_line_add_number(struct rti_line *line, uint64_t number)
+static inline void rti_line_add_number(struct rti_line *line, rti_count number)
 {
     char digits[21];
     size_t at = sizeof(digits) - 1;

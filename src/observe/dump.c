@@ -39,7 +39,7 @@ static void dump_add_wait(struct rti_line *line, const struct rti_fiber *fiber, 
     rti_line_add(line, " for ");
     rti_line_add(line, rti_task_waits_for(fiber));
     rti_line_add(line, " since ");
-    rti_line_add_number(line, since / RTI_NS_PER_MS);
+    rti_line_add_number(line, (rti_count)(since / RTI_NS_PER_MS));
     rti_line_add(line, " ms");
 }
 
