@@ -52,7 +52,7 @@ static void *compute(void *arg)
             rt_yield();
         }
     }
-    return arg;
+    return sum != 0 ? arg : NULL;
 }
 
 static void hop(uintptr_t which, long hops)
