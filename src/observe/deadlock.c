@@ -336,6 +336,10 @@ size_t rti_deadlock_tell(struct rti_deadlock *deadlock, struct rti_sched *sched,
         .now_ns = rti_sched_clock(sched),
     };
     size_t count = 0;
+    if (search.tasks != NULL && rti_tasks_fresh(search.tasks) > RT_MAX_TASKS) {
+        /* There are no nodes for tasks in the room that rt_task_reserve made. */
+        return 0;
+    }
     search_collect(&search);
     search_spread(&search);
     if (search_is_idle(&search)) {

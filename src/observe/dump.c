@@ -103,8 +103,8 @@ static void dump_all(struct dump *dump, const struct rti_sched *sched)
     const struct rti_tasks *tasks = sched->modules[RTI_MODULE_TASK];
     const struct rti_actors *actors = sched->modules[RTI_MODULE_ACTOR];
     for (uint32_t i = 0; tasks != NULL && i < rti_tasks_fresh(tasks); i++) {
-        if (rti_task_state(&tasks->slots[i]) != RTI_TASK_STATE_NONE) {
-            dump_task(dump, &tasks->slots[i]);
+        if (rti_task_state(rti_tasks_slot(tasks, i)) != RTI_TASK_STATE_NONE) {
+            dump_task(dump, rti_tasks_slot(tasks, i));
         }
     }
     for (size_t i = 0; actors != NULL && i < RT_MAX_ACTORS; i++) {

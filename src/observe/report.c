@@ -265,8 +265,8 @@ static void report_actors(struct rti_text *text, const struct rti_actors *actors
 static void report_tasks(struct rti_text *text, const struct rti_tasks *tasks,
                          const struct rti_report_options *options)
 {
-    for (size_t i = 0; tasks != NULL && i < rti_tasks_fresh(tasks); i++) {
-        const struct rti_task *task = &tasks->slots[i];
+    for (uint32_t i = 0; tasks != NULL && i < rti_tasks_fresh(tasks); i++) {
+        const struct rti_task *task = rti_tasks_slot(tasks, i);
         enum rti_task_life life = rti_task_life(&task->life);
         if (life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {
             continue;
@@ -388,7 +388,7 @@ void rti_report_stats(struct rti_text *text, struct rti_sched *sched)
     const struct rti_tasks *tasks = sched->modules[RTI_MODULE_TASK];
     if (tasks != NULL) {
         report_stat(text, "tasks", rti_tasks_live(tasks));
-        report_stat(text, "tasks_max", RT_MAX_TASKS);
+        report_stat(text, "tasks_max", tasks->capacity);
         report_stat(text, "tasks_spawned", rti_u64_load_relaxed(&tasks->spawned));
         report_stat(text, "tasks_completed", rti_u64_load_relaxed(&tasks->completed));
         report_stat(text, "tasks_joined", rti_u64_load_relaxed(&tasks->joined));

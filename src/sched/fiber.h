@@ -42,7 +42,8 @@ enum rti_fiber_end {
     RTI_FIBER_FAULTED,    /* a fault was contained: sched/fault.h */
 };
 
-struct rti_cx; /* sync/cx.h */
+struct rti_cx;         /* sync/cx.h */
+struct rti_stack_slab; /* sched/stack_slab.h */
 
 /* Room in a fiber for the wait that it enters most often, kept from one time to the next so that
  * what never changes is written once. Who uses it says what lies there (sync/channel_berth.h).
@@ -52,15 +53,17 @@ struct rti_cx; /* sync/cx.h */
 
 struct rti_fiber {
     struct rti_runnable run;
-    rti_atomic_u32 killed;      /* not 0: ends at its next dispatch */
-    uint8_t end;                /* enum rti_fiber_end, valid in on_done */
-    uint8_t fault;              /* enum rti_fault_kind, valid if it faulted */
-    uint8_t blocking_depth;     /* of rt_blocking_enter */
-    uint8_t pin_depth;          /* of rt_pin */
-    int saved_errno;            /* while it does not run */
-    struct rti_wait *wait;      /* what it is parked on */
-    struct rti_context context; /* where it continues */
-    struct rti_stack stack;
+    rti_atomic_u32 killed;       /* not 0: ends at its next dispatch */
+    uint8_t end;                 /* enum rti_fiber_end, valid in on_done */
+    uint8_t fault;               /* enum rti_fault_kind, valid if it faulted */
+    uint8_t blocking_depth;      /* of rt_blocking_enter */
+    uint8_t pin_depth;           /* of rt_pin */
+    int saved_errno;             /* while it does not run */
+    uint32_t berth;              /* of its stack in `slab`, once it has one */
+    struct rti_wait *wait;       /* what it is parked on */
+    struct rti_context context;  /* where it continues */
+    struct rti_stack stack;      /* low is NULL: it takes one from `slab` when it first runs */
+    struct rti_stack_slab *slab; /* where its stack is from; NULL: its maker knows */
     void (*main)(void *arg);
     void *arg;
     void (*on_done)(struct rti_fiber *fiber);

@@ -8,7 +8,10 @@
  * end of one fiber and the turn of the next are one switch. That is the common way with one worker
  * (fiber_is_succeeded); the worker's stack is taken if a look is due, if the end was not a clean
  * one, if the stack has no guard page and may be small, and with several workers, where whoever
- * gets the stack next could begin on it before this one has left. */
+ * gets the stack next could begin on it before this one has left.
+ *
+ * If the next one has not begun and is of the same slab, the stack that it gets is the one that was
+ * just given back: it begins right there, by a call. */
 #define RTI_MODULE "fiber"
 #include "sched/fiber_life.h"
 
@@ -73,11 +76,44 @@ static RTI_ALWAYSINLINE bool fiber_is_succeeded(struct rti_worker *worker, struc
            !rti_fiber_is_scheduler_needed(worker, self);
 }
 
-/* Settles the fiber that has departed and goes on with the next, at the top of its stack. */
-static _Noreturn void fiber_pass_on(void *transfer)
+/* Begins `fiber`, of a slab, here at the top of the stack of `gone`, which lies at `here`, if that
+ * is the stack that it gets; then true, and what is left is to call its function. */
+static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct rti_fiber *fiber,
+                                              const char *here, struct rti_arch_context *gone)
 {
-    struct rti_worker *worker = transfer;
+    fiber->berth = rti_stack_slab_take(fiber->slab, &fiber->stack);
+    fiber->run.is_direct = true;
+    RTI_PROBE1(start, fiber->run.id);
+    rti_runnable_to_switched(&fiber->run);
+    worker->fiber = fiber;
+    if (RTI_UNLIKELY(fiber->stack.low != here)) {
+        rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
+                          rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+        return false;
+    }
+    fiber->context.stack_low = rti_stack_usable(&fiber->stack);
+    fiber->context.stack_size = rti_stack_usable_size(&fiber->stack);
+    fiber->context.valgrind_stack_id = 0;
+    rti_arch_fp_control_switch(gone, &fiber->context.saved);
+    return true;
+}
+
+/* Has this one not begun, and may it? */
+static inline bool fiber_is_unborn(struct rti_runnable *next)
+{
+    if (!next->is_fiber) {
+        return false;
+    }
+    const struct rti_fiber *fiber = rti_fiber_of(next);
+    return fiber->stack.low == NULL && !rti_fiber_is_killed(fiber);
+}
+
+/* Settles the fiber that has departed and goes on with the next, at the top of its stack. Returns
+ * if that one begins on this very stack: then it is worker->fiber. */
+static RTI_ALWAYSINLINE void fiber_pass_on(struct rti_worker *worker)
+{
     struct rti_fiber *departed = worker->departed;
+    const char *here = departed->stack.low;
     struct rti_arch_context gone;
     rti_arch_fp_control_copy(&gone, &departed->context.saved);
     worker->departed = NULL;
@@ -94,9 +130,29 @@ static _Noreturn void fiber_pass_on(void *transfer)
             rti_fiber_bring_errno(worker, fiber);
             rti_context_pass(&gone, &fiber->context, worker);
         }
+        if (next != NULL && fiber_is_unborn(next)) {
+            struct rti_fiber *fiber = rti_fiber_of(next);
+            if (RTI_LIKELY(fiber_begin_here(worker, fiber, here, &gone))) {
+                return;
+            }
+            rti_context_pass(&gone, &fiber->context, worker);
+        }
         worker->handoff = next;
     }
     rti_context_pass(&gone, &worker->context, worker);
+}
+
+/* The same, called from outside of the table of the library's code. */
+static RTI_NOINLINE void fiber_pass_on_called(struct rti_worker *worker)
+{
+    fiber_pass_on(worker);
+}
+
+/* Where a fiber is settled that has exited, and let go of its frames for that. */
+static RTI_OUTSIDE void fiber_exited(void *transfer)
+{
+    fiber_pass_on_called(transfer);
+    rti_fiber_entry(transfer);
 }
 
 #endif
@@ -148,14 +204,15 @@ _Noreturn void rti_fiber_exit(struct rti_worker *worker)
 #if FIBER_SETTLES_ITSELF
     if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
         (void)fiber_depart(worker, RTI_FIBER_EXITED);
-        rti_context_restart(&self->context, fiber_pass_on, worker);
+        rti_context_restart(&self->context, fiber_exited, worker);
     }
 #endif
     fiber_finish(worker, RTI_FIBER_EXITED);
 }
 
-/* The function of a fiber has returned, at the top of its stack. */
-static _Noreturn RTI_NOINLINE void fiber_return(struct rti_fiber *self, const struct rti_cx *cx)
+/* The function of a fiber has returned, at the top of its stack. Gives the worker if the next one
+ * is to begin there; else it does not return. */
+static RTI_NOINLINE struct rti_worker *fiber_return(struct rti_fiber *self, const struct rti_cx *cx)
 {
     struct rti_worker *worker = rti_fiber_worker();
     /* A context that lay in a frame of main is garbage now: going on would corrupt what it was
@@ -165,6 +222,7 @@ static _Noreturn RTI_NOINLINE void fiber_return(struct rti_fiber *self, const st
     if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
         (void)fiber_depart(worker, RTI_FIBER_RETURNED);
         fiber_pass_on(worker);
+        return worker;
     }
 #endif
     fiber_finish(worker, RTI_FIBER_RETURNED);
@@ -174,13 +232,15 @@ static _Noreturn RTI_NOINLINE void fiber_return(struct rti_fiber *self, const st
 RTI_OUTSIDE void rti_fiber_entry(void *transfer)
 {
     struct rti_worker *worker = transfer;
-    struct rti_fiber *self = worker->fiber;
-    if (RT_KEEP_ERRNO) {
-        *worker->errno_address = 0;
+    for (;;) {
+        struct rti_fiber *self = worker->fiber;
+        if (RT_KEEP_ERRNO) {
+            *worker->errno_address = 0;
+        }
+        const struct rti_cx *cx = self->cx;
+        self->main(self->arg);
+        worker = fiber_return(self, cx);
     }
-    const struct rti_cx *cx = self->cx;
-    self->main(self->arg);
-    fiber_return(self, cx);
 }
 
 static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
@@ -191,6 +251,12 @@ static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
         rti_runnable_to_done(runnable);
         worker->departed = fiber;
         return;
+    }
+    if (RTI_UNLIKELY(fiber->stack.low == NULL)) {
+        fiber->berth = rti_stack_slab_take(fiber->slab, &fiber->stack);
+        fiber->run.is_direct = true;
+        rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
+                          rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
     }
     RTI_PROBE1(start, fiber->run.id);
     worker->fiber = fiber;
@@ -243,6 +309,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
 #endif
+    fiber->slab = NULL;
     fiber->parked_ns = 0;
     rti_fiber_note_origin(fiber, starter, options->site);
     rti_list_init(&fiber->cleanups);
@@ -257,6 +324,7 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
     fiber->run.is_fiber = true;
     fiber->sched = sched;
     fiber->wait = NULL;
+    fiber->slab = NULL;
     fiber->on_done = on_done;
     fiber->cx = NULL;
     fiber->cancel = NULL;
@@ -298,7 +366,7 @@ void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
     if (RTI_UNLIKELY(rti_runnable_state(&fiber->run) != RTI_RUNNABLE_DONE)) {
         fiber_unlink_overflowed(sched, fiber);
     }
-    if (RTI_UNLIKELY(!rti_stack_is_intact(&fiber->stack))) {
+    if (RTI_UNLIKELY(fiber->stack.low != NULL && !rti_stack_is_intact(&fiber->stack))) {
         fiber->end = RTI_FIBER_OVERFLOWED;
         rti_stack_mend(&fiber->stack);
     }

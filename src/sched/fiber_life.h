@@ -8,10 +8,15 @@
  * with rti_fiber_begin, which is inline because a spawn is a hot path, and writes only what the
  * life before has changed.
  *
+ * A fiber of a slab (sched/stack_slab.h) has no stack until it first runs, and then the one that
+ * whoever ran before it on this worker has just given back, if that one was of the same slab: then
+ * not even a switch lies between the two.
+ *
  * I1  Between two lives a fiber has no wait, no context, no cleanup and was not killed by anybody
  *     who could still know it.                                              (rti_fiber_begin) */
 
 #include "sched/fiber.h"
+#include "sched/stack_slab.h"
 
 /* What one life has for itself. */
 struct rti_fiber_life {
@@ -40,19 +45,18 @@ rti_fiber_note_origin(struct rti_fiber *fiber, const struct rti_fiber *starter, 
     }
 }
 
-/* Begins a life, on the stack that lies in fiber->stack, started by who runs on `worker`. */
-static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
-                                             const struct rti_worker *worker,
-                                             const struct rti_fiber_life *life)
+/* What a life begins with, whatever its stack. */
+static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
+                                                  const struct rti_worker *worker,
+                                                  const struct rti_fiber_life *life)
 {
     const struct rti_fiber *starter = worker->fiber;
     RT_ASSERT(life->priority < RTI_PRIORITY_LEVELS);
     RT_ASSERT(fiber->wait == NULL && fiber->cx == NULL);
-    RT_DCHECK(rti_list_is_empty(&fiber->cleanups) && rti_stack_is_intact(&fiber->stack));
+    RT_DCHECK(rti_list_is_empty(&fiber->cleanups));
     rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_NEW);
     fiber->run.id = life->id;
     fiber->run.priority = life->priority;
-    fiber->run.is_direct = true;
     rti_u32_store_relaxed(&fiber->killed, 0);
     fiber->end = RTI_FIBER_RETURNED;
     fiber->fault = 0;
@@ -63,8 +67,41 @@ static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
     fiber->arg = life->arg;
     rti_fiber_note_origin(fiber, starter, life->site);
     rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
+}
+
+/* Begins a life, on the stack that lies in fiber->stack, started by who runs on `worker`. */
+static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
+                                             const struct rti_worker *worker,
+                                             const struct rti_fiber_life *life)
+{
+    RT_DCHECK(rti_stack_is_intact(&fiber->stack));
+    rti_fiber_begin_life(fiber, worker, life);
+    fiber->slab = NULL;
+    fiber->run.is_direct = true;
     rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
                       rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+}
+
+/* The same for one that takes its stack from a slab when it first runs. */
+static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_stack_slab *slab,
+                                                struct rti_fiber *fiber,
+                                                const struct rti_worker *worker,
+                                                const struct rti_fiber_life *life)
+{
+    rti_fiber_begin_life(fiber, worker, life);
+    fiber->slab = slab;
+    fiber->stack.low = NULL;
+    fiber->context.stack_low = NULL;
+    /* Who would switch to it goes to the scheduler, which gives it its stack. */
+    fiber->run.is_direct = false;
+}
+
+/* Gives the stack of a fiber that has ended back to its slab; nothing if it never ran. */
+static inline void rti_fiber_leave_slab(struct rti_fiber *fiber)
+{
+    if (RTI_LIKELY(fiber->stack.low != NULL)) {
+        rti_stack_slab_give(fiber->slab, fiber->berth);
+    }
 }
 
 /* rti_fiber_start for one that has just begun on `sched`. */

@@ -68,6 +68,7 @@ struct rti_stack {
     char *high_guard; /* where the high guard lies, in the last eight bytes */
     char *limit;      /* no call to the runtime begins below; NULL: not protected */
     char *guard;      /* from here to `low` any access faults; NULL: not protected */
+    char *low_guard;  /* the word that is looked at for the low end; most often at `low` */
 };
 
 /* The guards take a whole alignment unit at each end, so that what lies between stays aligned. */
@@ -75,6 +76,13 @@ struct rti_stack {
 
 /* Panics: the memory is none, or too small. */
 _Noreturn RTI_COLD void rti_stack_refuse(void);
+
+/* Puts the guard words back in their place. */
+static inline void rti_stack_mend(const struct rti_stack *stack)
+{
+    *(uint64_t *)(void *)stack->low_guard = RTI_STACK_GUARD;
+    *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
+}
 
 /* Takes memory of at least RTI_STACK_SIZE_MIN bytes, cut to 16-byte alignment, and sets the guards.
  */
@@ -92,8 +100,8 @@ static inline void rti_stack_init(struct rti_stack *stack, void *memory, size_t 
     stack->limit =
         RTI_STACK_FORBIDDEN != 0 ? stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
     stack->guard = NULL;
-    *(uint64_t *)(void *)stack->low = RTI_STACK_GUARD;
-    *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
+    stack->low_guard = stack->low;
+    rti_stack_mend(stack);
 }
 
 /* The part a context may use. */
@@ -114,16 +122,9 @@ static inline bool rti_stack_is_intact(const struct rti_stack *stack)
     if (!RT_GUARD_WORDS) {
         return true;
     }
-    uint64_t low = *(const volatile uint64_t *)(const void *)stack->low;
+    uint64_t low = *(const volatile uint64_t *)(const void *)stack->low_guard;
     uint64_t high = *(const volatile uint64_t *)(const void *)stack->high_guard;
     return RTI_LIKELY(low == RTI_STACK_GUARD) && RTI_LIKELY(high == RTI_STACK_GUARD);
-}
-
-/* Puts the guard words back in their place. */
-static inline void rti_stack_mend(const struct rti_stack *stack)
-{
-    *(uint64_t *)(void *)stack->low = RTI_STACK_GUARD;
-    *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
 }
 
 /* Says that the memory from `guard` up to the stack's start faults at any access, and that the

@@ -6,6 +6,7 @@
 
 #include "base/marks.h"
 #include "sched/fault.h"
+#include "sched/fiber_life.h"
 #include "sync/region.h"
 #include "task/task_cycle.h"
 #include "task/task_hooks.h"
@@ -32,18 +33,16 @@ struct task_order {
     bool is_inherited; /* the region is that of who starts it */
 };
 
-static size_t task_stack_size(const rt_task_config *config)
-{
-    return config->stack_size != 0 ? config->stack_size : RT_TASK_STACK_SIZE;
-}
+static const rt_status task_no_slot = {RT_ERR_NOMEM, "as many tasks exist as there is room for"};
+static const rt_status task_no_stack = {RT_ERR_NOMEM, "there is no memory for the stack"};
 
-static uint8_t task_priority(const rt_task_config *config)
+static inline uint8_t task_priority(const rt_task_config *config)
 {
     bool is_default = !config->is_priority_set && config->priority == 0;
     return (uint8_t)(is_default ? RT_PRIO_NORMAL : config->priority);
 }
 
-static bool task_config_is_valid(const rt_task_config *config)
+static inline bool task_config_is_valid(const rt_task_config *config)
 {
     return (unsigned)config->priority < RTI_PRIORITY_LEVELS &&
            (config->stack_size == 0 || config->stack_size >= RTI_STACK_SIZE_MIN) &&
@@ -71,12 +70,12 @@ static RTI_OUTSIDE void task_main(void *arg)
 }
 
 /* Where it comes from: the site, and the last ones of its starter. */
-static void task_init_sites(struct rti_task *task, const rt_site *site,
-                            const struct rti_task *parent)
+static inline void task_begin_sites(struct rti_task *task, const rt_site *site,
+                                    const struct rti_task *parent)
 {
     task->sites[0] = site;
-    task->parent = 0;
-    if (parent == NULL) {
+    if (RTI_UNLIKELY(parent == NULL)) {
+        task->parent = 0;
         task->sites[1] = NULL;
         rti_trace_copy(rti_worker_current(), &task->trace);
         return;
@@ -88,29 +87,34 @@ static void task_init_sites(struct rti_task *task, const rt_site *site,
     task->trace = parent->trace;
 }
 
-static void task_init_fiber(struct rti_task *task, const struct task_order *order)
+/* The number of the next task. */
+static inline uint32_t task_next_serial(struct rti_tasks *tasks)
 {
-    struct rti_fiber_options options = {
-        .id = task->serial | TASK_TRACE_ID,
-        .priority = task_priority(order->config),
-        .main = task_main,
-        .arg = task,
-        .on_done = rti_task_on_done,
-        .site = order->address,
-    };
-    rti_fiber_init(&task->fiber, &options);
+    if (RTI_LIKELY(rti_sched_is_local(tasks->sched))) {
+        uint32_t serial = rti_u32_load_relaxed(&tasks->serial) + 1;
+        rti_u32_store_relaxed(&tasks->serial, serial);
+        return serial;
+    }
+    return rti_u32_add_relaxed(&tasks->serial, 1) + 1;
 }
 
-/* Makes a task of a free slot that has its stack. */
-static void task_init(struct rti_task *task, const struct task_order *order,
-                      const struct rti_task *parent)
+/* Does a task of this size get its stack from the slab, when it first runs? */
+static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_size)
+{
+    return tasks->slab.memory != NULL && (stack_size == 0 || stack_size == tasks->slab.size);
+}
+
+/* Makes a task of a free slot that has its stack, or gets it from the slab. */
+static inline void task_begin(struct rti_task *task, const struct rti_worker *worker,
+                              const struct task_order *order, bool is_of_slab)
 {
     struct rti_tasks *tasks = task->tasks;
+    const struct rti_task *parent = rti_task_of(worker);
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
     task->is_doomed = false;
     task->has_value = false;
-    task->serial = rti_u32_add_relaxed(&tasks->serial, 1) + 1;
+    task->serial = task_next_serial(tasks);
     task->watcher = NULL;
     task->fn = order->fn;
     task->arg = order->arg;
@@ -121,42 +125,81 @@ static void task_init(struct rti_task *task, const struct task_order *order,
     task->locals_set = 0;
     task->panic_site = NULL;
     task->message[0] = '\0';
-    task_init_sites(task, order->site, parent);
-    task_init_fiber(task, order);
+    task_begin_sites(task, order->site, parent);
+    struct rti_fiber_life life = {
+        .main = task_main,
+        .arg = task,
+        .site = order->address,
+        .id = task->serial | TASK_TRACE_ID,
+        .priority = task_priority(order->config),
+    };
+    if (is_of_slab) {
+        rti_fiber_begin_in(&tasks->slab, &task->fiber, worker, &life);
+    } else {
+        rti_fiber_begin(&task->fiber, worker, &life);
+    }
     rti_cx_init_fiber(&task->cx, &task->fiber, tasks->sched);
 }
 
-/* A slot, a stack and a place in the region: all or nothing. */
-static rt_status task_make(struct rti_tasks *tasks, const struct task_order *order,
-                           const struct rti_task *parent, struct rti_task **out)
+/* Gives back the stack of a task that has ended, or did not come to begin. */
+static inline void task_give_stack(struct rti_task *task)
 {
-    struct rti_task *task = rti_tasks_take(tasks);
-    if (task == NULL) {
-        return (rt_status){RT_ERR_NOMEM, "RT_MAX_TASKS tasks exist"};
+    if (RTI_LIKELY(task->fiber.slab != NULL)) {
+        rti_fiber_leave_slab(&task->fiber);
+    } else {
+        rti_stacks_give(task->tasks->stacks, &task->stack, &task->fiber.stack);
     }
-    task->stack.size = task_stack_size(order->config);
-    task->stack.is_heap = false;
-    if (!rti_stacks_take(tasks->stacks, &task->stack, &task->fiber.stack)) {
-        rti_tasks_give(tasks, task);
-        return (rt_status){RT_ERR_NOMEM, "there is no memory for the stack"};
-    }
-    task_init(task, order, parent);
-    if (order->region != NULL) {
-        rt_status status = order->is_inherited ? rti_region_join_by(order->region, &task->cx.member)
-                                               : rti_region_join(order->region, &task->cx.member);
-        if (RT_FAILED(status)) {
-            rti_stacks_give(tasks->stacks, &task->stack, &task->fiber.stack);
-            rti_tasks_give(tasks, task);
-            return status;
-        }
+}
+
+/* Makes a task a member of the region that the order names. */
+static RTI_NOINLINE rt_status task_join_region(struct rti_task *task,
+                                               const struct task_order *order)
+{
+    rt_status status = order->is_inherited ? rti_region_join_by(order->region, &task->cx.member)
+                                           : rti_region_join(order->region, &task->cx.member);
+    if (!RT_FAILED(status)) {
         rti_cx_tighten(&task->cx, order->region->budget);
     }
-    *out = task;
-    return RT_SUCCESS;
+    return status;
+}
+
+/* A slot, a stack and a place in the region: all or nothing. NULL: *why says why not. */
+static inline struct rti_task *task_make(const struct rti_worker *worker, struct rti_tasks *tasks,
+                                         const struct task_order *order, rt_status *why)
+{
+    struct rti_task *task = rti_tasks_take(tasks);
+    if (RTI_UNLIKELY(task == NULL)) {
+        *why = task_no_slot;
+        return NULL;
+    }
+    size_t stack_size = order->config->stack_size;
+    bool is_of_slab = task_is_of_slab(tasks, stack_size);
+    if (RTI_UNLIKELY(!is_of_slab)) {
+        task->stack.size = stack_size != 0 ? stack_size : RT_TASK_STACK_SIZE;
+        task->stack.is_heap = false;
+        if (!rti_stacks_take(tasks->stacks, &task->stack, &task->fiber.stack)) {
+            rti_tasks_give(tasks, task);
+            *why = task_no_stack;
+            return NULL;
+        }
+    }
+    task_begin(task, worker, order, is_of_slab);
+    if (RTI_UNLIKELY(order->region != NULL)) {
+        *why = task_join_region(task, order);
+        if (RT_FAILED(*why)) {
+            /* It did not come to be: what its context holds goes with the slot. */
+            task->fiber.cx = NULL;
+            task->fiber.cancel = NULL;
+            task_give_stack(task);
+            rti_tasks_give(tasks, task);
+            return NULL;
+        }
+    }
+    return task;
 }
 
 /* The region of a fiber's innermost context that has one. */
-static struct rti_region *task_region_of(const struct rti_fiber *fiber)
+static inline struct rti_region *task_region_of(const struct rti_fiber *fiber)
 {
     const struct rti_cx *cx = fiber == NULL ? NULL : fiber->cx;
     while (cx != NULL && cx->member.region == NULL) {
@@ -165,57 +208,68 @@ static struct rti_region *task_region_of(const struct rti_fiber *fiber)
     return cx == NULL ? NULL : cx->member.region;
 }
 
-static rt_status task_order_check(struct task_order *order, const struct rti_fiber *fiber)
+static inline rt_status task_order_check(struct task_order *order, const struct rti_fiber *fiber)
 {
-    if (order->fn == NULL || order->site == NULL || !task_config_is_valid(order->config)) {
+    if (RTI_UNLIKELY(order->fn == NULL || order->site == NULL ||
+                     !task_config_is_valid(order->config))) {
         return (rt_status){RT_ERR_INVALID, "there is no function, or no such configuration"};
     }
     rt_region *named = order->config->region;
     struct rti_region *own = task_region_of(fiber);
-    order->region = named != NULL ? rti_region_of(named) : own;
+    order->region = RTI_UNLIKELY(named != NULL) ? rti_region_of(named) : own;
     order->is_inherited = order->region != NULL && order->region == own;
-    if (order->region == NULL && named != NULL) {
+    if (RTI_UNLIKELY(order->region == NULL && named != NULL)) {
         return (rt_status){RT_ERR_INVALID, "this is no open region"};
     }
     return RT_SUCCESS;
 }
 
-static rt_status task_go(struct rti_worker *worker, struct task_order *order, rt_task **out)
+static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_order *order,
+                                         rt_status *status)
 {
     struct rti_tasks *tasks = rti_tasks_of(worker);
-    struct rti_task *task = NULL;
-    if (tasks == NULL) {
+    if (RTI_UNLIKELY(tasks == NULL)) {
         rti_port_log("rt_go: this thread has no runtime: rt_run_main or rt_init makes one");
-        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+        *status = (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+        return NULL;
     }
-    rt_status status = task_order_check(order, worker->fiber);
-    if (!RT_FAILED(status)) {
-        status = task_make(tasks, order, rti_task_of(worker), &task);
+    *status = task_order_check(order, worker->fiber);
+    if (RTI_UNLIKELY(RT_FAILED(*status))) {
+        return NULL;
     }
-    if (RT_FAILED(status)) {
-        return status;
+    struct rti_task *task = task_make(worker, tasks, order, status);
+    if (RTI_UNLIKELY(task == NULL)) {
+        return NULL;
     }
     rti_tasks_count(tasks, &tasks->spawned);
     rti_task_to_held(&task->life);
-    *out = (rt_task *)rti_size_load_relaxed(&task->handle);
-    rti_fiber_start(tasks->sched, &task->fiber);
-    return RT_SUCCESS;
+    rt_task *handle = (rt_task *)rti_size_load_relaxed(&task->handle);
+    rti_fiber_start_begun(tasks->sched, &task->fiber);
+    return handle;
+}
+
+/* rt_go_at with a configuration. */
+static RTI_NOINLINE rt_task *task_go_ex(struct task_order *order)
+{
+    rt_status status;
+    rt_task *handle = task_go(rti_worker_enter(), order, &status);
+    if (order->config->status != NULL) {
+        *order->config->status = status;
+    }
+    return handle;
 }
 
 rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_config *config)
 {
     static const rt_task_config defaults = {.name = NULL};
-    struct task_order order = {.site = site,
-                               .fn = fn,
-                               .arg = arg,
-                               .config = config != NULL ? config : &defaults,
-                               .address = RTI_CALL_SITE()};
-    rt_task *handle = NULL;
-    rt_status status = task_go(rti_worker_enter(), &order, &handle);
-    if (order.config->status != NULL) {
-        *order.config->status = status;
+    struct task_order order = {
+        .site = site, .fn = fn, .arg = arg, .config = config, .address = RTI_CALL_SITE()};
+    if (RTI_UNLIKELY(config != NULL)) {
+        return task_go_ex(&order);
     }
-    return handle;
+    rt_status status;
+    order.config = &defaults;
+    return task_go(rti_worker_enter(), &order, &status);
 }
 
 rt_task *rt_region_go_at(const rt_site *site, rt_region *region, rt_task_fn fn, void *arg)
@@ -223,11 +277,7 @@ rt_task *rt_region_go_at(const rt_site *site, rt_region *region, rt_task_fn fn, 
     const rt_task_config config = {.region = region};
     struct task_order order = {
         .site = site, .fn = fn, .arg = arg, .config = &config, .address = RTI_CALL_SITE()};
-    rt_task *handle = NULL;
-    if (region != NULL) {
-        (void)task_go(rti_worker_enter(), &order, &handle);
-    }
-    return handle;
+    return region == NULL ? NULL : task_go_ex(&order);
 }
 
 rt_region *rt_region_current(void)
@@ -331,7 +381,7 @@ void rti_task_conclude(struct rti_task *task)
         rti_tasks_count(tasks, &tasks->panicked);
     }
     rti_cx_end_fiber(&task->cx, (rt_outcome)task->outcome);
-    rti_stacks_give(tasks->stacks, &task->stack, &task->fiber.stack);
+    task_give_stack(task);
     switch (rti_task_to_ended(&task->life)) {
     case RTI_TASK_END_LEAVE:
         break;

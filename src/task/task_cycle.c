@@ -27,7 +27,7 @@ static RTI_COLD void cycle_tell(const struct rti_task *waiter, const struct rti_
 static bool cycle_closes(const struct rti_task *waiter, const struct rti_task *target)
 {
     const struct rti_task *at = target;
-    for (size_t steps = 0; at != NULL && steps <= RT_MAX_TASKS; steps++) {
+    for (size_t steps = 0; at != NULL && steps <= waiter->tasks->capacity; steps++) {
         if (at == waiter) {
             return true;
         }

@@ -57,7 +57,8 @@ static void join_fill(const struct rti_task *task, rt_task_result *result)
 rt_status rti_task_take(struct rti_task *task, rt_task_result *result)
 {
     RT_ASSERT(rti_task_is_complete(task));
-    rt_status status = rti_task_status(task);
+    rt_status status =
+        RTI_LIKELY(task->outcome == RT_OUTCOME_OK) ? RT_SUCCESS : rti_task_status(task);
     if (result != NULL) {
         join_fill(task, result);
     }
@@ -179,22 +180,35 @@ rt_status rt_join_result(rt_task *handle, rt_task_result *result)
     return join_abandon(task, status);
 }
 
+/* The part of a join that may wait; the task has not ended. */
+static RTI_NOINLINE rt_status join_wait(struct rti_worker *worker, struct rti_task *task,
+                                        void **value)
+{
+    rt_status status = join_await(worker, task, RT_TIME_NEVER);
+    if (RTI_UNLIKELY(RT_FAILED(status))) {
+        return join_abandon(task, status);
+    }
+    if (value != NULL) {
+        *value = task->value;
+    }
+    return rti_task_take(task, NULL);
+}
+
 rt_status rt_join(rt_task *handle, void **value)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_tasks *tasks = rti_tasks_of(worker);
-    if (tasks == NULL) {
+    if (RTI_UNLIKELY(tasks == NULL)) {
         return join_visit(&(struct rti_task_errand){
             .verb = RTI_TASK_VERB_JOIN, .handle = handle, .value = value});
     }
-    struct rti_task *task = rti_task_lookup(worker, handle);
-    if (task == NULL) {
+    struct rti_task *task = rti_tasks_find(tasks, handle);
+    if (RTI_UNLIKELY(task == NULL)) {
         return join_no_handle;
     }
     rti_tasks_count(tasks, &tasks->joined);
-    rt_status status = join_await(worker, task, RT_TIME_NEVER);
-    if (RTI_UNLIKELY(RT_FAILED(status))) {
-        return join_abandon(task, status);
+    if (!rti_task_is_complete(task)) {
+        return join_wait(worker, task, value);
     }
     if (value != NULL) {
         *value = task->value;

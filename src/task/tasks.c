@@ -3,18 +3,9 @@
 #define RTI_MODULE "tasks"
 #include "task/tasks.h"
 
+#include "sched/fiber_life.h"
 #include "task/task_report.h"
 #include "task/task_state.h"
-
-/* Bits of a handle that hold the index and one more. */
-#define TASK_INDEX_BITS 20
-#define TASK_INDEX_MASK (((uintptr_t)1 << TASK_INDEX_BITS) - 1)
-
-/* The number that names this issue of the slot: never 0, because the index is counted from 1. */
-static uintptr_t tasks_handle(const struct rti_task *task)
-{
-    return ((uintptr_t)task->generation << TASK_INDEX_BITS) | ((uintptr_t)task->index + 1);
-}
 
 static struct rt_trace *tasks_trace_of(struct rti_fiber *fiber)
 {
@@ -35,6 +26,9 @@ rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint6
     rti_lock_init(&tasks->lock, sched, RTI_LOCK_TASK);
     tasks->free_head = NULL;
     rti_u32_init(&tasks->fresh, 0);
+    tasks->capacity = RT_MAX_TASKS;
+    tasks->more = NULL;
+    rti_stack_slab_init(&tasks->slab, sched);
     rti_u32_init(&tasks->serial, 0);
     rti_u64_init(&tasks->spawned, 0);
     rti_u64_init(&tasks->joined, 0);
@@ -54,56 +48,78 @@ rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint6
     return RT_SUCCESS;
 }
 
-struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
+struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
 {
-    rti_lock_acquire(&tasks->lock, tasks->sched);
-    struct rti_task *task = tasks->free_head;
-    if (task != NULL) {
-        tasks->free_head = task->next;
-        task->generation++;
-    } else if (rti_tasks_fresh(tasks) < RT_MAX_TASKS) {
-        task = &tasks->slots[rti_tasks_fresh(tasks)];
-        task->index = rti_tasks_fresh(tasks);
-        /* Relaxed: who looks up the new one has its handle from who made it. */
-        rti_u32_store_relaxed(&tasks->fresh, task->index + 1);
-        task->generation = 1;
-        task->joins = NULL;
-        task->tasks = tasks;
-        rti_task_life_init(&task->life, tasks->sched->is_local);
-    }
-    rti_lock_release(&tasks->lock);
-    if (task != NULL) {
-        task->next = NULL;
-        rti_size_store_relaxed(&task->handle, tasks_handle(task));
-    }
-    return task;
-}
-
-void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task)
-{
-    RT_ASSERT(rti_task_life(&task->life) == RTI_TASK_FREE && task->stack.block == NULL);
-    rti_size_store_relaxed(&task->handle, 0);
-    rti_lock_acquire(&tasks->lock, tasks->sched);
-    task->next = tasks->free_head;
-    tasks->free_head = task;
-    rti_lock_release(&tasks->lock);
-}
-
-struct rti_task *rti_tasks_find(struct rti_tasks *tasks, const rt_task *handle)
-{
-    uintptr_t number = (uintptr_t)handle;
-    uintptr_t index = number & TASK_INDEX_MASK;
-    if (tasks == NULL || index == 0 || index > rti_tasks_fresh(tasks)) {
+    uint32_t index = rti_tasks_fresh(tasks);
+    if (index == tasks->capacity) {
         return NULL;
     }
-    struct rti_task *task = &tasks->slots[index - 1];
-    /* Relaxed: who has the handle has it from who made it; a stale one is compared only. */
-    return rti_size_load_relaxed(&task->handle) == number ? task : NULL;
+    struct rti_task *task = rti_tasks_slot(tasks, index);
+    task->index = index;
+    /* Relaxed: who looks up the new one has its handle from who made it. */
+    rti_u32_store_relaxed(&tasks->fresh, index + 1);
+    task->generation = 1;
+    task->joins = NULL;
+    task->tasks = tasks;
+    task->stack.block = NULL;
+    rti_task_life_init(&task->life, tasks->sched->is_local);
+    rti_fiber_init_slot(&task->fiber, tasks->sched, rti_task_on_done);
+    return task;
 }
 
 struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task *handle)
 {
     return rti_tasks_find(rti_tasks_of(worker), handle);
+}
+
+/* The most slots that a handle can name. */
+#define TASKS_MAX (RTI_TASK_INDEX_MASK - 1)
+
+rt_status rt_task_reserve(const rt_task_room *room)
+{
+    struct rti_tasks *tasks = rti_tasks_of(rti_worker_enter());
+    if (tasks == NULL) {
+        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+    }
+    if (room == NULL || room->tasks == 0 || room->tasks > TASKS_MAX - RT_MAX_TASKS ||
+        (room->stack_size != 0 && room->stack_size < RTI_STACK_SIZE_MIN) ||
+        room->stack_size > PTRDIFF_MAX / 4) {
+        return (rt_status){RT_ERR_INVALID, "so many tasks, or such stacks, there cannot be"};
+    }
+    if (tasks->more != NULL) {
+        return (rt_status){RT_ERR_STATE, "room was made already"};
+    }
+    struct rti_port *port = tasks->sched->port;
+    struct rti_task *more =
+        port->ops->memory_map == NULL
+            ? NULL
+            : port->ops->memory_map(port, room->tasks * sizeof(struct rti_task));
+    if (more == NULL) {
+        return (rt_status){RT_ERR_NOMEM, "the system has no memory for so many tasks"};
+    }
+    uint32_t capacity = RT_MAX_TASKS + (uint32_t)room->tasks;
+    size_t size = room->stack_size != 0 ? room->stack_size : RT_TASK_STACK_SIZE;
+    rt_status status = rti_stack_slab_map(&tasks->slab, capacity, size);
+    if (RT_FAILED(status)) {
+        port->ops->memory_unmap(port, more, room->tasks * sizeof(struct rti_task));
+        return status;
+    }
+    rti_lock_acquire(&tasks->lock, tasks->sched);
+    tasks->more = more;
+    tasks->capacity = capacity;
+    rti_lock_release(&tasks->lock);
+    return RT_SUCCESS;
+}
+
+/* Takes back what rt_task_reserve has made. */
+static void tasks_unmap(struct rti_tasks *tasks)
+{
+    struct rti_port *port = tasks->sched->port;
+    rti_stack_slab_deinit(&tasks->slab);
+    if (tasks->more != NULL) {
+        size_t count = tasks->capacity - RT_MAX_TASKS;
+        port->ops->memory_unmap(port, tasks->more, count * sizeof(struct rti_task));
+    }
 }
 
 /* Does it run, or wait to? */
@@ -122,8 +138,8 @@ size_t rti_tasks_live(const struct rti_tasks *tasks)
 void rti_tasks_cancel_all(struct rti_tasks *tasks)
 {
     for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
-        if (tasks_is_alive(&tasks->slots[i])) {
-            rti_task_to_cancelled(&tasks->slots[i]);
+        if (tasks_is_alive(rti_tasks_slot(tasks, i))) {
+            rti_task_to_cancelled(rti_tasks_slot(tasks, i));
         }
     }
 }
@@ -132,8 +148,8 @@ void rti_tasks_kill_all(struct rti_tasks *tasks)
 {
     RT_ASSERT(rti_fiber_current() == NULL);
     for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
-        if (tasks_is_alive(&tasks->slots[i])) {
-            rti_task_kill(&tasks->slots[i]);
+        if (tasks_is_alive(rti_tasks_slot(tasks, i))) {
+            rti_task_kill(rti_tasks_slot(tasks, i));
         }
     }
 }
@@ -145,13 +161,14 @@ uint64_t rti_tasks_deinit(struct rti_tasks *tasks)
     RT_AUDIT(rti_tasks_audit(tasks));
     uint64_t lost = tasks->handles_lost;
     for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
-        struct rti_task *task = &tasks->slots[i];
+        struct rti_task *task = rti_tasks_slot(tasks, i);
         if (rti_task_life(&task->life) == RTI_TASK_COMPLETE && !tasks->is_cut_short) {
             lost++;
             rti_task_report_lost(task);
         }
     }
     tasks->sched->modules[RTI_MODULE_TASK] = NULL;
+    tasks_unmap(tasks);
     return lost;
 }
 
@@ -159,7 +176,7 @@ void rti_tasks_audit(const struct rti_tasks *tasks)
 {
     size_t free_count = 0;
     size_t alive = 0;
-    RT_ASSERT(rti_tasks_fresh(tasks) <= RT_MAX_TASKS);
+    RT_ASSERT(rti_tasks_fresh(tasks) <= tasks->capacity);
     for (const struct rti_task *at = tasks->free_head; at != NULL; at = at->next) {
         RT_ASSERT(rti_task_life(&at->life) == RTI_TASK_FREE &&
                   rti_size_load_relaxed(&at->handle) == 0);
@@ -167,7 +184,7 @@ void rti_tasks_audit(const struct rti_tasks *tasks)
         RT_ASSERT(free_count <= rti_tasks_fresh(tasks));
     }
     for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
-        const struct rti_task *task = &tasks->slots[i];
+        const struct rti_task *task = rti_tasks_slot(tasks, i);
         enum rti_task_life life = rti_task_life(&task->life);
         RT_ASSERT(task->index == i);
         free_count -= life == RTI_TASK_FREE;

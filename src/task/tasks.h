@@ -5,6 +5,10 @@
 /* All the memory of the task module: the table, the undertaker, the counts. One struct, sized by
  * rt_static_config.h, that the runtime places and hangs at sched->modules[RTI_MODULE_TASK].
  *
+ * rt_task_reserve makes the table longer: the slots from RT_MAX_TASKS on lie in a mapping, whose
+ * pages the system gives when they are first used, and from then on the tasks that name no size of
+ * their own have their stacks from a slab, which has one for every slot.
+ *
  * Slots are recycled last in, first out: the one that was used last is still in the caches. Slots
  * that were never used are not in the list but counted by `fresh`, so that a large table costs
  * nothing until it is needed.
@@ -17,6 +21,7 @@
  * counts are added to without it. */
 
 #include "sched/lock.h"
+#include "sched/stack_slab.h"
 #include "task/task.h"
 
 /* The undertaker's stack: hooks are the program's, so it is as large as a task's. */
@@ -54,8 +59,18 @@ struct rti_tasks {
     bool is_cut_short;     /* tasks were killed: who should have joined them could not */
     struct rti_undertaker undertaker;
     struct rti_local_key keys[RT_MAX_LOCALS];
+    uint32_t capacity;          /* slots that there are */
+    struct rti_task *more;      /* those from RT_MAX_TASKS on; NULL: there are none */
+    struct rti_stack_slab slab; /* stacks, for who names no size; or none */
     struct rti_task slots[RT_MAX_TASKS];
 };
+
+/* The slot with this index, below rti_tasks_fresh. */
+static inline struct rti_task *rti_tasks_slot(const struct rti_tasks *tasks, uint32_t index)
+{
+    struct rti_task *slot = (struct rti_task *)(uintptr_t)&tasks->slots[index];
+    return RTI_LIKELY(index < RT_MAX_TASKS) ? slot : &tasks->more[index - RT_MAX_TASKS];
+}
 
 /* How many slots were ever used. Any thread; with several workers it may have grown since. */
 static inline uint32_t rti_tasks_fresh(const struct rti_tasks *tasks)
@@ -78,14 +93,8 @@ void rti_tasks_kill_all(struct rti_tasks *tasks);
 /* Asks every task that lives to stop. */
 void rti_tasks_cancel_all(struct rti_tasks *tasks);
 
-/* Takes a slot; NULL if RT_MAX_TASKS tasks exist. */
-struct rti_task *rti_tasks_take(struct rti_tasks *tasks);
-
-/* Gives it back; its life is FREE. */
-void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task);
-
-/* The task that a handle names; NULL if it is none, or consumed, or `tasks` is NULL. */
-struct rti_task *rti_tasks_find(struct rti_tasks *tasks, const rt_task *handle);
+/* Takes a slot that was never used, under the lock; NULL if there is none. */
+struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks);
 
 /* Tasks that live: started and not yet concluded. */
 size_t rti_tasks_live(const struct rti_tasks *tasks);
@@ -96,6 +105,56 @@ void rti_tasks_audit(const struct rti_tasks *tasks);
 static inline struct rti_tasks *rti_tasks_of(const struct rti_worker *worker)
 {
     return worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_TASK];
+}
+
+/* Bits of a handle that hold the index and one more. */
+#define RTI_TASK_INDEX_BITS (sizeof(uintptr_t) == 8 ? 28 : 20)
+#define RTI_TASK_INDEX_MASK (((uintptr_t)1 << RTI_TASK_INDEX_BITS) - 1)
+
+/* Takes a slot, the one that was given back last; NULL if as many tasks exist as there are slots.
+ */
+static inline struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
+{
+    rti_lock_acquire(&tasks->lock, tasks->sched);
+    struct rti_task *task = tasks->free_head;
+    if (RTI_LIKELY(task != NULL)) {
+        tasks->free_head = task->next;
+        task->generation++;
+    } else {
+        task = rti_tasks_take_fresh(tasks);
+    }
+    rti_lock_release(&tasks->lock);
+    if (RTI_LIKELY(task != NULL)) {
+        task->next = NULL;
+        /* Never 0, because the index is counted from 1. */
+        rti_size_store_relaxed(&task->handle, ((uintptr_t)task->generation << RTI_TASK_INDEX_BITS) |
+                                                  ((uintptr_t)task->index + 1));
+    }
+    return task;
+}
+
+/* Gives it back; its life is FREE. */
+static inline void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task)
+{
+    RT_ASSERT(rti_task_life(&task->life) == RTI_TASK_FREE && task->stack.block == NULL);
+    rti_size_store_relaxed(&task->handle, 0);
+    rti_lock_acquire(&tasks->lock, tasks->sched);
+    task->next = tasks->free_head;
+    tasks->free_head = task;
+    rti_lock_release(&tasks->lock);
+}
+
+/* The task that a handle names; NULL if it is none, or consumed, or `tasks` is NULL. */
+static inline struct rti_task *rti_tasks_find(const struct rti_tasks *tasks, const rt_task *handle)
+{
+    uintptr_t number = (uintptr_t)handle;
+    uintptr_t index = number & RTI_TASK_INDEX_MASK;
+    if (RTI_UNLIKELY(tasks == NULL || index == 0 || index > rti_tasks_fresh(tasks))) {
+        return NULL;
+    }
+    struct rti_task *task = rti_tasks_slot(tasks, (uint32_t)index - 1);
+    /* Relaxed: who has the handle has it from who made it; a stale one is compared only. */
+    return RTI_LIKELY(rti_size_load_relaxed(&task->handle) == number) ? task : NULL;
 }
 
 /* Adds to a count that several workers may write. */

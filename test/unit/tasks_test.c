@@ -128,3 +128,152 @@ TEST(tasks_module_is_there_once)
     CHECK(rti_tasks_of(NULL) == NULL);
     rt_cleanup();
 }
+
+/* ---- rt_task_reserve ---- */
+
+#define ROOM (3 * RT_MAX_TASKS)
+
+static rt_task *many[RT_MAX_TASKS + ROOM];
+
+/* Starts as many as there is room for beside the caller. */
+static size_t start_all(rt_task_fn fn)
+{
+    size_t count = 0;
+    while (count < RTI_COUNT_OF(many) && (many[count] = rt_go(fn, TASKS_NUMBER(count))) != NULL) {
+        count++;
+    }
+    return count;
+}
+
+static void *uses_the_room(void *arg)
+{
+    void *value = NULL;
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    for (int round = 0; round < 3; round++) {
+        size_t count = start_all(tasks_echo);
+        /* The caller is one of them. */
+        CHECK_EQ(count, RT_MAX_TASKS + ROOM - 1);
+        rti_tasks_audit(module());
+        for (size_t i = 0; i < count; i++) {
+            CHECK_OK(rt_join(many[i], &value));
+            CHECK(value == TASKS_NUMBER(i));
+        }
+    }
+    rti_tasks_audit(module());
+    return arg;
+}
+
+TEST(tasks_fill_the_room_that_was_made_and_use_it_again)
+{
+    tasks_run_everywhere(uses_the_room, NULL);
+}
+
+static void *counts_stacks(void *arg)
+{
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    size_t count = start_all(tasks_echo);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_OK(rt_join(many[i], NULL));
+    }
+    *(uint32_t *)arg = module()->slab.fresh;
+    return NULL;
+}
+
+TEST(tasks_that_end_in_their_first_turn_share_one_stack)
+{
+    uint32_t used = 0;
+    CHECK_OK(tasks_run_fixed(counts_stacks, &used));
+    CHECK_EQ(used, 1);
+}
+
+static void *room_waits(void *arg)
+{
+    (void)rt_sleep(RT_TIME_NEVER);
+    return arg;
+}
+
+static void *leaves_some_behind(void *arg)
+{
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM, .stack_size = 8192}));
+    size_t count = start_all(room_waits);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_OK(rt_detach(many[i]));
+        /* Half of them wait, the others never come to run. */
+        if (i == count / 2) {
+            rt_yield();
+        }
+    }
+    (void)start_all(tasks_echo);
+    rt_shutdown();
+    return arg;
+}
+
+TEST(tasks_of_the_room_are_ended_with_the_runtime_begun_or_not)
+{
+    (void)tasks_run_fixed(leaves_some_behind, NULL);
+    (void)tasks_run(leaves_some_behind, NULL);
+}
+
+static void *cancels_the_unborn(void *arg)
+{
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    rt_task *task = rt_go(room_waits, NULL);
+    CHECK_STATUS(rt_cancel(task, NULL), RT_ERR_CANCELLED);
+    return arg;
+}
+
+TEST(task_of_the_room_can_be_cancelled_before_its_first_turn)
+{
+    tasks_run_everywhere(cancels_the_unborn, NULL);
+}
+
+static void *asks_for_bad_rooms(void *arg)
+{
+    CHECK_STATUS(rt_task_reserve(NULL), RT_ERR_INVALID);
+    CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 0}), RT_ERR_INVALID);
+    CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = SIZE_MAX}), RT_ERR_INVALID);
+    CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 1, .stack_size = 4095}), RT_ERR_INVALID);
+    CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 1, .stack_size = SIZE_MAX}),
+                 RT_ERR_INVALID);
+    CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 1, .stack_size = PTRDIFF_MAX / 8}),
+                 RT_ERR_NOMEM);
+    CHECK_EQ(module()->capacity, RT_MAX_TASKS);
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = 1}));
+    CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 1}), RT_ERR_STATE);
+    CHECK_EQ(module()->capacity, RT_MAX_TASKS + 1);
+    return arg;
+}
+
+TEST(task_room_that_cannot_be_changes_nothing)
+{
+    CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 1}), RT_ERR_THREAD);
+    CHECK_OK(tasks_run_fixed(asks_for_bad_rooms, NULL));
+}
+
+static rt_status writes_down(void *arg)
+{
+    (*(int *)arg)++;
+    return RT_SUCCESS;
+}
+
+static void *has_a_hook_and_panics(void *arg)
+{
+    CHECK_OK(rt_ensure(writes_down, arg));
+    rt_panic_task("on purpose");
+}
+
+static void *panics_in_the_room(void *arg)
+{
+    int hooks = 0;
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    for (int i = 0; i < 100; i++) {
+        CHECK_STATUS(rt_join(rt_go(has_a_hook_and_panics, &hooks), NULL), RT_ERR_PANICKED);
+    }
+    CHECK_EQ(hooks, 100);
+    return arg;
+}
+
+TEST(task_of_the_room_panics_like_any_other)
+{
+    tasks_run_everywhere(panics_in_the_room, NULL);
+}

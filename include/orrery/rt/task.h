@@ -191,6 +191,27 @@ RT_API RT_GIVES_TASK rt_task *rt_region_go_at(const rt_site *site, rt_region *re
 
 #define rt_region_go(region, fn, arg) rt_region_go_at(RT_SITE(#fn), region, fn, arg)
 
+/* What rt_task_reserve makes room for. */
+typedef struct {
+    size_t tasks;      /* that may exist beside the RT_MAX_TASKS that always may */
+    size_t stack_size; /* of tasks that name no size, bytes; 0 = RT_TASK_STACK_SIZE */
+} rt_task_room;
+
+/* Makes room for more tasks, once in the life of a runtime: slots, and a stack for each, in memory
+ * that the system gives page by page when a task first needs it and that is used again by later
+ * ones. From here on a task that names no stack size has one of room->stack_size, and takes it when
+ * it first runs: one that waits for its first turn has none.
+ * Callable from tasks, actors and the thread of the runtime; on several workers before others start
+ * tasks.
+ * Never suspends.
+ * `room` is the caller's.
+ * Returns RT_OK; RT_ERR_INVALID if so many there cannot be, or the stack is smaller than 4096;
+ * RT_ERR_STATE if room was made already; RT_ERR_NOMEM if the system has no addresses for it;
+ * RT_ERR_UNSUPPORTED where memory cannot be mapped; RT_ERR_THREAD outside of a runtime. On failure
+ * nothing has changed.
+ * Nothing is lost on cancel. */
+RT_API RT_MUST_CHECK rt_status rt_task_reserve(const rt_task_room *room);
+
 /* Tells whether a task has ended; rt_join would not wait.
  * Callable from a task or an actor, from main on the runtime's thread, and from any thread beside a
  * runtime with several workers.
