@@ -70,8 +70,8 @@ static RTI_OUTSIDE void task_main(void *arg)
 }
 
 /* Where it comes from: the site, and the last ones of its starter. */
-static inline void task_begin_sites(struct rti_task *task, const rt_site *site,
-                                    const struct rti_task *parent)
+static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task, const rt_site *site,
+                                              const struct rti_task *parent)
 {
     task->sites[0] = site;
     if (RTI_UNLIKELY(parent == NULL)) {
@@ -105,8 +105,8 @@ static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_s
 }
 
 /* Makes a task of a free slot that has its stack, or gets it from the slab. */
-static inline void task_begin(struct rti_task *task, const struct rti_worker *worker,
-                              const struct task_order *order, bool is_of_slab)
+static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, const struct rti_worker *worker,
+                                        const struct task_order *order, bool is_of_slab)
 {
     struct rti_tasks *tasks = task->tasks;
     const struct rti_task *parent = rti_task_of(worker);
@@ -164,8 +164,9 @@ static RTI_NOINLINE rt_status task_join_region(struct rti_task *task,
 }
 
 /* A slot, a stack and a place in the region: all or nothing. NULL: *why says why not. */
-static inline struct rti_task *task_make(const struct rti_worker *worker, struct rti_tasks *tasks,
-                                         const struct task_order *order, rt_status *why)
+static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *worker,
+                                                   struct rti_tasks *tasks,
+                                                   const struct task_order *order, rt_status *why)
 {
     struct rti_task *task = rti_tasks_take(tasks);
     if (RTI_UNLIKELY(task == NULL)) {
@@ -208,7 +209,8 @@ static inline struct rti_region *task_region_of(const struct rti_fiber *fiber)
     return cx == NULL ? NULL : cx->member.region;
 }
 
-static inline rt_status task_order_check(struct task_order *order, const struct rti_fiber *fiber)
+static RTI_ALWAYSINLINE rt_status task_order_check(struct task_order *order,
+                                                   const struct rti_fiber *fiber)
 {
     if (RTI_UNLIKELY(order->fn == NULL || order->site == NULL ||
                      !task_config_is_valid(order->config))) {
@@ -341,7 +343,7 @@ static rt_outcome task_outcome(struct rti_task *task)
     return task->is_panicking ? RT_OUTCOME_PANICKED : rti_cx_outcome(&task->cx);
 }
 
-void rti_task_on_done(struct rti_fiber *fiber)
+RTI_FLAT void rti_task_on_done(struct rti_fiber *fiber)
 {
     struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
     task->outcome = (uint8_t)task_outcome(task);

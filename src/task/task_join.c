@@ -194,7 +194,7 @@ static RTI_NOINLINE rt_status join_wait(struct rti_worker *worker, struct rti_ta
     return rti_task_take(task, NULL);
 }
 
-rt_status rt_join(rt_task *handle, void **value)
+RTI_FLAT rt_status rt_join(rt_task *handle, void **value)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_tasks *tasks = rti_tasks_of(worker);

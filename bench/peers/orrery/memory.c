@@ -92,9 +92,8 @@ static void *waits(void *arg)
 
 static void *park_fibers(void *arg)
 {
-    const rt_task_config small = {.stack_size = 4096};
     for (long i = 0; i < peer_count; i++) {
-        rt_task *task = rt_go_ex(waits, NULL, &small);
+        rt_task *task = rt_go(waits, NULL);
         peer_expect(task != NULL, "no more tasks");
         peer_must(rt_detach(task));
     }
@@ -108,6 +107,7 @@ void memory_fiber(void)
     peer_init();
     before = peer_resident_bytes();
     peer_must(rt_channel_create(&config, &tx, &rx));
+    peer_must(rt_task_reserve(&(rt_task_room){.tasks = (size_t)peer_count, .stack_size = 4096}));
     peer_go(park_fibers, NULL);
     peer_run();
 }

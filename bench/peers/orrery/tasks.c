@@ -78,6 +78,7 @@ static void *join_fibers(void *arg)
 void tasks_spawn_join_fiber(void)
 {
     peer_init();
+    peer_must(rt_task_reserve(&(rt_task_room){.tasks = PEER_BATCH}));
     peer_go(join_fibers, NULL);
     peer_report_ns(peer_run(), rounded_count());
 }
