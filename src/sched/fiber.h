@@ -59,7 +59,7 @@ struct rti_fiber {
     uint8_t blocking_depth;      /* of rt_blocking_enter */
     uint8_t pin_depth;           /* of rt_pin */
     int saved_errno;             /* while it does not run */
-    uint32_t berth;              /* of its stack in `slab`, once it has one */
+    uint32_t bay;                /* of its stack in `slab`, once it has one */
     struct rti_wait *wait;       /* what it is parked on */
     struct rti_context context;  /* where it continues */
     struct rti_stack stack;      /* low is NULL: it takes one from `slab` when it first runs */

@@ -81,7 +81,7 @@ static RTI_ALWAYSINLINE bool fiber_is_succeeded(struct rti_worker *worker, struc
 static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct rti_fiber *fiber,
                                               const char *here, struct rti_arch_context *gone)
 {
-    fiber->berth = rti_stack_slab_take(fiber->slab, &fiber->stack);
+    fiber->bay = rti_stack_slab_take(fiber->slab, &fiber->stack);
     fiber->run.is_direct = true;
     RTI_PROBE1(start, fiber->run.id);
     rti_runnable_to_switched(&fiber->run);
@@ -253,7 +253,7 @@ static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
         return;
     }
     if (RTI_UNLIKELY(fiber->stack.low == NULL)) {
-        fiber->berth = rti_stack_slab_take(fiber->slab, &fiber->stack);
+        fiber->bay = rti_stack_slab_take(fiber->slab, &fiber->stack);
         fiber->run.is_direct = true;
         rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
                           rti_stack_usable_size(&fiber->stack), rti_fiber_entry);

@@ -63,6 +63,7 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     fiber->saved_errno = 0;
+    fiber->is_hindered = false;
     fiber->main = life->main;
     fiber->arg = life->arg;
     rti_fiber_note_origin(fiber, starter, life->site);
@@ -100,7 +101,7 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_stack_slab *slab,
 static inline void rti_fiber_leave_slab(struct rti_fiber *fiber)
 {
     if (RTI_LIKELY(fiber->stack.low != NULL)) {
-        rti_stack_slab_give(fiber->slab, fiber->berth);
+        rti_stack_slab_give(fiber->slab, fiber->bay);
     }
 }
 

@@ -12,7 +12,7 @@
 #endif
 #endif
 
-/* Berths are whole pages. */
+/* Bays are whole pages. */
 #define SLAB_UNIT ((size_t)(RT_STACK_GUARD_SIZE > 0 ? RT_STACK_GUARD_SIZE : 4096))
 
 void rti_stack_slab_init(struct rti_stack_slab *slab, struct rti_sched *sched)
@@ -49,7 +49,7 @@ rt_status rti_stack_slab_map(struct rti_stack_slab *slab, uint32_t capacity, siz
     slab->capacity = capacity;
     slab->mapping_size = capacity * stride + beside;
     memory += capacity * stride;
-    slab->free = (rti_berth *)(void *)memory;
+    slab->free = (rti_bay *)(void *)memory;
     memory += slab_round_up(capacity * sizeof(*slab->free));
     slab->valgrind_ids = (unsigned *)(void *)memory;
     return RT_SUCCESS;
@@ -73,28 +73,28 @@ void rti_stack_slab_deinit(struct rti_stack_slab *slab)
 }
 
 #if RTI_ASAN
-void rti_stack_slab_hide(const struct rti_stack_slab *slab, rti_berth berth)
+void rti_stack_slab_hide(const struct rti_stack_slab *slab, rti_bay bay)
 {
-    __asan_poison_memory_region(slab->memory + (berth >> 1) * slab->stride, slab->stride);
+    __asan_poison_memory_region(slab->memory + (bay >> 1) * slab->stride, slab->stride);
 }
 
-void rti_stack_slab_show(const struct rti_stack_slab *slab, rti_berth berth)
+void rti_stack_slab_show(const struct rti_stack_slab *slab, rti_bay bay)
 {
-    __asan_unpoison_memory_region(slab->memory + (berth >> 1) * slab->stride, slab->stride);
+    __asan_unpoison_memory_region(slab->memory + (bay >> 1) * slab->stride, slab->stride);
 }
 #endif
 
-/* Makes the stack of a berth that was never used. */
-static rti_berth slab_make(struct rti_stack_slab *slab, uint32_t index, struct rti_stack *stack)
+/* Makes the stack of a bay that was never used. */
+static rti_bay slab_make(struct rti_stack_slab *slab, uint32_t index, struct rti_stack *stack)
 {
     struct rti_port *port = slab->sched->port;
     char *guard = slab->memory + (size_t)index * slab->stride;
-    rti_berth berth = index << 1;
+    rti_bay bay = index << 1;
     if (RT_STACK_GUARD_SIZE > 0 &&
         !RT_FAILED(port->ops->memory_guard(port, guard, RT_STACK_GUARD_SIZE))) {
-        berth |= 1;
+        bay |= 1;
     }
-    rti_stack_slab_describe(slab, berth, stack);
+    rti_stack_slab_describe(slab, bay, stack);
     rti_stack_mend(stack);
 #if defined(SLAB_VALGRIND)
     if (RUNNING_ON_VALGRIND) {
@@ -103,16 +103,16 @@ static rti_berth slab_make(struct rti_stack_slab *slab, uint32_t index, struct r
             VALGRIND_STACK_REGISTER(low, low + rti_stack_usable_size(stack));
     }
 #endif
-    return berth;
+    return bay;
 }
 
-rti_berth rti_stack_slab_take_fresh(struct rti_stack_slab *slab, struct rti_stack *stack)
+rti_bay rti_stack_slab_take_fresh(struct rti_stack_slab *slab, struct rti_stack *stack)
 {
     RT_ASSERT(slab->fresh < slab->capacity);
     return slab_make(slab, slab->fresh++, stack);
 }
 
-rti_berth rti_stack_slab_take_shared(struct rti_stack_slab *slab, struct rti_stack *stack)
+rti_bay rti_stack_slab_take_shared(struct rti_stack_slab *slab, struct rti_stack *stack)
 {
     rti_lock_acquire(&slab->lock, slab->sched);
     if (slab->free_count == 0) {
@@ -121,18 +121,18 @@ rti_berth rti_stack_slab_take_shared(struct rti_stack_slab *slab, struct rti_sta
         rti_lock_release(&slab->lock);
         return slab_make(slab, index, stack);
     }
-    rti_berth berth = slab->free[--slab->free_count];
+    rti_bay bay = slab->free[--slab->free_count];
     rti_lock_release(&slab->lock);
-    rti_stack_slab_show(slab, berth);
-    rti_stack_slab_describe(slab, berth, stack);
-    return berth;
+    rti_stack_slab_show(slab, bay);
+    rti_stack_slab_describe(slab, bay, stack);
+    return bay;
 }
 
-void rti_stack_slab_give_shared(struct rti_stack_slab *slab, rti_berth berth)
+void rti_stack_slab_give_shared(struct rti_stack_slab *slab, rti_bay bay)
 {
-    rti_stack_slab_hide(slab, berth);
+    rti_stack_slab_hide(slab, bay);
     rti_lock_acquire(&slab->lock, slab->sched);
-    slab->free[slab->free_count++] = berth;
+    slab->free[slab->free_count++] = bay;
     rti_lock_release(&slab->lock);
 }
 

@@ -4,36 +4,36 @@
 
 /* A slab: stacks of one size in one mapping, as many as there are fibers that may want one.
  *
- *     berth    | guard page | reserve | size, grows downwards | berth | berth ...
+ *     bay    | guard page | reserve | size, grows downwards | bay | bay ...
  *
  * The mapping is made once and is as large as it can ever become; the system gives memory page by
- * page when a berth is first used, so a slab grows by being used. A berth that was given back is
+ * page when a bay is first used, so a slab grows by being used. A bay that was given back is
  * taken again before one that was never used, and the one that was given back last goes first: its
  * top page is in the caches, or even, if a fiber that ends is followed by one that begins, still in
  * use by the same code (sched/fiber_life.c).
  *
- * A fiber takes its berth when it first runs, not when it is started: a thousand that are started
- * and run to their end one after another use one. There are as many berths as slots for fibers, so
+ * A fiber takes its bay when it first runs, not when it is started: a thousand that are started
+ * and run to their end one after another use one. There are as many bays as slots for fibers, so
  * taking one cannot fail.
  *
- * What protects what. A berth has a guard page if the port can make one when it is first used. Its
- * lower guard word would commit a second page in every berth and finds nothing that the page does
- * not: `low_guard` of such a stack is its upper word. If the port has no more guards, the berth has
+ * What protects what. A bay has a guard page if the port can make one when it is first used. Its
+ * lower guard word would commit a second page in every bay and finds nothing that the page does
+ * not: `low_guard` of such a stack is its upper word. If the port has no more guards, the bay has
  * a guard word at each end instead, no reserve, and is settled on the worker's stack.
  *
  * I1  used + free = fresh <= capacity.                                     (rti_stack_slab_audit)
  * I2  Each index below `fresh` is in the free list or some fiber's, once.   (rti_stack_slab_audit)
  *
  * Costs: taking and giving back are a few instructions with one worker, and a lock with several;
- * the first use of a berth is a system call and a page. 4 bytes beside each berth. */
+ * the first use of a bay is a system call and a page. 4 bytes beside each bay. */
 
 #include <orrery/rt_static_config.h>
 
 #include "sched/lock.h"
 #include "sched/stack.h"
 
-/* What a fiber has of a slab: its berth, twice its index, and 1 if there is a guard page. */
-typedef uint32_t rti_berth;
+/* What a fiber has of a slab: its bay, twice its index, and 1 if there is a guard page. */
+typedef uint32_t rti_bay;
 
 struct rti_stack_slab {
     struct rti_sched *sched;
@@ -42,45 +42,45 @@ struct rti_stack_slab {
     size_t stride;
     size_t size; /* of a stack, as asked for */
     uint32_t capacity;
-    uint32_t fresh; /* berths that were ever used */
+    uint32_t fresh; /* bays that were ever used */
     uint32_t free_count;
-    rti_berth *free;        /* those given back; the last one goes first */
+    rti_bay *free;          /* those given back; the last one goes first */
     unsigned *valgrind_ids; /* by index; written under valgrind only */
     size_t mapping_size;
 };
 
-/* A slab without a berth. */
+/* A slab without a bay. */
 void rti_stack_slab_init(struct rti_stack_slab *slab, struct rti_sched *sched);
 
-/* Maps berths for `capacity` stacks of `size` bytes. RT_OK; RT_ERR_NOMEM if the system has no
+/* Maps bays for `capacity` stacks of `size` bytes. RT_OK; RT_ERR_NOMEM if the system has no
  * addresses for them; RT_ERR_UNSUPPORTED if the port cannot map. */
 rt_status rti_stack_slab_map(struct rti_stack_slab *slab, uint32_t capacity, size_t size);
 
-/* Unmaps it; no berth is in use. */
+/* Unmaps it; no bay is in use. */
 void rti_stack_slab_deinit(struct rti_stack_slab *slab);
 
-/* Berths that somebody has. */
+/* Bays that somebody has. */
 uint32_t rti_stack_slab_audit(const struct rti_stack_slab *slab);
 
-/* Takes a berth that was never used, and the way with several workers. */
-rti_berth rti_stack_slab_take_fresh(struct rti_stack_slab *slab, struct rti_stack *stack);
-rti_berth rti_stack_slab_take_shared(struct rti_stack_slab *slab, struct rti_stack *stack);
-void rti_stack_slab_give_shared(struct rti_stack_slab *slab, rti_berth berth);
+/* Takes a bay that was never used, and the way with several workers. */
+rti_bay rti_stack_slab_take_fresh(struct rti_stack_slab *slab, struct rti_stack *stack);
+rti_bay rti_stack_slab_take_shared(struct rti_stack_slab *slab, struct rti_stack *stack);
+void rti_stack_slab_give_shared(struct rti_stack_slab *slab, rti_bay bay);
 
 #if RTI_ASAN
-void rti_stack_slab_hide(const struct rti_stack_slab *slab, rti_berth berth);
-void rti_stack_slab_show(const struct rti_stack_slab *slab, rti_berth berth);
+void rti_stack_slab_hide(const struct rti_stack_slab *slab, rti_bay bay);
+void rti_stack_slab_show(const struct rti_stack_slab *slab, rti_bay bay);
 #else
-#define rti_stack_slab_hide(slab, berth) ((void)(slab), (void)(berth))
-#define rti_stack_slab_show(slab, berth) ((void)(slab), (void)(berth))
+#define rti_stack_slab_hide(slab, bay) ((void)(slab), (void)(bay))
+#define rti_stack_slab_show(slab, bay) ((void)(slab), (void)(bay))
 #endif
 
-/* Describes the stack of a berth whose guard words are in place. */
-static inline void rti_stack_slab_describe(const struct rti_stack_slab *slab, rti_berth berth,
+/* Describes the stack of a bay whose guard words are in place. */
+static inline void rti_stack_slab_describe(const struct rti_stack_slab *slab, rti_bay bay,
                                            struct rti_stack *stack)
 {
-    char *guard = slab->memory + (size_t)(berth >> 1) * slab->stride;
-    bool is_guarded = (berth & 1) != 0;
+    char *guard = slab->memory + (size_t)(bay >> 1) * slab->stride;
+    bool is_guarded = (bay & 1) != 0;
     stack->high_guard = guard + slab->stride - sizeof(uint64_t);
     stack->low = guard + RT_STACK_GUARD_SIZE;
     stack->guard = is_guarded ? guard : NULL;
@@ -88,8 +88,8 @@ static inline void rti_stack_slab_describe(const struct rti_stack_slab *slab, rt
     stack->low_guard = is_guarded ? stack->high_guard : stack->low;
 }
 
-/* Takes a berth and describes its stack. Cannot fail. */
-static inline rti_berth rti_stack_slab_take(struct rti_stack_slab *slab, struct rti_stack *stack)
+/* Takes a bay and describes its stack. Cannot fail. */
+static inline rti_bay rti_stack_slab_take(struct rti_stack_slab *slab, struct rti_stack *stack)
 {
     if (RTI_UNLIKELY(!rti_sched_is_local(slab->sched))) {
         return rti_stack_slab_take_shared(slab, stack);
@@ -97,21 +97,21 @@ static inline rti_berth rti_stack_slab_take(struct rti_stack_slab *slab, struct 
     if (RTI_UNLIKELY(slab->free_count == 0)) {
         return rti_stack_slab_take_fresh(slab, stack);
     }
-    rti_berth berth = slab->free[--slab->free_count];
-    rti_stack_slab_show(slab, berth);
-    rti_stack_slab_describe(slab, berth, stack);
-    return berth;
+    rti_bay bay = slab->free[--slab->free_count];
+    rti_stack_slab_show(slab, bay);
+    rti_stack_slab_describe(slab, bay, stack);
+    return bay;
 }
 
-/* Gives a berth back, whose guard words are in place. */
-static inline void rti_stack_slab_give(struct rti_stack_slab *slab, rti_berth berth)
+/* Gives a bay back, whose guard words are in place. */
+static inline void rti_stack_slab_give(struct rti_stack_slab *slab, rti_bay bay)
 {
     if (RTI_UNLIKELY(!rti_sched_is_local(slab->sched))) {
-        rti_stack_slab_give_shared(slab, berth);
+        rti_stack_slab_give_shared(slab, bay);
         return;
     }
-    rti_stack_slab_hide(slab, berth);
-    slab->free[slab->free_count++] = berth;
+    rti_stack_slab_hide(slab, bay);
+    slab->free[slab->free_count++] = bay;
 }
 
 #endif

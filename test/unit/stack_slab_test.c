@@ -10,7 +10,7 @@
 #include "port/sim/port_sim.h"
 #include "support/test.h"
 
-#define BERTHS 4
+#define BAYS 4
 
 static struct rti_port_linux machine;
 static struct rti_port_sim port;
@@ -42,7 +42,7 @@ static bool is_readable(const void *address)
     return is_read;
 }
 
-TEST(slab_without_berths_is_nothing_to_take_apart)
+TEST(slab_without_bays_is_nothing_to_take_apart)
 {
     start();
     finish();
@@ -52,8 +52,8 @@ TEST(slab_stack_has_its_size_a_reserve_and_a_guard_page)
 {
     struct rti_stack stack;
     start();
-    CHECK_OK(rti_stack_slab_map(&slab, BERTHS, 16384));
-    rti_berth berth = rti_stack_slab_take(&slab, &stack);
+    CHECK_OK(rti_stack_slab_map(&slab, BAYS, 16384));
+    rti_bay bay = rti_stack_slab_take(&slab, &stack);
     CHECK_EQ(rti_stack_slab_audit(&slab), 1);
     CHECK(rti_stack_is_intact(&stack));
     CHECK(rti_stack_own_size(&stack) + 64 >= 16384);
@@ -62,33 +62,33 @@ TEST(slab_stack_has_its_size_a_reserve_and_a_guard_page)
     CHECK(is_readable(stack.low) && is_readable(stack.high_guard + 7));
     /* Its lower word would cost a page more and find nothing that the guard does not. */
     CHECK(stack.low_guard == stack.high_guard);
-    rti_stack_slab_give(&slab, berth);
+    rti_stack_slab_give(&slab, bay);
     finish();
 }
 
-TEST(slab_berth_that_was_given_back_last_is_taken_first)
+TEST(slab_bay_that_was_given_back_last_is_taken_first)
 {
-    struct rti_stack stacks[BERTHS];
-    rti_berth berths[BERTHS];
+    struct rti_stack stacks[BAYS];
+    rti_bay bays[BAYS];
     struct rti_stack again;
     start();
-    CHECK_OK(rti_stack_slab_map(&slab, BERTHS, 4096));
+    CHECK_OK(rti_stack_slab_map(&slab, BAYS, 4096));
     for (int round = 0; round < 3; round++) {
-        for (int i = 0; i < BERTHS; i++) {
-            berths[i] = rti_stack_slab_take(&slab, &stacks[i]);
+        for (int i = 0; i < BAYS; i++) {
+            bays[i] = rti_stack_slab_take(&slab, &stacks[i]);
             for (int j = 0; j < i; j++) {
                 CHECK(stacks[j].high_guard < stacks[i].low || stacks[i].high_guard < stacks[j].low);
             }
         }
-        CHECK_EQ(rti_stack_slab_audit(&slab), BERTHS);
-        CHECK_EQ(slab.fresh, BERTHS);
-        rti_stack_slab_give(&slab, berths[1]);
-        rti_stack_slab_give(&slab, berths[3]);
-        CHECK_EQ(rti_stack_slab_take(&slab, &again), berths[3]);
+        CHECK_EQ(rti_stack_slab_audit(&slab), BAYS);
+        CHECK_EQ(slab.fresh, BAYS);
+        rti_stack_slab_give(&slab, bays[1]);
+        rti_stack_slab_give(&slab, bays[3]);
+        CHECK_EQ(rti_stack_slab_take(&slab, &again), bays[3]);
         CHECK(again.low == stacks[3].low && rti_stack_is_intact(&again));
-        rti_stack_slab_give(&slab, berths[3]);
-        rti_stack_slab_give(&slab, berths[0]);
-        rti_stack_slab_give(&slab, berths[2]);
+        rti_stack_slab_give(&slab, bays[3]);
+        rti_stack_slab_give(&slab, bays[0]);
+        rti_stack_slab_give(&slab, bays[2]);
         CHECK_EQ(rti_stack_slab_audit(&slab), 0);
     }
     finish();
@@ -109,14 +109,14 @@ TEST(slab_stack_without_a_guard_page_has_both_guard_words)
     struct rti_port_ops ops = *port.port.ops;
     ops.memory_guard = guard_refused;
     port.port.ops = &ops;
-    CHECK_OK(rti_stack_slab_map(&slab, BERTHS, 4096));
-    rti_berth berth = rti_stack_slab_take(&slab, &stack);
+    CHECK_OK(rti_stack_slab_map(&slab, BAYS, 4096));
+    rti_bay bay = rti_stack_slab_take(&slab, &stack);
     CHECK(stack.guard == NULL && stack.limit == NULL && stack.low_guard == stack.low);
     CHECK(rti_stack_is_intact(&stack));
     *(uint64_t *)(void *)stack.low = 0;
     CHECK(!rti_stack_is_intact(&stack));
     rti_stack_mend(&stack);
-    rti_stack_slab_give(&slab, berth);
+    rti_stack_slab_give(&slab, bay);
     finish();
 }
 
