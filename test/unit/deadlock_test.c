@@ -12,14 +12,19 @@
 #include <orrery/rt/semaphore.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "support/actors.h"
 #include "support/tasks.h"
 #include "support/test.h"
 
 #define AFTER (2 * RT_NS_PER_MS)
+
+/* How often one looks whether anything was told: long enough for a machine that is busy. */
+#define LOOKS_MAX 10000
 
 static rt_mutex mutexes[2];
 static rt_channel_sender *tx;
@@ -27,11 +32,33 @@ static rt_channel_receiver *rx;
 static rt_task *handles[2];
 static int pair[2];
 
+/* Standard error is a pipe here: is there anything in it? */
+static bool is_told(void)
+{
+    int bytes = 0;
+    CHECK_EQ(ioctl(STDERR_FILENO, FIONREAD, &bytes), 0);
+    return bytes > 0;
+}
+
+static void wait_until_told(void)
+{
+    for (int i = 0; i < LOOKS_MAX && !is_told(); i++) {
+        CHECK_OK(rt_sleep(AFTER));
+    }
+    CHECK_OK(rt_sleep(5 * AFTER)); /* nothing more comes */
+}
+
+static rti_atomic_u32 holders;
+
+/* Each has its own before either wants the other's, on several workers too. */
 static void *locks_both(void *arg)
 {
     uintptr_t first = (uintptr_t)arg;
     CHECK_OK(rt_mutex_lock(&mutexes[first], NULL));
-    rt_yield();
+    (void)rti_u32_add_relaxed(&holders, 1);
+    while (rti_u32_load_relaxed(&holders) < 2) {
+        rt_yield();
+    }
     rt_status status = rt_mutex_lock(&mutexes[1 - first], NULL);
     CHECK(status.code == RT_ERR_CANCELLED || status.code == RT_OK);
     if (!RT_FAILED(status)) {
@@ -51,10 +78,11 @@ static void init_mutexes(void)
 static void *circle_of_mutexes(void *arg)
 {
     init_mutexes();
+    rti_u32_store_relaxed(&holders, 0);
     for (uintptr_t i = 0; i < 2; i++) {
         handles[i] = rt_go(locks_both, TASKS_NUMBER(i));
     }
-    CHECK_OK(rt_sleep(60 * AFTER));
+    wait_until_told();
     CHECK_OK(rt_task_ask_cancel(handles[0]));
     (void)rt_join(handles[0], NULL);
     (void)rt_join(handles[1], NULL);
@@ -83,7 +111,7 @@ static void *circle_of_join_and_mutex(void *arg)
 {
     init_mutexes();
     handles[0] = rt_go(joins_who_waits_for_it, NULL);
-    CHECK_OK(rt_sleep(60 * AFTER));
+    wait_until_told();
     (void)rt_cancel(handles[0], NULL);
     return arg;
 }
@@ -111,7 +139,7 @@ static void *circle_of_send_and_mutex(void *arg)
 {
     init_mutexes();
     actor_id sender = rt_spawn_ex(sends_with_the_mutex, NULL, &(actor_config){.name = "sender"});
-    CHECK_OK(rt_sleep(60 * AFTER));
+    wait_until_told();
     CHECK_OK(rt_actor_kill(sender));
     return arg;
 }
@@ -128,7 +156,10 @@ static struct program program;
 
 static void *ends_it(void *arg)
 {
-    usleep(60 * AFTER / 1000);
+    for (int i = 0; i < LOOKS_MAX && !is_told(); i++) {
+        usleep(AFTER / 1000);
+    }
+    usleep(5 * AFTER / 1000); /* nothing more comes */
     rt_shutdown();
     return arg;
 }
