@@ -620,12 +620,15 @@ rt_status rt_behaviour_stats_get(rt_behaviour_stats *out)
     if (out == NULL) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no room for the answer")};
     }
-    *out = (rt_behaviour_stats){
-        .live = module->live,
-        .live_max = module->live_max,
-        .messages = rti_cells_in_use(&module->cells),
-        .dead_letters = rti_u32_load_relaxed(&module->dead_letters),
-    };
+    rt_behaviour_stats stats = {.dead_letters = rti_u32_load_relaxed(&module->dead_letters)};
+    rti_lock_acquire(&module->lock, module->sched);
+    stats.live = module->live;
+    stats.live_max = module->live_max;
+    rti_lock_release(&module->lock);
+    rti_lock_acquire(&module->cells.lock, module->sched);
+    stats.messages = rti_cells_in_use(&module->cells);
+    rti_lock_release(&module->cells.lock);
+    *out = stats;
     return RT_SUCCESS;
 }
 

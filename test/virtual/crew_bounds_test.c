@@ -5,6 +5,7 @@
  * Seeds: 20 */
 #define RTI_MODULE "crew_bounds_test"
 #include <orrery/rt/actor.h>
+#include <orrery/rt/behaviour.h>
 #include <orrery/rt/blocking.h>
 #include <orrery/rt/channel.h>
 #include <orrery/rt/ipc.h>
@@ -342,6 +343,64 @@ static void prompt_play(uint64_t seed)
 TEST_SEEDED(crew_sim_timers_are_prompt_beside_one_that_computes)
 {
     worlds_play_prompt(prompt_play);
+}
+
+/* Behaviours that live in one place after another, while others send to them and kill them: each
+ * dies once, and what comes late hits nobody. */
+#define LIVES 30
+
+static void victim_handles(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    WITNESS(msg->id == 0);
+}
+
+static const rt_behaviour_fn victim_handlers[] = {victim_handles};
+static const rt_behaviour_type victim_type = {
+    .handlers = victim_handlers, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+
+static void tormentor_handles(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+    actor_id id = rti_u32_load_relaxed(&play.flag);
+    rt_behaviour_stats stats;
+    CHECK_OK(rt_behaviour_stats_get(&stats));
+    /* What was sent to the dead waits until their worker takes them apart: leave room for more. */
+    for (int i = 0; i < 3 && stats.messages < RT_BEHAVIOUR_MESSAGE_POOL_SIZE / 2; i++) {
+        (void)rt_behaviour_send(id, 0, "x", 1);
+    }
+    /* The dead keep their places until their worker takes them apart: so many, and no more. */
+    if (rti_u32_load_relaxed(&play.ended) < LIVES && !RT_FAILED(rt_actor_kill(id))) {
+        actor_id next = rt_behaviour_spawn(&victim_type, NULL);
+        WITNESS(next != ACTOR_ID_INVALID && next != id);
+        rti_u32_store_relaxed(&play.flag, next);
+        if (rti_u32_add_relaxed(&play.ended, 1) + 1 == LIVES) {
+            rt_shutdown();
+        }
+    }
+    CHECK_OK(rt_behaviour_send(rt_self(), 0, NULL, 0));
+}
+
+static const rt_behaviour_fn tormentor_handlers[] = {tormentor_handles};
+static const rt_behaviour_type tormentor_type = {
+    .handlers = tormentor_handlers, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+
+static void lives_play(uint64_t seed)
+{
+    play_open(seed, 2 + (uint32_t)(seed % 4));
+    rti_u32_store_relaxed(&play.flag, rt_behaviour_spawn(&victim_type, NULL));
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(rt_behaviour_send(rt_behaviour_spawn(&tormentor_type, NULL), 0, NULL, 0));
+    }
+    rt_run();
+    WITNESS(rti_u32_load_relaxed(&play.ended) >= LIVES);
+    play_close(rti_u32_load_relaxed(&play.ended));
+}
+
+TEST_SEEDED(crew_sim_behaviours_die_once_and_late_orders_hit_nobody)
+{
+    worlds_play(lives_play);
 }
 
 /* What one busy fiber costs beside many that wait: in points, which are accesses to shared words of
