@@ -244,6 +244,7 @@ static RTI_ALWAYSINLINE actor_id actor_spawn(struct rti_worker *worker,
     }
     rti_actors_unlock(actors);
     rti_fiber_start_begun(actors->sched, &actor->fiber);
+    rti_worker_note_name(config->name);
     return id;
 }
 

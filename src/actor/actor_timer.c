@@ -125,6 +125,7 @@ static void timer_fire(struct rti_timer *timer)
     struct rti_actor_timer *record = RTI_CONTAINER_OF(timer, struct rti_actor_timer, timer);
     struct rti_actor_timers *timers = timers_of(record->owner);
     struct rti_sched *sched = timers->actors->sched;
+    rti_worker_note_here(RTI_NOTE_TIMER, 0, record->owner->id);
     if (!rti_sched_is_local(sched)) {
         timer_fire_shared(record);
         return;

@@ -35,7 +35,7 @@ static RTI_ALWAYSINLINE void ipc_hand_over(struct rti_worker *worker, struct rti
     receiver->held = entry;
     receiver->messages_received++;
     RTI_PROBE2(receive, receiver->id, entry->sender);
-    rti_fiber_wake_quietly(worker->sched, &receiver->mailbox.wait);
+    rti_fiber_wake_quietly(worker->sched, &receiver->mailbox.wait, RTI_NOTE_HAND);
 }
 
 /* Is nothing to be told or locked when a message goes straight to a reader? */
@@ -61,6 +61,7 @@ void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, stru
     if (ipc_may_hand_over(worker, receiver) && rti_mailbox_claim_reader(&receiver->mailbox)) {
         ipc_hand_over(worker, receiver, entry);
     } else {
+        rti_worker_note(worker, RTI_NOTE_SEND, 0, receiver->id);
         rti_mailbox_push(&receiver->mailbox, entry);
     }
 }
@@ -228,6 +229,7 @@ RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc
         ipc_hand_over(worker, receiver, entry);
         return RT_SUCCESS;
     }
+    rti_worker_note(worker, RTI_NOTE_SEND, 0, receiver->id);
     rti_mailbox_append(mailbox, entry);
     if (RTI_UNLIKELY(mailbox->reader != NULL)) {
         return ipc_wake_reader(mailbox);
@@ -262,6 +264,7 @@ static inline void ipc_take(struct rti_actor *self, struct rti_entry *entry, rt_
     self->messages_received++;
     ipc_show(entry, msg);
     RTI_PROBE2(receive, self->id, entry->sender);
+    rti_worker_note_here(RTI_NOTE_RECV, 0, entry->sender);
     rti_ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, entry->sender);
     rti_ipc_adopt_trace(self, entry);
     if (RTI_UNLIKELY(entry->data == NULL)) {
@@ -456,6 +459,7 @@ RTI_FLAT rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
     rti_mailbox_remove(&self->mailbox, entry);
     self->messages_received++;
     RTI_PROBE2(receive, self->id, entry->sender);
+    rti_worker_note(worker, RTI_NOTE_RECV, 0, entry->sender);
     ipc_show(entry, msg);
     return RT_SUCCESS;
 }

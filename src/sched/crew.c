@@ -188,11 +188,13 @@ static void member_settle_leaving(struct rti_member *member)
 static void member_dispatch(struct rti_member *member, struct rti_runnable *runnable)
 {
     struct rti_worker *worker = member->worker;
+    rti_worker_note(worker, RTI_NOTE_RUN, 0, runnable->id);
     rti_runnable_to_running(runnable);
     member->turns_until_look--;
     worker->lent = NULL;
     rti_station_count(&worker->station->turns, 1);
     runnable->step(runnable, worker);
+    rti_worker_note(worker, RTI_NOTE_LEAVE, 0, 0);
     struct rti_fiber *departed = worker->departed;
     if (departed != NULL) {
         worker->departed = NULL;

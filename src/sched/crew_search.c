@@ -352,6 +352,7 @@ static void member_look(struct rti_member *member)
     struct rti_port *port = crew->sched->port;
     uint64_t before_ns = member->worker->now_ns;
     rti_u32_store_relaxed(&member->attention, 0);
+    rti_worker_follow(member->worker);
     member->worker->now_ns = port->ops->clock_ns(port);
     bool is_near = member->worker->now_ns - before_ns < (uint64_t)RT_LOOK_NEAR_NS;
     member->look_interval = is_near ? member->look_interval * 2 : 1;
@@ -392,6 +393,8 @@ static struct rti_runnable *member_steal_round(struct rti_member *member, bool i
         }
         if (runnable != NULL) {
             RTI_PROBE2(steal, runnable->id, (start + i) % crew->stations_count);
+            rti_worker_note(member->worker, RTI_NOTE_STEAL, (start + i) % crew->stations_count,
+                            runnable->id);
             return runnable;
         }
         if (is_last && station_expire(victim, member->worker->now_ns)) {
@@ -477,6 +480,7 @@ static void member_sleep_in_poller(struct rti_member *member)
     /* Raised: something waits that the last look has left, and nobody calls for it again. */
     bool is_called = rti_u32_exchange_acqrel(&port->attention, 0) != 0;
     bool is_wanted = is_called || crew_is_over(crew) || crew_is_wanting(crew);
+    rti_worker_note_idle(member->worker);
     port->ops->wait(port, is_wanted ? 0 : deadline_ns);
     rti_u64_store_relaxed(&crew->poll_until_ns, 0);
     rti_sched_drain_posts(crew->sched);
@@ -521,6 +525,7 @@ static void member_sleep(struct rti_member *member)
     rti_fence_seqcst();
     bool is_needed = rti_u32_load_relaxed(&crew->is_polled) == 0 || crew_is_wanting(crew);
     if (!is_over && !(is_needed && member_unlist(member))) {
+        rti_worker_note_idle(member->worker);
         (void)rti_parker_park(&member->parker, crew->sched->port, RTI_TIME_NEVER);
         struct rti_station *given = member->given;
         member->first = member->given_first;

@@ -106,8 +106,9 @@ void rti_fiber_yield(struct rti_worker *worker);
 void rti_fiber_wake(struct rti_wait *wait);
 
 /* The same for who claimed the wait on `sched`'s own thread, knows that it is a fiber's, and has
- * seen that no journal is written: short enough to be inline. */
-static inline void rti_fiber_wake_quietly(struct rti_sched *sched, struct rti_wait *wait)
+ * seen that no journal is written: short enough to be inline. `what` is the word of a recording. */
+static inline void rti_fiber_wake_quietly(struct rti_sched *sched, struct rti_wait *wait,
+                                          enum rti_note what)
 {
     struct rti_fiber *fiber = wait->target;
     RT_DCHECK(wait->wake == rti_fiber_wake);
@@ -118,6 +119,7 @@ static inline void rti_fiber_wake_quietly(struct rti_sched *sched, struct rti_wa
         return;
     }
     RT_DCHECK(rti_worker_current() == &sched->worker);
+    rti_worker_note(&sched->worker, what, 0, fiber->run.id);
     if (RTI_LIKELY(rti_runnable_to_woken(&fiber->run))) {
         rti_processor_queue(&sched->processor, &fiber->run);
     }

@@ -52,6 +52,7 @@ static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fi
         rti_sched_settled(sched);
     }
     RTI_PROBE2(exit, fiber->run.id, fiber->end);
+    rti_worker_note_here(RTI_NOTE_END, fiber->end, fiber->run.id);
     if (RTI_UNLIKELY(rti_sched_journal(sched) != NULL)) {
         rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_END,
                                                             .task = fiber->run.id,
@@ -125,6 +126,7 @@ static RTI_ALWAYSINLINE void fiber_pass_on(struct rti_worker *worker)
         if (RTI_LIKELY(next != NULL && next->is_direct)) {
             struct rti_fiber *fiber = rti_fiber_of(next);
             RTI_PROBE1(start, next->id);
+            rti_worker_note(worker, RTI_NOTE_RUN, 0, next->id);
             rti_runnable_to_switched(next);
             worker->fiber = fiber;
             rti_fiber_bring_errno(worker, fiber);

@@ -113,6 +113,7 @@ static RTI_ALWAYSINLINE void rti_fiber_start_begun(struct rti_sched *sched, stru
         return;
     }
     RTI_PROBE2(spawn, fiber->run.id, fiber->run.priority);
+    rti_worker_note(&sched->worker, RTI_NOTE_START, fiber->run.priority, fiber->run.id);
     RT_DCHECK(rti_worker_current() == &sched->worker);
     rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_READY);
     sched->live++;

@@ -70,6 +70,7 @@ rti_fiber_replace(struct rti_worker *worker, struct rti_fiber *self, struct rti_
 {
     struct rti_fiber *fiber = rti_fiber_of(next);
     RTI_PROBE1(start, next->id);
+    rti_worker_note(worker, RTI_NOTE_RUN, 0, next->id);
     rti_runnable_to_switched(next);
     worker->fiber = fiber;
     rti_fiber_exchange_errno(worker, self, fiber);

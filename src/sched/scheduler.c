@@ -93,9 +93,25 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
         rti_sched_is_local(sched) && journal == NULL ? sched->modules : rti_sched_no_modules;
 }
 
+void rti_worker_follow(struct rti_worker *worker)
+{
+#if RTI_RECORDS
+    /* Acquire pairs with the release of who made the recording. */
+    const struct rti_recording *recording = rti_ptr_load_acquire(&worker->sched->recording);
+    if (RTI_UNLIKELY(recording != NULL &&
+                     rti_u32_load_relaxed(&recording->turn) != worker->recorder.turn)) {
+        rti_recorder_follow(&worker->recorder, recording,
+                            worker->member == NULL ? 0 : worker->member->index);
+    }
+#else
+    (void)worker;
+#endif
+}
+
 void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
 {
     RTI_PROBE2(spawn, runnable->id, runnable->priority);
+    rti_worker_note_here(RTI_NOTE_START, runnable->priority, runnable->id);
     if (!rti_sched_is_local(sched)) {
         rti_crew_start(sched->crew, runnable);
         return;
@@ -113,6 +129,7 @@ void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable)
 {
     RT_ASSERT(!runnable->is_fiber);
     rti_runnable_to_done(runnable);
+    rti_worker_note_here(RTI_NOTE_END, 0, runnable->id);
     rti_sched_settled(sched);
     rti_sched_record(sched,
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_END, .task = runnable->id});
@@ -160,6 +177,7 @@ void rti_sched_attend_shared(void)
 
 void rti_sched_wake_shared(struct rti_sched *sched, struct rti_runnable *runnable)
 {
+    rti_worker_note_here(RTI_NOTE_WAKE, 0, runnable->id);
     rti_crew_wake(sched->crew, runnable);
 }
 
@@ -233,6 +251,7 @@ static void sched_look(struct rti_sched *sched)
     /* Set before anything is drained: what is drained may ask for an earlier look. */
     sched_space_looks(sched, before_ns);
     sched->is_look_wanted = false;
+    rti_worker_follow(worker);
     if (rti_u32_load_relaxed(worker->attention) != 0) {
         /* Cleared before the queues are drained, so that what is queued from here on raises it
          * anew. Acquire-release: pairs with the raiser's, whose push is then visible to the drain.
@@ -260,6 +279,7 @@ static bool sched_idle(struct rti_sched *sched)
     uint64_t deadline_ns = sched->timers.next_deadline(sched->timers.context);
     rti_sched_record(sched,
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_IDLE, .value = deadline_ns});
+    rti_worker_note_idle(&sched->worker);
     enum rti_wait_end end = sched->port->ops->wait(sched->port, deadline_ns);
     bool is_posted = rti_sched_drain_posts(sched);
     sched->worker.turns_until_look = 0;
@@ -285,10 +305,12 @@ static void sched_dispatch(struct rti_sched *sched, struct rti_runnable *runnabl
     rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_DISPATCH,
                                                         .task = runnable->id,
                                                         .value = runnable->priority});
+    rti_worker_note(worker, RTI_NOTE_RUN, 0, runnable->id);
     rti_runnable_to_running(runnable);
     worker->turns++;
     worker->turns_until_look--;
     runnable->step(runnable, worker);
+    rti_worker_note(worker, RTI_NOTE_LEAVE, 0, 0);
     RT_ASSERT(worker->fiber == NULL);
     struct rti_fiber *departed = worker->departed;
     if (departed != NULL) {

@@ -47,6 +47,7 @@
 #include "port/port.h"
 #include "sched/context.h"
 #include "sched/processor.h"
+#include "sched/recorder.h"
 #include "sched/worker_local.h"
 
 struct rti_crew; /* sched/crew.h */
@@ -83,6 +84,9 @@ struct rti_worker {
     struct rt_trace turn_trace; /* the context of the message that it handles */
 #endif
     uint64_t luck;              /* the draws of fair choices (sync/select.c); 0: not begun */
+#if RTI_RECORDS
+    struct rti_recorder recorder; /* what it did last */
+#endif
     struct rti_context context; /* the worker's own stack */
     /* With several workers: */
     struct rti_member *member;
@@ -131,6 +135,7 @@ struct rti_sched {
     struct rti_mpsc posts;   /* calls that other threads want made here */
     uint64_t now_ns;         /* the clock at the last look; may be old, never ahead */
     uint64_t port_looked_ns; /* when the port was last asked for completions */
+    rti_atomic_ptr recording; /* struct rti_recording: asked of every worker; NULL: never yet */
     int32_t look_interval;
     int32_t look_interval_max;
     uint32_t live;
@@ -259,6 +264,52 @@ static inline void rti_sched_record(struct rti_sched *sched, const struct rti_jo
     }
 }
 
+/* Adds a word to what the worker did last, if it records. */
+static RTI_ALWAYSINLINE void rti_worker_note(struct rti_worker *worker, enum rti_note what,
+                                             uint32_t detail, uint32_t id)
+{
+#if RTI_RECORDS
+    rti_recorder_note(&worker->recorder, what, detail, id);
+#else
+    (void)worker, (void)what, (void)detail, (void)id;
+#endif
+}
+
+/* The same for a function that may run on a thread without a worker. */
+static inline void rti_worker_note_here(enum rti_note what, uint32_t detail, uint32_t id)
+{
+    struct rti_worker *worker = RTI_RECORDS ? rti_worker_here() : NULL;
+    if (worker != NULL) {
+        rti_worker_note(worker, what, detail, id);
+    }
+}
+
+/* Is the worker about to sleep? It says so. */
+static inline void rti_worker_note_idle(struct rti_worker *worker)
+{
+#if RTI_RECORDS
+    rti_recorder_note_pause(&worker->recorder, RTI_NOTE_IDLE);
+#else
+    (void)worker;
+#endif
+}
+
+/* The name of what was started by the last word, on a thread of the runtime. */
+static inline void rti_worker_note_name(const char *name)
+{
+#if RTI_RECORDS
+    struct rti_worker *worker = rti_worker_here();
+    if (worker != NULL && RTI_UNLIKELY(rti_ptr_load_relaxed(&worker->recorder.at) != NULL)) {
+        rti_recorder_note_name(&worker->recorder, name);
+    }
+#else
+    (void)name;
+#endif
+}
+
+/* Begins or ends to record if that was asked for since the last look. The worker's own thread. */
+void rti_worker_follow(struct rti_worker *worker);
+
 /* Queues a runnable whose park was ended; called by wakes. */
 static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
 {
@@ -272,6 +323,7 @@ static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *
         rti_sched_record(
             sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_WAKE, .task = runnable->id});
     }
+    rti_worker_note(&sched->worker, RTI_NOTE_WAKE, 0, runnable->id);
     if (rti_runnable_to_woken(runnable)) {
         rti_processor_queue(&sched->processor, runnable);
     }

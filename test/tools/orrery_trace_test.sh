@@ -46,6 +46,19 @@ has '^flow 65 echo -> 64 talk$'
 expect 0 "$tool" dump "$pid"
 expect 0 "$tool" trace --for 20 -o "$work/live.pftrace" "$pid"
 
+# Several workers: each has a track, and tells when it idles.
+start "$work/program" pass 2
+expect 0 "$tool" trace --for 100 -o "$work/parallel.pftrace" "$pid"
+expect 0 python3 "$parser" "$work/parallel.pftrace"
+has '^track 2 worker 0$'
+has '^track [0-9]+ t[0-9]+ bouncer$'
+has '^slice worker [0-9]+ t[0-9]+ (bouncer|thrower) '
+has '^slice t[0-9]+ bouncer runs '
+has '^slice t[0-9]+ thrower waits '
+has '^flow t[0-9]+ thrower -> t[0-9]+ bouncer$'
+has '^flow t[0-9]+ bouncer -> t[0-9]+ thrower$'
+expect 0 "$tool" dump "$pid"
+
 # One that never lets the scheduler have its turn cannot record, and says so.
 start "$work/program" compute
 expect 3 "$tool" trace --for 20 -o "$work/busy.pftrace" "$pid"
@@ -78,6 +91,66 @@ int main(int argc, char **argv)
 }
 END
 compile "$work/short.c" "$work/short"
+# ORRERY_RECORD keeps what the flight recorder saw of a run, with names, on every engine.
+cat >"$work/family.c" <<'END'
+#include <orrery/rt.h>
+
+static void child(void *arg)
+{
+    rt_message msg;
+    (void)arg;
+    if (!RT_FAILED(rt_ipc_recv(&msg, -1))) {
+        (void)rt_ipc_send(msg.sender, msg.data, msg.len, IPC_ASYNC);
+    }
+    rt_exit();
+}
+
+static void parent(void *arg)
+{
+    rt_message msg;
+    int value = 1;
+    (void)arg;
+    actor_config config = {.priority = RT_PRIO_NORMAL, .name = "the_second_child"};
+    actor_id id = rt_spawn_ex(child, NULL, &config);
+    rt_yield();
+    (void)rt_ipc_send(id, &value, sizeof(value), IPC_ASYNC);
+    (void)rt_ipc_recv(&msg, 10000);
+    rt_exit();
+}
+
+int main(int argc, char **argv)
+{
+    rt_config several = {.workers = 2};
+    (void)argv;
+    if (RT_FAILED(argc > 1 ? rt_init_ex(&several) : rt_init())) {
+        return 1;
+    }
+    (void)rt_spawn_ex(parent, NULL,
+                      &(actor_config){.priority = RT_PRIO_NORMAL, .name = "parent"});
+    rt_run();
+    rt_cleanup();
+    return 0;
+}
+END
+compile "$work/family.c" "$work/family"
+for workers in "" 2; do
+    # Unquoted: without a number there is no argument.
+    ORRERY_RECORD="$work/recording" "$work/family" $workers
+    expect 0 "$tool" trace "$work/recording" -o "$work/family.pftrace"
+    has ' 0 earlier events are lost$'
+    expect 0 python3 "$parser" "$work/family.pftrace"
+    has '^track [0-9]+ [0-9]+ parent$'
+    has '^track [0-9]+ [0-9]+ the_second_child$'
+    has '^slice [0-9]+ the_second_child runs '
+    [ "$(grep -c '^flow [0-9]* parent -> [0-9]* the_second_child$' "$work/out")" -eq 2 ] ||
+        fail "not one arrow of a wake and one of mail"
+    has '^instant [0-9]+ the_second_child recv '
+    hasnt '^cut'
+done
+# A file that is cut is refused.
+head -c 300 "$work/recording" >"$work/half"
+expect 3 "$tool" trace "$work/half" -o "$work/family.pftrace"
+has 'no whole recording'
 ORRERY_JOURNAL="$work/run" "$work/short"
 expect 0 "$tool" journal "$work/run"
 has ' end '

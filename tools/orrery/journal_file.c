@@ -25,6 +25,8 @@ static const char *const known_names[EVENT_KIND_COUNT] = {
     [EVENT_OP_ANSWER] = "op-answer",
     [EVENT_OP_DONE] = "op-done",
     [EVENT_OP_FORWARD] = "op-forward",
+    [EVENT_LEAVE] = "leave",
+    [EVENT_HAND] = "hand",
 };
 
 static enum event_kind kind_named(const char *name)
@@ -98,15 +100,14 @@ bool journal_file_parse(struct journal_file *file, void *bytes, size_t size, con
     return true;
 }
 
-bool journal_file_open(struct journal_file *file, const char *path)
+void *journal_file_read(const char *path, size_t *size)
 {
     FILE *stream = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     if (stream == NULL) {
         tool_complain("%s: %s", path, strerror(errno));
-        return false;
+        return NULL;
     }
-    size_t size = 0;
-    void *bytes = tool_read_all(stream, &size);
+    void *bytes = tool_read_all(stream, size);
     bool is_broken = ferror(stream) != 0;
     if (stream != stdin) {
         fclose(stream);
@@ -114,9 +115,16 @@ bool journal_file_open(struct journal_file *file, const char *path)
     if (is_broken) {
         tool_complain("%s: it cannot be read", path);
         free(bytes);
-        return false;
+        return NULL;
     }
-    return journal_file_parse(file, bytes, size, path);
+    return bytes;
+}
+
+bool journal_file_open(struct journal_file *file, const char *path)
+{
+    size_t size = 0;
+    void *bytes = journal_file_read(path, &size);
+    return bytes != NULL && journal_file_parse(file, bytes, size, path);
 }
 
 void journal_file_close(struct journal_file *file)

@@ -30,6 +30,8 @@ enum event_kind {
     EVENT_OP_ANSWER,
     EVENT_OP_DONE,
     EVENT_OP_FORWARD,
+    EVENT_LEAVE, /* only in recordings: who ran has left */
+    EVENT_HAND,  /* likewise: a send to one that waited, which has received and is woken */
     EVENT_KIND_COUNT,
 };
 
@@ -38,6 +40,7 @@ struct event {
     enum event_kind kind;
     const char *name;
     uint32_t runner; /* the task that ran when it was written; 0: none, or not known */
+    uint32_t worker; /* where */
 };
 
 struct journal_file {
@@ -49,6 +52,9 @@ struct journal_file {
 
 /* Reads a whole file, "-" for standard input; complains and gives false if it is no journal. */
 bool journal_file_open(struct journal_file *file, const char *path);
+
+/* Reads a whole file; complains and gives NULL if it cannot be read. */
+void *journal_file_read(const char *path, size_t *size);
 
 /* The same from memory, which becomes the file's: as tool_alloc gave it. */
 bool journal_file_parse(struct journal_file *file, void *bytes, size_t size, const char *path);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orrery trace: a journal as a trace that the Perfetto viewer shows (https://ui.perfetto.dev).
+/* orrery trace: what a program did as a trace that the Perfetto viewer shows
+ * (https://ui.perfetto.dev).
  *
- * The journal comes from a file, or from a running program that is asked to record for a while. A
- * track for the worker shows whose turn it is; a track for each task shows when it runs, is ready
- * and waits. An arrow goes from who wakes to who is woken, and from a message's send to its
- * receive: the n-th receive of B from A belongs to the n-th send from A to B. */
+ * It comes from a journal, from a file that the flight recorder left, or from a running program
+ * whose recorder is switched on for a while. A track for each worker shows whose turn it is; a
+ * track for each task shows when it runs, is ready and waits. An arrow goes from who wakes to who
+ * is woken, and from a message's send to its receive: the n-th receive of B from A belongs to the
+ * n-th send from A to B. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
@@ -15,6 +17,7 @@
 #include "client.h"
 #include "journal_file.h"
 #include "protobuf.h"
+#include "recording.h"
 #include "report.h"
 
 /* The fields of the messages, by their numbers in Perfetto's definitions. */
@@ -42,7 +45,7 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
 
 #define UUID_PROCESS UINT64_C(1)
 #define UUID_WORKER  UINT64_C(2)
-#define UUID_TASKS   UINT64_C(16)
+#define UUID_TASKS   UINT64_C(1048576)
 #define SEQUENCE     1
 
 struct trace_options {
@@ -57,6 +60,7 @@ struct track {
     uint32_t task;
     const char *slice;     /* what is open on it now; NULL: nothing */
     uint64_t pending_flow; /* an arrow that ends at its next slice; 0: none */
+    uint64_t handed_flow;  /* that of a message which it has received when it runs next; 0: none */
 };
 
 /* Sends on their way from one task to another. */
@@ -70,14 +74,16 @@ struct lane {
 
 struct tracer {
     struct protobuf out;
-    const struct report *report; /* for names; NULL: none */
+    const struct report *report;       /* for names; NULL: none */
+    const struct recording *recording; /* for names, too; NULL: it is a journal */
     struct track *tracks;
     size_t track_count;
     struct lane *lanes;
     size_t lane_count;
     uint64_t flow_count;
     uint64_t slice_count;
-    uint32_t running; /* on the worker's track; 0: nothing */
+    uint32_t *running; /* on each worker's track; 0: nothing */
+    uint32_t worker_count;
 };
 
 static size_t begin_packet(struct tracer *tracer, uint64_t time_ns)
@@ -130,6 +136,18 @@ static void write_event(struct tracer *tracer, uint64_t time_ns, uint64_t uuid, 
     tracer->slice_count += type == TYPE_BEGIN;
 }
 
+/* How a task is called. */
+static const char *label_of(const struct tracer *tracer, uint32_t task, char text[static 64])
+{
+    const char *name =
+        tracer->recording == NULL ? NULL : recording_name_of(tracer->recording, task);
+    if (name == NULL || (tracer->report != NULL && report_find(tracer->report, task) != NULL)) {
+        return report_label(tracer->report, task, text);
+    }
+    snprintf(text, 64, "%" PRIu32 " %s", task, name);
+    return text;
+}
+
 static uint64_t uuid_of(const struct tracer *tracer, const struct track *track)
 {
     return UUID_TASKS + (uint64_t)(track - tracer->tracks);
@@ -146,7 +164,7 @@ static struct track *track_of(struct tracer *tracer, uint32_t task)
     tracer->tracks = tool_realloc(tracer->tracks, tracer->track_count + 1, sizeof(struct track));
     struct track *track = &tracer->tracks[tracer->track_count++];
     *track = (struct track){.task = task};
-    describe_track(tracer, uuid_of(tracer, track), report_label(tracer->report, task, label));
+    describe_track(tracer, uuid_of(tracer, track), label_of(tracer, task, label));
     return track;
 }
 
@@ -166,17 +184,18 @@ static void change_slice(struct tracer *tracer, uint32_t task, uint64_t time_ns,
 }
 
 /* Whoever ran leaves the worker. */
-static void leave_worker(struct tracer *tracer, uint64_t time_ns)
+static void leave_worker(struct tracer *tracer, uint32_t worker, uint64_t time_ns)
 {
-    if (tracer->running == 0) {
+    uint32_t task = tracer->running[worker];
+    if (task == 0) {
         return;
     }
-    write_event(tracer, time_ns, UUID_WORKER, TYPE_END, NULL, 0, 0);
-    struct track *track = track_of(tracer, tracer->running);
+    write_event(tracer, time_ns, UUID_WORKER + worker, TYPE_END, NULL, 0, 0);
+    struct track *track = track_of(tracer, task);
     if (track->slice != NULL && strcmp(track->slice, "runs") == 0) {
-        change_slice(tracer, tracer->running, time_ns, "waits");
+        change_slice(tracer, task, time_ns, "waits");
     }
-    tracer->running = 0;
+    tracer->running[worker] = 0;
 }
 
 static struct lane *lane_of(struct tracer *tracer, uint32_t from, uint32_t to)
@@ -208,6 +227,14 @@ static void on_wake(struct tracer *tracer, const struct event *event)
     change_slice(tracer, event->record.task, time_ns, "ready");
 }
 
+static void write_message(struct tracer *tracer, uint32_t task, uint64_t time_ns, bool is_send,
+                          uint64_t flow)
+{
+    struct track *track = track_of(tracer, task);
+    write_event(tracer, time_ns, uuid_of(tracer, track), TYPE_INSTANT, is_send ? "send" : "recv",
+                is_send ? flow : 0, is_send ? 0 : flow);
+}
+
 /* A message between actors is an arrow; one through a channel only a mark. */
 static void on_message(struct tracer *tracer, const struct event *event)
 {
@@ -219,38 +246,67 @@ static void on_message(struct tracer *tracer, const struct event *event)
                                     : lane_of(tracer, other, event->record.task);
         flow = lane->first_flow + (is_send ? ++lane->sent : ++lane->received);
     }
-    struct track *track = track_of(tracer, event->record.task);
-    write_event(tracer, event->record.time_ns, uuid_of(tracer, track), TYPE_INSTANT, event->name,
-                is_send ? flow : 0, is_send ? 0 : flow);
+    write_message(tracer, event->record.task, event->record.time_ns, is_send, flow);
+}
+
+/* A message that went straight to one that waited for it: the receive is told when it runs. */
+static void on_hand(struct tracer *tracer, const struct event *event)
+{
+    uint32_t receiver = (uint32_t)event->record.value;
+    struct lane *lane = lane_of(tracer, event->record.task, receiver);
+    uint64_t flow = lane->first_flow + ++lane->sent;
+    lane->received++;
+    write_message(tracer, event->record.task, event->record.time_ns, true, flow);
+    struct event wake = *event;
+    wake.record.task = receiver;
+    on_wake(tracer, &wake);
+    track_of(tracer, receiver)->handed_flow = flow;
+}
+
+static void on_dispatch(struct tracer *tracer, const struct event *event)
+{
+    uint64_t time_ns = event->record.time_ns;
+    uint32_t task = event->record.task;
+    char label[64];
+    leave_worker(tracer, event->worker, time_ns);
+    write_event(tracer, time_ns, UUID_WORKER + event->worker, TYPE_BEGIN,
+                label_of(tracer, task, label), 0, 0);
+    tracer->running[event->worker] = task;
+    change_slice(tracer, task, time_ns, "runs");
+    struct track *track = track_of(tracer, task);
+    if (track->handed_flow != 0) {
+        write_message(tracer, task, time_ns, false, track->handed_flow);
+        track->handed_flow = 0;
+    }
 }
 
 static void on_event(struct tracer *tracer, const struct event *event)
 {
     uint64_t time_ns = event->record.time_ns;
     uint32_t task = event->record.task;
-    char label[64];
+    uint32_t worker = event->worker;
     switch (event->kind) {
     case EVENT_START:
         change_slice(tracer, task, time_ns, "ready");
         break;
     case EVENT_DISPATCH:
-        leave_worker(tracer, time_ns);
-        write_event(tracer, time_ns, UUID_WORKER, TYPE_BEGIN,
-                    report_label(tracer->report, task, label), 0, 0);
-        tracer->running = task;
-        change_slice(tracer, task, time_ns, "runs");
+        on_dispatch(tracer, event);
         break;
     case EVENT_WAKE:
         on_wake(tracer, event);
         break;
     case EVENT_END:
         change_slice(tracer, task, time_ns, NULL);
-        if (tracer->running == task) {
-            leave_worker(tracer, time_ns);
+        if (tracer->running[worker] == task) {
+            leave_worker(tracer, worker, time_ns);
         }
         break;
     case EVENT_IDLE:
-        leave_worker(tracer, time_ns);
+    case EVENT_LEAVE:
+        leave_worker(tracer, worker, time_ns);
+        break;
+    case EVENT_HAND:
+        on_hand(tracer, event);
         break;
     case EVENT_SEND:
     case EVENT_RECV:
@@ -259,48 +315,54 @@ static void on_event(struct tracer *tracer, const struct event *event)
     case EVENT_TIMER:
     case EVENT_MARK:
         write_event(tracer, time_ns,
-                    task == 0 ? UUID_WORKER : uuid_of(tracer, track_of(tracer, task)), TYPE_INSTANT,
-                    event->name, 0, 0);
+                    task == 0 ? UUID_WORKER + worker : uuid_of(tracer, track_of(tracer, task)),
+                    TYPE_INSTANT, event->name, 0, 0);
         break;
     default:
         break;
     }
 }
 
-static void convert(struct tracer *tracer, const struct journal_file *file)
+static void convert(struct tracer *tracer, const struct event *events, size_t count)
 {
     uint64_t last_ns = 0;
+    tracer->running = tool_alloc(tracer->worker_count, sizeof(uint32_t));
     describe_track(tracer, UUID_PROCESS, "orrery");
-    describe_track(tracer, UUID_WORKER, "worker 0");
-    for (size_t i = 0; i < file->count; i++) {
-        on_event(tracer, &file->events[i]);
-        last_ns = file->events[i].record.time_ns;
+    for (uint32_t i = 0; i < tracer->worker_count; i++) {
+        char label[64];
+        snprintf(label, sizeof(label), "worker %" PRIu32, i);
+        tracer->running[i] = 0;
+        describe_track(tracer, UUID_WORKER + i, label);
     }
-    leave_worker(tracer, last_ns);
+    for (size_t i = 0; i < count; i++) {
+        on_event(tracer, &events[i]);
+        last_ns = events[i].record.time_ns;
+    }
+    for (uint32_t i = 0; i < tracer->worker_count; i++) {
+        leave_worker(tracer, i, last_ns);
+    }
     for (size_t i = 0; i < tracer->track_count; i++) {
         change_slice(tracer, tracer->tracks[i].task, last_ns, NULL);
     }
+    free(tracer->running);
 }
 
-/* Has a program record for a while and takes its journal. */
-static bool record(struct journal_file *file, uint64_t pid, uint64_t span_ms)
+/* Has a program record for a while, or reads a file. NULL after a complaint. */
+static void *fetch(const struct trace_options *options, uint64_t *pid, bool *is_live, size_t *size)
 {
     char request[64];
-    size_t size = 0;
-    snprintf(request, sizeof(request), "trace %" PRIu64, span_ms);
-    char *bytes = client_ask(pid, request, &size);
-    if (bytes == NULL) {
-        return false;
+    *is_live = tool_number(options->source, pid);
+    if (!*is_live) {
+        return journal_file_read(options->source, size);
     }
-    static const char word[] = "journal\n";
-    size_t head = strlen(word);
-    if (size < head || memcmp(bytes, word, head) != 0) {
-        tool_complain("process %" PRIu64 " ended before it could be traced", pid);
+    snprintf(request, sizeof(request), "trace %" PRIu64, options->span_ms);
+    char *bytes = client_ask(*pid, request, size);
+    if (bytes != NULL && *size == 0) {
+        tool_complain("process %" PRIu64 " ended before it could be traced", *pid);
         free(bytes);
-        return false;
+        return NULL;
     }
-    memmove(bytes, bytes + head, size - head);
-    return journal_file_parse(file, bytes, size - head, "the recording");
+    return bytes;
 }
 
 static int write_output(const struct tracer *tracer, const struct trace_options *options)
@@ -315,39 +377,72 @@ static int write_output(const struct tracer *tracer, const struct trace_options 
     return TOOL_FINE;
 }
 
-static int trace(const struct trace_options *options)
+/* Writes what there is, and says how much it was. */
+static int finish(struct tracer *tracer, const struct trace_options *options, size_t events,
+                  uint64_t lost)
 {
-    struct journal_file file;
-    struct report report;
-    uint64_t pid = 0;
-    bool is_live = tool_number(options->source, &pid);
-    bool has_names = false;
-    if (!(is_live ? record(&file, pid, options->span_ms)
-                  : journal_file_open(&file, options->source))) {
-        return TOOL_UNABLE;
-    }
-    if (is_live) {
-        has_names = report_of(&report, pid, "dump");
-    }
-    struct tracer tracer = {.report = has_names ? &report : NULL};
-    convert(&tracer, &file);
-    int status = write_output(&tracer, options);
+    int status = write_output(tracer, options);
     if (status == TOOL_FINE) {
         const char *form = options->is_json
                                ? "{\"events\": %zu, \"tracks\": %zu, \"slices\": %" PRIu64
                                  ", \"lost\": %" PRIu64 "}\n"
                                : "%zu events on %zu tracks, %" PRIu64 " slices; %" PRIu64
                                  " earlier events are lost\n";
-        printf(form, file.count, tracer.track_count + 1, tracer.slice_count,
-               file.view.head.written - file.view.head.count);
+        printf(form, events, tracer->track_count + tracer->worker_count, tracer->slice_count, lost);
     }
+    protobuf_free(&tracer->out);
+    free(tracer->tracks);
+    free(tracer->lanes);
+    return status;
+}
+
+static int trace_journal(const struct trace_options *options, void *bytes, size_t size)
+{
+    struct journal_file file;
+    if (!journal_file_parse(&file, bytes, size, options->source)) {
+        return TOOL_UNABLE;
+    }
+    struct tracer tracer = {.worker_count = 1};
+    convert(&tracer, file.events, file.count);
+    int status =
+        finish(&tracer, options, file.count, file.view.head.written - file.view.head.count);
+    journal_file_close(&file);
+    return status;
+}
+
+static int trace_recording(const struct trace_options *options, void *bytes, size_t size,
+                           const struct report *report)
+{
+    struct recording recording;
+    if (!recording_parse(&recording, bytes, size, options->source)) {
+        return TOOL_UNABLE;
+    }
+    struct tracer tracer = {
+        .report = report, .recording = &recording, .worker_count = recording.workers};
+    convert(&tracer, recording.events, recording.count);
+    int status = finish(&tracer, options, recording.count, recording.lost);
+    recording_free(&recording);
+    return status;
+}
+
+static int trace(const struct trace_options *options)
+{
+    struct report report;
+    uint64_t pid = 0;
+    bool is_live = false;
+    size_t size = 0;
+    void *bytes = fetch(options, &pid, &is_live, &size);
+    if (bytes == NULL) {
+        return TOOL_UNABLE;
+    }
+    if (!is_live && !recording_is_one(bytes, size)) {
+        return trace_journal(options, bytes, size);
+    }
+    bool has_names = is_live && report_of(&report, pid, "dump");
+    int status = trace_recording(options, bytes, size, has_names ? &report : NULL);
     if (has_names) {
         report_free(&report);
     }
-    protobuf_free(&tracer.out);
-    free(tracer.tracks);
-    free(tracer.lanes);
-    journal_file_close(&file);
     return status;
 }
 
@@ -379,7 +474,7 @@ static int run(int argc, char **argv)
         }
     }
     if (optind + 1 != argc || options.output == NULL) {
-        return tool_misused("trace", "one process or journal is needed, and -o FILE");
+        return tool_misused("trace", "one process or file is needed, and -o FILE");
     }
     options.source = argv[optind];
     return trace(&options);
@@ -387,14 +482,15 @@ static int run(int argc, char **argv)
 
 const struct command command_trace = {
     .name = "trace",
-    .about = "makes a trace for the Perfetto viewer, of a running program or of a journal",
+    .about = "makes a trace for the Perfetto viewer, of a running program or of a file",
     .help =
-        "usage: orrery trace [--for MS] [--json] -o FILE.pftrace PID|JOURNAL\n"
+        "usage: orrery trace [--for MS] [--json] -o FILE.pftrace PID|FILE\n"
         "\n"
         "Has a program that was started with ORRERY_OBSERVE=1 record for MS milliseconds (1000),\n"
-        "or takes a journal file, and writes a trace for https://ui.perfetto.dev: a track for the\n"
-        "worker and for each task, arrows for wake-ups and messages. A program that records runs\n"
-        "slower. A file whose name is a number is written ./NUMBER.\n"
+        "or takes a journal, or a recording that ORRERY_RECORD=FILE made of a whole run, and\n"
+        "writes a trace for https://ui.perfetto.dev: a track for each worker and for each task,\n"
+        "arrows for wake-ups and messages. Of each worker the latest half million of events are\n"
+        "kept. A file whose name is a number is written ./NUMBER.\n"
         "\n"
         "    -o, --output FILE   where the trace goes\n"
         "    --for MS            how long a program records, at most 60000\n"

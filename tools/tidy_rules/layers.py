@@ -43,6 +43,7 @@ EXCEPTIONS = {
     "src/base/probe.h": ("port/virtual/point.h",),  # a virtual world looks at the probes
     "src/sched/context.h": ("port/arch",),  # the switch itself is the processor's
     "src/sched/worker_local.h": ("port/arch",),  # and so is the way to the thread's own word
+    "src/sched/recorder.c": ("port/arch",),  # and the count of time that is cheap enough for it
 }
 
 # Outside port/ the operating system is not there: only what a freestanding C library has, and what

@@ -219,15 +219,15 @@ void rti_watch_close(struct rti_watch *watch)
     watch_close_descriptors(watch);
 }
 
-int rti_watch_journal_file(void)
+int rti_watch_open_file(const char *variable)
 {
-    const char *path = getenv("ORRERY_JOURNAL");
+    const char *path = getenv(variable);
     if (path == NULL || *path == '\0') {
         return -1;
     }
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) {
-        rti_port_log("ORRERY_JOURNAL names a file that cannot be written");
+        rti_port_log("ORRERY_JOURNAL or ORRERY_RECORD names a file that cannot be written");
     }
     return fd;
 }

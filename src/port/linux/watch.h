@@ -54,9 +54,9 @@ bool rti_watch_peek(void *to, const void *from, size_t size);
 /* Has who asks gone away? */
 bool rti_watch_is_abandoned(struct rti_watch *watch);
 
-/* A file for the journal of a run that the environment asks for (ORRERY_JOURNAL): its descriptor,
- * or -1 if none is asked for or it cannot be made, which is said on standard error. */
-int rti_watch_journal_file(void);
+/* A file that a variable of the environment asks for: its descriptor, or -1 if none is asked for or
+ * it cannot be made, which is said on standard error. */
+int rti_watch_open_file(const char *variable);
 void rti_watch_close_file(int fd);
 
 #endif

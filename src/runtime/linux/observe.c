@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that lets itself be looked at: the part of the runtime behind `orrery dump`, `stats`
- * and `trace`, and the journal that ORRERY_JOURNAL asks for.
+ * and `trace`, and the files that ORRERY_JOURNAL and ORRERY_RECORD ask for.
  *
- * The program opts in: with ORRERY_OBSERVE=1 in its environment, or with RT_OBSERVE when the
- * library is compiled. Without that there is no socket, no thread and no cost.
+ * The program opts in: with ORRERY_OBSERVE=1 in its environment, with `observe` in its
+ * configuration, or with RT_OBSERVE when the library is compiled. Without that there is no socket,
+ * no thread and no cost.
  *
  * Who answers is the thread of port/linux/watch.h; what it tells belongs to the scheduler. So it
  * posts a call and waits:
@@ -28,6 +29,7 @@
 
 #include "base/journal_file.h"
 #include "observe/journal_api.h"
+#include "observe/recording.h"
 #include "observe/report.h"
 #include "port/linux/watch.h"
 #include "runtime/runtime.h"
@@ -43,14 +45,20 @@
 #define OBSERVE_STACK_BYTES_MIN ((size_t)512)
 #define OBSERVE_STACK_BYTES_MAX ((size_t)8192)
 
-/* Events that a recording keeps. */
-#define OBSERVE_RECORDS       ((size_t)1 << 20)
-#define OBSERVE_RING_BYTES    (OBSERVE_RECORDS * sizeof(struct rti_journal_record))
+/* Events that a journal keeps. */
+#define OBSERVE_RECORDS    ((size_t)1 << 20)
+#define OBSERVE_RING_BYTES (OBSERVE_RECORDS * sizeof(struct rti_journal_record))
+
+/* How long a trace may take, how often the workers are ticked at meanwhile, and how many of them
+ * keep what they do. */
 #define OBSERVE_RECORD_MS_MAX 60000
+#define OBSERVE_TICK_NS       UINT64_C(1000000)
+#define OBSERVE_RECORDERS_MAX 128
+#define OBSERVE_WORDS_BYTES   (RTI_RECORDER_WORDS * sizeof(uint64_t))
 
 enum observe_stage { STAGE_IDLE, STAGE_ASKED, STAGE_WORKING, STAGE_DONE, STAGE_LEFT };
 
-enum observe_errand { ERRAND_DUMP, ERRAND_STATS, ERRAND_RECORD, ERRAND_STOP };
+enum observe_errand { ERRAND_DUMP, ERRAND_STATS, ERRAND_RECORD };
 
 static struct {
     bool is_open;
@@ -60,11 +68,15 @@ static struct {
     rti_atomic_u32 stage;  /* enum observe_stage */
     rti_atomic_u32 errand; /* enum observe_errand */
     struct rti_text text;
-    struct rti_journal journal; /* a recording, or what ORRERY_JOURNAL asks for */
+    struct rti_journal journal; /* what ORRERY_JOURNAL asks for */
     struct rti_journal_record *ring;
-    bool is_recording; /* the scheduler writes `journal` for us */
-    bool is_refused;   /* somebody else's journal is being written */
-    int file;          /* for ORRERY_JOURNAL; -1: none */
+    int file; /* for ORRERY_JOURNAL; -1: none */
+    struct rti_recording recording;
+    uint64_t recording_ns;         /* the clock when it began */
+    int record_file;               /* for ORRERY_RECORD; -1: none */
+    rti_atomic_u32 is_ticking;     /* the thread below comes by at the workers */
+    struct rti_port_thread ticker; /* while there is a file */
+    bool has_ticker;
 } observe;
 
 static void make_report(enum observe_errand errand, bool is_moving)
@@ -104,19 +116,7 @@ static void errand_run(enum observe_errand errand)
         make_timed_report(errand);
         break;
     case ERRAND_RECORD:
-        observe.is_refused =
-            observe.sched->journal != NULL || observe.ring == NULL || observe.sched->crew != NULL;
-        if (!observe.is_refused) {
-            rti_journal_init(&observe.journal, observe.ring, OBSERVE_RECORDS);
-            rti_sched_observe(observe.sched, &observe.journal, NULL);
-            observe.is_recording = true;
-        }
-        break;
-    case ERRAND_STOP:
-        if (observe.is_recording) {
-            rti_sched_observe(observe.sched, NULL, NULL);
-            observe.is_recording = false;
-        }
+        rti_worker_follow(&observe.sched->worker);
         break;
     }
 }
@@ -204,45 +204,99 @@ static bool sink(void *arg, const void *bytes, size_t size)
     return rti_watch_write(arg, bytes, size);
 }
 
-/* Records for a while, until who asks goes away or the runtime ends. */
+/* Makes the rings, if there are none yet; they stay until the runtime ends. */
+static bool recording_make(void)
+{
+    struct rti_recording *recording = &observe.recording;
+    uint32_t count = rti_recording_workers(observe.sched);
+    count = count < OBSERVE_RECORDERS_MAX ? count : OBSERVE_RECORDERS_MAX;
+    if (recording->rings == NULL) {
+        recording->rings = rti_linux_memory_map(observe.sched->port, count * OBSERVE_WORDS_BYTES);
+        recording->rings_count = count;
+        rti_u32_init(&recording->turn, 0);
+    }
+    return recording->rings != NULL;
+}
+
+static void recording_begin(void)
+{
+    observe.recording_ns = rti_linux_clock_now();
+    rti_recording_begin(&observe.recording);
+    /* Release pairs with rti_worker_follow. */
+    rti_ptr_store_release(&observe.sched->recording, &observe.recording);
+}
+
+static bool recording_is_on(void)
+{
+    return rti_u32_load_relaxed(&observe.recording.turn) % 2 == 1;
+}
+
+static void recording_end(void)
+{
+    rti_recording_end(&observe.recording);
+    rti_recording_call(observe.sched);
+}
+
+/* Writes what was recorded; false if there is no memory for a copy, or it was not taken. */
+static bool recording_write(rti_recording_sink take, void *arg)
+{
+    struct rti_port *port = observe.sched->port;
+    struct rti_recording_output output = {
+        .sink = take,
+        .arg = arg,
+        .room = rti_linux_memory_map(port, OBSERVE_WORDS_BYTES),
+        .begin_ns = observe.recording_ns,
+    };
+    if (output.room == NULL) {
+        return false;
+    }
+    bool is_taken = rti_recording_write(observe.sched, &observe.recording, &output);
+    rti_linux_memory_unmap(port, output.room, OBSERVE_WORDS_BYTES);
+    return is_taken;
+}
+
+/* Lets the program go on for a while, until who asks goes away or the runtime ends. */
 static void record(struct rti_watch *watch, uint64_t span_ms)
 {
     rti_atomic_u32 never;
     rti_u32_init(&never, 0);
-    for (uint64_t ms = 0; ms < span_ms && !rti_watch_is_abandoned(watch); ms += 10) {
-        if (rti_watch_await(watch, &never, 0, UINT64_C(10000000)) ||
-            rti_u32_load_relaxed(&watch->is_closing) != 0) {
-            break;
-        }
+    uint64_t end_ns = rti_linux_clock_now() + span_ms * RTI_NS_PER_MS;
+    while (rti_linux_clock_now() < end_ns && !rti_watch_is_abandoned(watch) &&
+           rti_u32_load_relaxed(&watch->is_closing) == 0) {
+        (void)rti_watch_await(watch, &never, 0, OBSERVE_TICK_NS);
+        rti_recording_tick(observe.sched);
     }
+}
+
+/* Has the workers record; false, and nothing is on, if the one of the fixed engine has no turn. */
+static bool recording_start(void)
+{
+    recording_begin();
+    if (observe.sched->crew != NULL) {
+        rti_recording_call(observe.sched);
+    } else if (!errand_ask(ERRAND_RECORD)) {
+        rti_recording_end(&observe.recording);
+        return false;
+    }
+    return true;
 }
 
 static void answer_trace(struct rti_watch *watch, uint64_t span_ms)
 {
-    observe.ring = rti_linux_memory_map(watch->port, OBSERVE_RING_BYTES);
-    bool is_asked = errand_ask(ERRAND_RECORD);
-    if (!is_asked || observe.is_refused) {
-        say(watch, is_asked ? "error\tit writes a journal of its own, or has several workers\n"
-                            : "error\tthe scheduler gets no turn: a task computes\n");
-    } else {
-        record(watch, span_ms);
-        /* The ring cannot go before the scheduler has let go of it. */
-        while (!errand_ask(ERRAND_STOP) && rti_u32_load_relaxed(&watch->is_closing) == 0) {
-        }
-        if (!observe.is_recording) {
-            say(watch, "journal\n");
-            struct rti_journal_storage storage = {.magic = RTI_JOURNAL_API_MAGIC,
-                                                  .journal = observe.journal};
-            rt_journal shown;
-            memcpy(&shown, &storage, sizeof(storage));
-            rt_status status = rt_journal_export(&shown, sink, watch);
-            (void)status; /* who asks sees that the file is cut */
-        }
+    bool is_ours = !recording_is_on();
+    if (!recording_make()) {
+        say(watch, "error\tno memory for the recording\n");
+        return;
     }
-    if (observe.ring != NULL && !observe.is_recording) {
-        rti_linux_memory_unmap(watch->port, observe.ring, OBSERVE_RING_BYTES);
-        observe.ring = NULL;
+    if (is_ours && !recording_start()) {
+        say(watch, "error\tthe scheduler gets no turn: a task computes\n");
+        return;
     }
+    record(watch, span_ms);
+    if (is_ours) {
+        recording_end();
+    }
+    (void)recording_write(sink, watch); /* who asks sees that it is cut */
 }
 
 static bool is_same(const char *a, const char *b)
@@ -286,7 +340,7 @@ static void answer(struct rti_watch *watch, const char *request)
 /* A journal of the whole run, for ORRERY_JOURNAL. */
 static void open_journal(struct rti_sched *sched)
 {
-    observe.file = rti_watch_journal_file();
+    observe.file = rti_watch_open_file("ORRERY_JOURNAL");
     if (observe.file < 0) {
         return;
     }
@@ -317,6 +371,65 @@ static void close_journal(void)
     observe.ring = NULL;
 }
 
+static void ticker_main(void *arg)
+{
+    struct rti_port *port = arg;
+    while (rti_u32_load_acquire(&observe.is_ticking) != 0) {
+        (void)rti_linux_futex_wait(port, &observe.is_ticking, 1,
+                                   rti_linux_clock_now() + OBSERVE_TICK_NS);
+        rti_recording_tick(observe.sched);
+    }
+}
+
+/* A recording of the whole run, or of its end, for ORRERY_RECORD. */
+static void open_recording(struct rti_sched *sched)
+{
+    observe.record_file = rti_watch_open_file("ORRERY_RECORD");
+    observe.has_ticker = false;
+    if (observe.record_file < 0 || !recording_make()) {
+        return;
+    }
+    recording_begin();
+    rti_worker_follow(&sched->worker);
+    rti_u32_init(&observe.is_ticking, 1);
+    observe.has_ticker =
+        !RT_FAILED(rti_linux_thread_start(sched->port, &observe.ticker, ticker_main, sched->port));
+}
+
+static bool file_sink(void *arg, const void *bytes, size_t size)
+{
+    return !RT_FAILED(rti_port_descriptor_write(*(const int *)arg, bytes, size));
+}
+
+static void close_recording(void)
+{
+    struct rti_sched *sched = observe.sched;
+    if (observe.has_ticker) {
+        /* Release pairs with the acquire in ticker_main. */
+        rti_u32_store_release(&observe.is_ticking, 0);
+        rti_linux_futex_wake(sched->port, &observe.is_ticking, 1);
+        rti_linux_thread_join(sched->port, &observe.ticker);
+    }
+    if (observe.record_file >= 0) {
+        if (!recording_is_on() || !recording_write(file_sink, &observe.record_file)) {
+            rti_port_log("the recording could not be written to the file of ORRERY_RECORD");
+        }
+        rti_watch_close_file(observe.record_file);
+    }
+    if (observe.recording.rings == NULL) {
+        return;
+    }
+    if (recording_is_on()) {
+        rti_recording_end(&observe.recording);
+    }
+    /* Nobody else runs any more. */
+    rti_worker_follow(&sched->worker);
+    rti_ptr_store_relaxed(&sched->recording, NULL);
+    rti_linux_memory_unmap(sched->port, observe.recording.rings,
+                           observe.recording.rings_count * OBSERVE_WORDS_BYTES);
+    observe.recording.rings = NULL;
+}
+
 struct rti_journal *rti_host_journal(void)
 {
     return observe.file >= 0 ? &observe.journal : NULL;
@@ -327,8 +440,11 @@ static void part_start(struct rt_runtime *runtime)
     uint64_t is_wanted = RT_OBSERVE;
     bool is_world = is_same(runtime->sched.port->ops->name, "linux");
     observe.sched = &runtime->sched;
-    observe.is_recording = false;
     open_journal(&runtime->sched);
+    observe.record_file = -1;
+    if (is_world) {
+        open_recording(&runtime->sched);
+    }
     if (is_world && observe.file >= 0) {
         rti_sched_observe(&runtime->sched, &observe.journal, NULL);
     }
@@ -353,11 +469,7 @@ static void part_stop(void)
         rti_watch_close(&observe.watch);
         observe.is_open = false;
     }
-    if (observe.is_recording) {
-        errand_run(ERRAND_STOP);
-        rti_linux_memory_unmap(observe.sched->port, observe.ring, OBSERVE_RING_BYTES);
-        observe.ring = NULL;
-    }
+    close_recording();
     close_journal();
 }
 
