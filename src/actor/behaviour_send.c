@@ -172,6 +172,7 @@ static inline struct rti_cell *send_make_here(struct rti_worker *worker,
 static inline void send_deliver(struct rti_worker *worker, struct rti_behaviours *module,
                                 struct rti_behaviour *receiver, struct rti_cell *cell)
 {
+    rti_worker_note(worker, RTI_NOTE_SEND, 0, cell->to);
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, cell->sender, cell->to);
     send_push(module, receiver, cell);
 }
@@ -416,6 +417,7 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
     if (sender != NULL) {
         sender->messages_sent++;
     }
+    rti_worker_note(worker, RTI_NOTE_SEND, 0, receiver->id);
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, entry->sender, receiver->id);
     rti_ipc_attach_trace(worker, pools, entry);
     rti_mailbox_push(&receiver->mailbox, entry);

@@ -187,6 +187,7 @@ static rt_status call_answer(struct rti_worker *worker, struct rti_actors *actor
     answer->sender = self == NULL ? ACTOR_ID_INVALID : self->id;
     RT_ASSERT(caller->reply == NULL);
     caller->reply = answer;
+    rti_worker_note(worker, RTI_NOTE_SEND, 0, caller->id);
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, answer->sender, caller->id);
     rti_waiter_wake(&wait->waiter);
     return RT_SUCCESS;

@@ -39,12 +39,25 @@ struct rti_fiber *rti_fiber_current(void)
     return worker == NULL ? NULL : worker->fiber;
 }
 
+/* The same for a worker that records: apart, so that who does not needs no frame for it. */
+static RTI_NOINLINE void fiber_yield_recorded(struct rti_worker *worker, struct rti_fiber *self,
+                                              struct rti_runnable *next)
+{
+    rti_worker_note(worker, RTI_NOTE_RUN, 0, next->id);
+    struct rti_context *to = rti_fiber_replace(worker, self, next);
+    rti_context_switch_tail(&self->context, to, worker);
+}
+
 /* The last act of a yield: to another one, which was taken from the processor. */
 static RTI_ALWAYSINLINE void fiber_yield_to(struct rti_worker *worker, struct rti_fiber *self,
                                             struct rti_runnable *next)
 {
     if (RTI_UNLIKELY(!next->is_direct)) {
         rti_fiber_suspend_to_scheduler(worker, self, next);
+        return;
+    }
+    if (rti_worker_records(worker)) {
+        fiber_yield_recorded(worker, self, next);
         return;
     }
     struct rti_context *to = rti_fiber_replace(worker, self, next);

@@ -64,13 +64,12 @@ static inline void rti_fiber_exchange_errno(const struct rti_worker *worker, str
     }
 }
 
-/* The same from fiber to fiber. */
+/* The same from fiber to fiber; the caller tells the recorder. */
 static inline struct rti_context *
 rti_fiber_replace(struct rti_worker *worker, struct rti_fiber *self, struct rti_runnable *next)
 {
     struct rti_fiber *fiber = rti_fiber_of(next);
     RTI_PROBE1(start, next->id);
-    rti_worker_note(worker, RTI_NOTE_RUN, 0, next->id);
     rti_runnable_to_switched(next);
     worker->fiber = fiber;
     rti_fiber_exchange_errno(worker, self, fiber);
@@ -96,6 +95,7 @@ static RTI_ALWAYSINLINE void rti_fiber_suspend_parked(struct rti_worker *worker,
         rti_fiber_suspend_to_scheduler(worker, self, next);
         return;
     }
+    rti_worker_note(worker, RTI_NOTE_RUN, 0, next->id);
     struct rti_context *to = rti_fiber_replace(worker, self, next);
     rti_context_switch(&self->context, to, worker);
 }

@@ -264,6 +264,17 @@ static inline void rti_sched_record(struct rti_sched *sched, const struct rti_jo
     }
 }
 
+/* Does it record? */
+static RTI_ALWAYSINLINE bool rti_worker_records(const struct rti_worker *worker)
+{
+#if RTI_RECORDS
+    return RTI_UNLIKELY(rti_ptr_load_relaxed(&worker->recorder.at) != NULL);
+#else
+    (void)worker;
+    return false;
+#endif
+}
+
 /* Adds a word to what the worker did last, if it records. */
 static RTI_ALWAYSINLINE void rti_worker_note(struct rti_worker *worker, enum rti_note what,
                                              uint32_t detail, uint32_t id)
