@@ -130,6 +130,7 @@ static RTI_ALWAYSINLINE void rti_fiber_wake_here(struct rti_worker *worker, stru
 {
     RT_DCHECK(worker->straight == worker->sched->modules);
     RTI_PROBE1(ready, fiber->run.id);
+    rti_worker_note(worker, RTI_NOTE_WAKE, 0, fiber->run.id);
     rti_runnable_to_woken_here(&fiber->run);
     rti_processor_queue(worker->processor, &fiber->run);
 }

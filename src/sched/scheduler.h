@@ -83,7 +83,7 @@ struct rti_worker {
 #if RTI_TRACES_TRAVEL
     struct rt_trace turn_trace; /* the context of the message that it handles */
 #endif
-    uint64_t luck;              /* the draws of fair choices (sync/select.c); 0: not begun */
+    uint64_t luck; /* the draws of fair choices (sync/select.c); 0: not begun */
 #if RTI_RECORDS
     struct rti_recorder recorder; /* what it did last */
 #endif
@@ -131,10 +131,10 @@ struct rti_sched {
     bool is_told;                /* a journal is written, or contexts travel; one worker only */
     rti_atomic_u32 has_traces;   /* a trace context was set: sched/trace.h */
     struct rt_trace *(*tracers[RTI_TRACERS])(struct rti_fiber *fiber); /* who knows whose context */
-    struct rti_crew *crew;   /* the workers, if there are several; NULL: is_local */
-    struct rti_mpsc posts;   /* calls that other threads want made here */
-    uint64_t now_ns;         /* the clock at the last look; may be old, never ahead */
-    uint64_t port_looked_ns; /* when the port was last asked for completions */
+    struct rti_crew *crew;    /* the workers, if there are several; NULL: is_local */
+    struct rti_mpsc posts;    /* calls that other threads want made here */
+    uint64_t now_ns;          /* the clock at the last look; may be old, never ahead */
+    uint64_t port_looked_ns;  /* when the port was last asked for completions */
     rti_atomic_ptr recording; /* struct rti_recording: asked of every worker; NULL: never yet */
     int32_t look_interval;
     int32_t look_interval_max;
