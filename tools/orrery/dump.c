@@ -54,7 +54,7 @@ struct picture {
  * not in the library's table of code. */
 static bool is_internal(const struct picture *picture, const struct frame *frame)
 {
-    static const char *const around[] = {"fiber_entry", "task_main"};
+    static const char *const around[] = {"rti_fiber_entry", "task_main"};
     for (size_t i = 0; frame->function != NULL && i < sizeof(around) / sizeof(around[0]); i++) {
         if (strcmp(frame->function, around[i]) == 0) {
             return true;
