@@ -128,7 +128,7 @@ BENCHES = [
           {1: {"orrery": MILLION, "tokio": MILLION, "go": MILLION, "erlang": MILLION,
                "caf": MILLION}}, [Goal(256, None)]),
     Bench("idle_memory_fiber", "parked tasks with a stack", "bytes",
-          {1: {"orrery": 10000, "go": MILLION, "boost_fiber": 20000}},
+          {1: {"orrery": MILLION, "go": MILLION, "boost_fiber": 20000}},
           [Goal(4352, None), Goal(1.0, "go")]),
     echo("tcp_echo_64", 64),
     echo("tcp_echo_1000", 1000),
