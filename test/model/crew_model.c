@@ -44,6 +44,11 @@ bool rti_sched_drain_posts(struct rti_sched *of)
     return false;
 }
 
+void rti_worker_follow(struct rti_worker *worker)
+{
+    (void)worker;
+}
+
 void rti_sched_attend_shared(void)
 {
 }

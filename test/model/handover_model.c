@@ -50,6 +50,11 @@ bool rti_sched_drain_posts(struct rti_sched *of)
     return false;
 }
 
+void rti_worker_follow(struct rti_worker *worker)
+{
+    (void)worker;
+}
+
 void rti_sched_attend_shared(void)
 {
 }
@@ -66,7 +71,7 @@ void rti_context_adopt(struct rti_context *context)
     unused();
 }
 
-void rti_context_deinit(struct rti_context *context)
+void rti_context_forget(struct rti_context *context)
 {
     (void)context;
     unused();
