@@ -4,14 +4,14 @@
 
 #include "actor/actors.h"
 #include "actor/behaviour.h"
-#include "base/line.h"
+#include "base/remark.h"
 
-static void cycle_add_actor(struct rti_line *line, const struct rti_actor *actor)
+static void cycle_add_actor(struct rti_remark *line, const struct rti_actor *actor)
 {
-    rti_line_add(line, actor->name[0] != '\0' ? actor->name : "actor");
-    rti_line_add(line, " (");
-    rti_line_add_number(line, actor->id);
-    rti_line_add(line, ")");
+    rti_remark_add(line, actor->name[0] != '\0' ? actor->name : "actor");
+    rti_remark_add(line, " (");
+    rti_remark_add_number(line, actor->id);
+    rti_remark_add(line, ")");
 }
 
 /* The actor that `actor` waits for; NULL if it waits for nobody or for one that is ending. */
@@ -22,13 +22,13 @@ static struct rti_actor *cycle_next(const struct rti_actor *actor)
 
 static RTI_COLD void cycle_tell(const struct rti_actor *start)
 {
-    struct rti_line line;
-    rti_line_init(&line);
-    rti_line_add(&line, "actors wait for each other for ever: ");
+    struct rti_remark line;
+    rti_remark_init(&line);
+    rti_remark_add(&line, "actors wait for each other for ever: ");
     const struct rti_actor *at = start;
     do {
         cycle_add_actor(&line, at);
-        rti_line_add(&line, " -> ");
+        rti_remark_add(&line, " -> ");
         at = cycle_next(at);
     } while (at != start);
     cycle_add_actor(&line, start);

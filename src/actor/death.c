@@ -6,7 +6,7 @@
 #include "actor/attachment.h"
 #include "actor/behaviour.h"
 #include "actor/call.h"
-#include "base/line.h"
+#include "base/remark.h"
 #include "sched/fault.h"
 
 void rti_death_hook_add(struct rti_actors *actors, enum rti_death_step step,
@@ -37,20 +37,20 @@ static rt_exit_reason death_reason(const struct rti_actor *actor)
 /* One line for an end that its author did not write. */
 static RTI_COLD void death_log(const struct rti_actor *actor)
 {
-    struct rti_line line;
-    rti_line_init(&line);
-    rti_line_add(&line, "Actor ");
-    rti_line_add_number(&line, actor->id);
+    struct rti_remark line;
+    rti_remark_init(&line);
+    rti_remark_add(&line, "Actor ");
+    rti_remark_add_number(&line, actor->id);
     if (actor->fiber.end == RTI_FIBER_OVERFLOWED) {
-        rti_line_add(&line, " stack overflow detected");
+        rti_remark_add(&line, " stack overflow detected");
     } else {
-        rti_line_add(&line, " ended by ");
-        rti_line_add(&line, rti_fault_name((enum rti_fault_kind)actor->fiber.fault));
+        rti_remark_add(&line, " ended by ");
+        rti_remark_add(&line, rti_fault_name((enum rti_fault_kind)actor->fiber.fault));
     }
     if (actor->name[0] != '\0') {
-        rti_line_add(&line, " (");
-        rti_line_add(&line, actor->name);
-        rti_line_add(&line, ")");
+        rti_remark_add(&line, " (");
+        rti_remark_add(&line, actor->name);
+        rti_remark_add(&line, ")");
     }
     rti_port_log(line.text);
 }

@@ -2,7 +2,7 @@
 /* What a supervisor does from its first turn to its last; the essay is in supervisor.h. */
 #define RTI_MODULE "supervisor"
 #include "actor/supervisor.h"
-#include "base/line.h"
+#include "base/remark.h"
 
 #include <string.h>
 
@@ -361,13 +361,13 @@ static enum verdict supervisor_begin(struct rti_supervisor *self)
 
 static RTI_COLD void supervisor_log(const struct rti_supervisor *self)
 {
-    struct rti_line line;
-    rti_line_init(&line);
-    rti_line_add(&line, "Supervisor ");
-    rti_line_add(&line, self->self->name);
-    rti_line_add(&line, " (");
-    rti_line_add_number(&line, self->id);
-    rti_line_add(&line, ") gives up: its children cannot be kept alive");
+    struct rti_remark line;
+    rti_remark_init(&line);
+    rti_remark_add(&line, "Supervisor ");
+    rti_remark_add(&line, self->self->name);
+    rti_remark_add(&line, " (");
+    rti_remark_add_number(&line, self->id);
+    rti_remark_add(&line, ") gives up: its children cannot be kept alive");
     rti_port_log(line.text);
 }
 

@@ -240,41 +240,41 @@ static bool node_is_stuck(const struct rti_deadlock_node *node)
     return node->fiber != NULL && !node->is_live;
 }
 
-static void line_add_who(struct rti_line *line, const struct search *search, uint32_t index)
+static void line_add_who(struct rti_remark *line, const struct search *search, uint32_t index)
 {
     if (index < RT_MAX_TASKS) {
-        rti_line_add(line, "task ");
-        rti_task_line_add_name(line, &search->tasks->slots[index]);
+        rti_remark_add(line, "task ");
+        rti_task_remark_name(line, &search->tasks->slots[index]);
         return;
     }
     const struct rti_actor *actor = &search->actors->table[index - RT_MAX_TASKS];
-    rti_line_add(line, "actor ");
-    rti_line_add(line, actor->name);
-    rti_line_add(line, " (");
-    rti_line_add_number(line, actor->id);
-    rti_line_add(line, ")");
+    rti_remark_add(line, "actor ");
+    rti_remark_add(line, actor->name);
+    rti_remark_add(line, " (");
+    rti_remark_add_number(line, actor->id);
+    rti_remark_add(line, ")");
 }
 
 /* "deadlock: task fetch (7) waits for a lock of task main (1), spawned at server.c:28" */
 static void node_tell(const struct search *search, uint32_t index)
 {
     struct rti_deadlock_node *node = &search->deadlock->nodes[index];
-    struct rti_line line;
-    rti_line_init(&line);
-    rti_line_add(&line, "deadlock:   ");
+    struct rti_remark line;
+    rti_remark_init(&line);
+    rti_remark_add(&line, "deadlock:   ");
     line_add_who(&line, search, index);
-    rti_line_add(&line, " waits for ");
-    rti_line_add(&line, rti_task_reason_name(node->reason));
+    rti_remark_add(&line, " waits for ");
+    rti_remark_add(&line, rti_task_reason_name(node->reason));
     for (uint32_t i = 0; i < node->target_count; i++) {
-        rti_line_add(&line, i == 0 ? " of " : " or ");
+        rti_remark_add(&line, i == 0 ? " of " : " or ");
         line_add_who(&line, search, node->targets[i]);
     }
     if (node->is_anybody) {
-        rti_line_add(&line, ", and nobody is left to end that");
+        rti_remark_add(&line, ", and nobody is left to end that");
     }
     if (index < RT_MAX_TASKS) {
-        rti_line_add(&line, ",");
-        rti_task_line_add_chain(&line, &search->tasks->slots[index]);
+        rti_remark_add(&line, ",");
+        rti_task_remark_chain(&line, &search->tasks->slots[index]);
     }
     rti_port_log(line.text);
     node->is_told = true;

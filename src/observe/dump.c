@@ -17,7 +17,7 @@ struct dump {
     rt_status status;
 };
 
-static void dump_line(struct dump *dump, struct rti_line *line)
+static void dump_line(struct dump *dump, struct rti_remark *line)
 {
     if (dump->lines_left == 0 || RT_FAILED(dump->status)) {
         return;
@@ -28,41 +28,41 @@ static void dump_line(struct dump *dump, struct rti_line *line)
         return;
     }
     /* The text may be full: its end becomes the line's. */
-    size_t end = line->length < RTI_LINE_MAX ? line->length : RTI_LINE_MAX - 1;
+    size_t end = line->length < RTI_REMARK_MAX ? line->length : RTI_REMARK_MAX - 1;
     line->text[end] = '\n';
     dump->status = rti_port_descriptor_write(dump->fd, line->text, end + 1);
 }
 
-static void dump_add_wait(struct rti_line *line, const struct rti_fiber *fiber, uint64_t now_ns)
+static void dump_add_wait(struct rti_remark *line, const struct rti_fiber *fiber, uint64_t now_ns)
 {
     uint64_t since = now_ns > fiber->parked_ns ? now_ns - fiber->parked_ns : 0;
-    rti_line_add(line, " for ");
-    rti_line_add(line, rti_task_waits_for(fiber));
-    rti_line_add(line, " since ");
-    rti_line_add_number(line, (rti_count)(since / RTI_NS_PER_MS));
-    rti_line_add(line, " ms");
+    rti_remark_add(line, " for ");
+    rti_remark_add(line, rti_task_waits_for(fiber));
+    rti_remark_add(line, " since ");
+    rti_remark_add_number(line, (rti_count)(since / RTI_NS_PER_MS));
+    rti_remark_add(line, " ms");
 }
 
 static void dump_task(struct dump *dump, const struct rti_task *task)
 {
-    struct rti_line line;
+    struct rti_remark line;
     enum rti_task_state state = rti_task_state(task);
     bool is_parked = rti_runnable_state(&task->fiber.run) == RTI_RUNNABLE_PARKED;
     const struct rti_task *joins = task->joins;
-    rti_line_init(&line);
-    rti_line_add(&line, "task ");
-    rti_task_line_add_name(&line, task);
-    rti_line_add(&line, ": ");
-    rti_line_add(&line, rti_task_state_name(state));
+    rti_remark_init(&line);
+    rti_remark_add(&line, "task ");
+    rti_task_remark_name(&line, task);
+    rti_remark_add(&line, ": ");
+    rti_remark_add(&line, rti_task_state_name(state));
     if (is_parked && state != RTI_TASK_STATE_COMPLETE) {
         dump_add_wait(&line, &task->fiber, dump->now_ns);
         if (joins != NULL) {
-            rti_line_add(&line, ", of task ");
-            rti_task_line_add_name(&line, joins);
+            rti_remark_add(&line, ", of task ");
+            rti_task_remark_name(&line, joins);
         }
     }
-    rti_line_add(&line, ",");
-    rti_task_line_add_chain(&line, task);
+    rti_remark_add(&line, ",");
+    rti_task_remark_chain(&line, task);
     dump_line(dump, &line);
 }
 
@@ -80,19 +80,19 @@ static const char *dump_actor_state(const struct rti_actor *actor)
 
 static void dump_actor(struct dump *dump, const struct rti_actor *actor)
 {
-    struct rti_line line;
-    rti_line_init(&line);
-    rti_line_add(&line, "actor ");
-    rti_line_add(&line, actor->name);
-    rti_line_add(&line, " (");
-    rti_line_add_number(&line, actor->id);
-    rti_line_add(&line, "): ");
-    rti_line_add(&line, dump_actor_state(actor));
+    struct rti_remark line;
+    rti_remark_init(&line);
+    rti_remark_add(&line, "actor ");
+    rti_remark_add(&line, actor->name);
+    rti_remark_add(&line, " (");
+    rti_remark_add_number(&line, actor->id);
+    rti_remark_add(&line, "): ");
+    rti_remark_add(&line, dump_actor_state(actor));
     if (rti_runnable_state(&actor->fiber.run) == RTI_RUNNABLE_PARKED) {
         dump_add_wait(&line, &actor->fiber, dump->now_ns);
         if (actor->waits_for != ACTOR_ID_INVALID) {
-            rti_line_add(&line, ", of actor ");
-            rti_line_add_number(&line, actor->waits_for);
+            rti_remark_add(&line, ", of actor ");
+            rti_remark_add_number(&line, actor->waits_for);
         }
     }
     dump_line(dump, &line);

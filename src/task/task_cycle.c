@@ -7,19 +7,19 @@
 
 static RTI_COLD void cycle_tell(const struct rti_task *waiter, const struct rti_task *target)
 {
-    struct rti_line line;
-    rti_line_init(&line);
-    rti_line_add(&line, "deadlock: task ");
-    rti_task_line_add_name(&line, waiter);
-    rti_task_line_add_chain(&line, waiter);
+    struct rti_remark line;
+    rti_remark_init(&line);
+    rti_remark_add(&line, "deadlock: task ");
+    rti_task_remark_name(&line, waiter);
+    rti_task_remark_chain(&line, waiter);
     for (const struct rti_task *at = target; at != waiter; at = at->joins) {
         rti_port_log(line.text);
-        rti_line_init(&line);
-        rti_line_add(&line, "deadlock:   waits for task ");
-        rti_task_line_add_name(&line, at);
-        rti_task_line_add_chain(&line, at);
+        rti_remark_init(&line);
+        rti_remark_add(&line, "deadlock:   waits for task ");
+        rti_task_remark_name(&line, at);
+        rti_task_remark_chain(&line, at);
     }
-    rti_line_add(&line, "; which waits for the first");
+    rti_remark_add(&line, "; which waits for the first");
     rti_port_log(line.text);
 }
 

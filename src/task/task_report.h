@@ -4,17 +4,17 @@
 
 /* What is said about tasks in lines of diagnosis: who, where spawned, how it failed. */
 
-#include "base/line.h"
+#include "base/remark.h"
 #include "task/task.h"
 
 /* Adds "fetch (7)": the name and the serial. */
-void rti_task_line_add_name(struct rti_line *line, const struct rti_task *task);
+void rti_task_remark_name(struct rti_remark *line, const struct rti_task *task);
 
 /* Adds "server.c:28". */
-void rti_task_line_add_site(struct rti_line *line, const rt_site *site);
+void rti_task_remark_site(struct rti_remark *line, const rt_site *site);
 
 /* Adds " spawned at server.c:28, from main.c:15": the whole chain that is known. */
-void rti_task_line_add_chain(struct rti_line *line, const struct rti_task *task);
+void rti_task_remark_chain(struct rti_remark *line, const struct rti_task *task);
 
 /* Says in a line that a task panicked whose result nobody will take; nothing if it did not. */
 void rti_task_report_unheard(const struct rti_task *task);

@@ -10,26 +10,26 @@ static const rt_site there = {"main.c", 15, "main"};
 TEST(report_names_a_task_and_its_chain_of_spawns)
 {
     struct rti_task task = {.serial = 7, .name = "handle", .sites = {&here, &there}};
-    struct rti_line line;
-    rti_line_init(&line);
-    rti_task_line_add_name(&line, &task);
-    rti_task_line_add_chain(&line, &task);
+    struct rti_remark line;
+    rti_remark_init(&line);
+    rti_task_remark_name(&line, &task);
+    rti_task_remark_chain(&line, &task);
     CHECK_STR(line.text, "handle (7) spawned at server.c:28, from main.c:15");
 }
 
 TEST(report_line_that_is_too_long_is_cut_and_says_so)
 {
-    struct rti_line line;
-    rti_line_init(&line);
+    struct rti_remark line;
+    rti_remark_init(&line);
     for (int i = 0; i < 100; i++) {
-        rti_line_add(&line, "word ");
+        rti_remark_add(&line, "word ");
     }
-    CHECK_EQ(line.length, RTI_LINE_MAX);
-    CHECK_EQ(strlen(line.text), RTI_LINE_MAX);
-    CHECK_STR(line.text + RTI_LINE_MAX - 3, "...");
-    rti_line_init(&line);
-    rti_line_add_number(&line, UINT64_MAX);
-    rti_line_add_number(&line, 0);
+    CHECK_EQ(line.length, RTI_REMARK_MAX);
+    CHECK_EQ(strlen(line.text), RTI_REMARK_MAX);
+    CHECK_STR(line.text + RTI_REMARK_MAX - 3, "...");
+    rti_remark_init(&line);
+    rti_remark_add_number(&line, UINT64_MAX);
+    rti_remark_add_number(&line, 0);
     CHECK_STR(line.text, "184467440737095516150");
 }
 
