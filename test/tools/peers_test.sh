@@ -28,11 +28,11 @@ try() {
     fi
 }
 
-for bench in switch spawn_join skynet chan_pingpong chan_stream_1p1c chan_stream_4p1c \
-    actor_pingpong actor_pingpong:fiber actor_ring actor_fanin select4_ready select4_block \
-    timer_cancel timer_fire sleepers idle_memory_poll idle_memory_actor growth_spawn \
-    growth_message growth_channel growth_waiters growth_timer growth_poll workers_independent \
-    workers_pipelined workers_contended; do
+for bench in switch spawn_join spawn_join:fiber skynet chan_pingpong chan_stream_1p1c \
+    chan_stream_4p1c actor_pingpong actor_pingpong:fiber actor_ring actor_fanin select4_ready \
+    select4_block timer_cancel timer_fire sleepers idle_memory_poll idle_memory_actor \
+    idle_memory_fiber growth_spawn growth_message growth_channel growth_waiters growth_timer \
+    growth_poll workers_independent workers_pipelined workers_contended; do
     try "$bench" 1 1000
 done
 for bench in spawn_join skynet chan_pingpong chan_stream_1p1c chan_stream_4p1c actor_pingpong \
@@ -40,8 +40,6 @@ for bench in spawn_join skynet chan_pingpong chan_stream_1p1c chan_stream_4p1c a
     workers_contended; do
     try "$bench" 2 1000
 done
-# Tasks with a stack are as many as the library was compiled for.
-try idle_memory_fiber 1 16
 
 PYTHONPATH="$SOURCE_DIR/bench/peers" python3 - "$SOURCE_DIR/bench/results.tsv" <<'END'
 import sys

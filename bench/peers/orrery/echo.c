@@ -29,11 +29,10 @@ static void *serve_one(void *arg)
 
 static void *accept_all(void *arg)
 {
-    const rt_task_config small = {.stack_size = 8192};
     for (;;) {
         int fd;
         peer_must(rt_net_accept(listener, &fd, -1));
-        peer_must(rt_detach(rt_go_ex(serve_one, (void *)(intptr_t)fd, &small)));
+        peer_must(rt_detach(rt_go(serve_one, (void *)(intptr_t)fd)));
     }
     return arg;
 }
@@ -52,6 +51,8 @@ void echo_tasks(void)
     const rt_net_listen_config config = {.address = "127.0.0.1", .backlog = 1024};
     peer_init();
     peer_must(rt_net_listen_ex(&config, &listener));
+    peer_must(
+        rt_task_reserve(&(rt_task_room){.tasks = ECHO_MACHINE_CONNECTIONS, .stack_size = 8192}));
     tell_port();
     peer_go(accept_all, NULL);
     peer_run();
