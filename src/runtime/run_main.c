@@ -66,13 +66,18 @@ static void main_end(void *context)
     }
 }
 
-static rt_status main_init(const rt_config *parallel)
+static rt_status main_init(const rt_main_config *config)
 {
+    const rt_config *parallel = config->parallel;
+    rt_config complete = {.workers = 0};
     if (parallel == NULL) {
-        return rt_init();
+        complete.observe = config->observe;
+        return rti_runtime_init(NULL, &complete);
     }
 #if RT_MAX_WORKERS > 1
-    return rt_init_ex(parallel);
+    complete = *parallel;
+    complete.observe = parallel->observe || config->observe;
+    return rt_init_ex(&complete);
 #else
     return (rt_status){RT_ERR_UNSUPPORTED, "this port has one worker"};
 #endif
@@ -80,7 +85,7 @@ static rt_status main_init(const rt_config *parallel)
 
 static rt_status main_in_world(const rt_main_config *config, const struct rti_program *program)
 {
-    rt_status status = main_init(config->parallel);
+    rt_status status = main_init(config);
     if (RT_FAILED(status)) {
         return status;
     }

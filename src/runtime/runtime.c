@@ -132,6 +132,7 @@ rt_status rti_runtime_start(struct rti_port *port, const struct rti_runtime_engi
                             const rt_config *config)
 {
     struct rt_runtime *runtime = &rti_runtime;
+    runtime->is_observed = config != NULL && config->observe;
     rti_clockwork_init(&runtime->clockwork, port->ops->clock_ns(port));
     struct rti_timer_source timers = rti_clockwork_source(&runtime->clockwork);
     rt_status status = rti_sched_init(&runtime->sched, port, &timers);

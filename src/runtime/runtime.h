@@ -46,6 +46,7 @@ struct rt_runtime {
     rti_atomic_u32 phase;                    /* enum rti_runtime_phase, and the visitors */
     rti_atomic_u32 is_stop_posted;           /* the stop post is queued */
     bool is_forked;                          /* it is the parent's: this process has a copy */
+    bool is_observed;                        /* the program's configuration allows to look at it */
     struct rti_post stop;                    /* rt_shutdown's, from whatever thread */
     struct rti_clockwork clockwork;          /* the fixed engine's */
     const struct rti_runtime_engine *engine; /* NULL: the fixed one */

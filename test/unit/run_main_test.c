@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #define RTI_MODULE "main_test"
 #include <orrery/rt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "support/tasks.h"
 #include "support/test.h"
@@ -119,4 +123,35 @@ TEST(main_in_the_simulator_tells_a_deadlock)
 {
     CHECK_STATUS(tasks_run(waits_for_nothing, NULL), RT_ERR_DEADLOCK);
     CHECK_OK(tasks_run(leaves, NULL));
+}
+
+static void *looks_for_its_socket(void *arg)
+{
+    char path[108];
+    int length = snprintf(path, sizeof(path), "/tmp/orrery-%u/%d.sock", getuid(), getpid());
+    CHECK(length > 0 && (size_t)length < sizeof(path));
+    *(bool *)arg = access(path, F_OK) == 0;
+    return NULL;
+}
+
+TEST(main_is_observed_if_its_configuration_says_so)
+{
+    const rt_config parallel = {.workers = 2};
+    const rt_config observed = {.workers = 2, .observe = true};
+    bool has_socket = false;
+    CHECK_EQ(unsetenv("XDG_RUNTIME_DIR"), 0);
+    CHECK_EQ(unsetenv("ORRERY_OBSERVE"), 0);
+    CHECK_OK(rt_run_main(NULL, looks_for_its_socket, &has_socket));
+    CHECK(!has_socket);
+    CHECK_OK(rt_run_main(&(rt_main_config){.observe = true}, looks_for_its_socket, &has_socket));
+    CHECK(has_socket);
+    CHECK_OK(
+        rt_run_main(&(rt_main_config){.parallel = &parallel}, looks_for_its_socket, &has_socket));
+    CHECK(!has_socket);
+    CHECK_OK(
+        rt_run_main(&(rt_main_config){.parallel = &observed}, looks_for_its_socket, &has_socket));
+    CHECK(has_socket);
+    CHECK_EQ(setenv("ORRERY_OBSERVE", "0", 1), 0);
+    CHECK_OK(rt_run_main(&(rt_main_config){.observe = true}, looks_for_its_socket, &has_socket));
+    CHECK(!has_socket);
 }

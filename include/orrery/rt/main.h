@@ -25,6 +25,7 @@ typedef struct {
     const char *name;          /* of the first task; NULL: "main" */
     size_t stack_size;         /* of the first task; 0: RT_DEFAULT_STACK_SIZE */
     rt_time deadlock_after;    /* in the world: as rt_watch_deadlocks; 0: as the engine does */
+    bool observe;              /* in the world: as in rt_config */
     void **value;              /* gets the result of the first task; NULL: nobody asks */
 } rt_main_config;
 

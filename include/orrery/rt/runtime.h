@@ -17,6 +17,7 @@
  * parent goes on unharmed. A task or handler that forks and then goes on in the child as if nothing
  * had happened, up to its end, is stopped there by a panic that says so. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <orrery/rt/api.h>
@@ -52,6 +53,8 @@ typedef struct {
                                more than `workers`, at most 65535; 0: 64 more */
     rt_poller_kind poller;  /* what is asked for and not there is an error, never replaced */
     rt_time deadlock_after; /* as rt_watch_deadlocks; 0: RT_DEADLOCK_AFTER_MS */
+    bool observe;           /* let the command `orrery` look at the program, as ORRERY_OBSERVE=1 in
+                               its environment does; ORRERY_OBSERVE=0 forbids it all the same */
 } rt_config;
 
 /* Makes the runtime ready on the parallel engine: actors and tasks run on `workers` threads, steal

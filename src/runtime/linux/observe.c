@@ -437,7 +437,7 @@ struct rti_journal *rti_host_journal(void)
 
 static void part_start(struct rt_runtime *runtime)
 {
-    uint64_t is_wanted = RT_OBSERVE;
+    uint64_t is_wanted = RT_OBSERVE || runtime->is_observed;
     bool is_world = is_same(runtime->sched.port->ops->name, "linux");
     observe.sched = &runtime->sched;
     open_journal(&runtime->sched);
