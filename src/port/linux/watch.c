@@ -121,11 +121,40 @@ bool rti_watch_await(struct rti_watch *watch, rti_atomic_u32 *word, uint32_t exp
     return true;
 }
 
+/* A piece that a new pipe takes without waiting. */
+#define PEEK_PIECE 4096
+
+/* Through a pipe: the system refuses to write what is not there, and does not fault either. */
+static bool peek_by_pipe(char *to, const char *from, size_t size)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return false;
+    }
+    size_t done = 0;
+    while (done < size) {
+        size_t piece = size - done < PEEK_PIECE ? size - done : PEEK_PIECE;
+        if (write(ends[1], from + done, piece) != (ssize_t)piece ||
+            read(ends[0], to + done, piece) != (ssize_t)piece) {
+            break;
+        }
+        done += piece;
+    }
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return done == size;
+}
+
 bool rti_watch_peek(void *to, const void *from, size_t size)
 {
     struct iovec local = {.iov_base = to, .iov_len = size};
     struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
-    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
+    ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
+        /* Emulators do not have the call, and sandboxes forbid it. */
+        return peek_by_pipe(to, from, size);
+    }
+    return got == (ssize_t)size;
 }
 
 bool rti_watch_is_abandoned(struct rti_watch *watch)
