@@ -206,6 +206,7 @@ static inline struct rti_actor *actor_take_slot(struct rti_actors *actors,
     struct rti_actor *actor = &actors->table[index];
     actor->stack.size = size;
     actor->stack.is_heap = config->malloc_stack;
+    actor->fiber.is_on_heap = config->malloc_stack;
     if (RTI_UNLIKELY(!rti_stacks_take(actors->stacks, &actor->stack, &actor->fiber.stack))) {
         *why = &actor_no_stack;
         return NULL;

@@ -70,6 +70,7 @@ struct rti_fiber {
     struct rti_cx *cx;         /* its cancellation and budget; NULL: it has neither */
     struct rti_cancel *cancel; /* that of `cx`; NULL: it cannot be cancelled */
     bool is_hindered;          /* one worker: `cx` is cancelled or limited, so ask it each time */
+    bool is_on_heap;           /* its stack is gone once it is settled: nobody stands on it then */
     struct rti_list cleanups;  /* what it holds: the cleanup stack */
     struct rti_sched *sched;   /* where it was started */
     uint64_t parked_ns;        /* the scheduler's clock at its last park; for tools */

@@ -70,7 +70,7 @@ static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fi
 static RTI_ALWAYSINLINE bool fiber_is_succeeded(struct rti_worker *worker, struct rti_fiber *self)
 {
     if (RTI_UNLIKELY(!rti_sched_is_local(worker->sched) || self->stack.limit == NULL ||
-                     self->context.valgrind_stack_id != 0)) {
+                     self->is_on_heap || self->context.valgrind_stack_id != 0)) {
         return false;
     }
     return !rti_fiber_is_scheduler_due(worker, self) ||
@@ -254,7 +254,8 @@ static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
         worker->departed = fiber;
         return;
     }
-    if (RTI_UNLIKELY(fiber->stack.low == NULL)) {
+    /* Only a host has slabs. */
+    if (RT_MAX_WORKERS > 1 && RTI_UNLIKELY(fiber->stack.low == NULL)) {
         fiber->bay = rti_stack_slab_take(fiber->slab, &fiber->stack);
         fiber->run.is_direct = true;
         rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
@@ -308,6 +309,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->cx = NULL;
     fiber->cancel = NULL;
     fiber->is_hindered = false;
+    fiber->is_on_heap = false;
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
 #endif

@@ -4,6 +4,8 @@
 # what a program meets, the straight paths and the lone one. Left out are the cases that are about
 # the journal.
 set -eu
+source_dir=${SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=$source_dir/build/plain
 
 ABOUT_THE_JOURNAL='channels_events_are_in_the_journal
 permit_of_a_poll_context_is_aborted_with_it_the_latest_first'
@@ -12,7 +14,7 @@ export KERNEL_UNOBSERVED=1
 count=0
 for name in channel_io channel_wait channels permit select select_channel cx region interval mutex \
     condition semaphore once wait_group; do
-    binary="$BUILD_DIR/test/${name}_test"
+    binary="$build/test/${name}_test"
     [ -x "$binary" ] || continue
     for case in $("$binary" --list | cut -d" " -f1); do
         if echo "$ABOUT_THE_JOURNAL" | grep -qx "$case"; then

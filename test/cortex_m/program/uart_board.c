@@ -10,7 +10,7 @@
 static const struct rti_mps2_uart uart = {0x40004000u, 0};
 
 static rt_isr source;
-static uint8_t bytes[64];
+static uint8_t bytes[1024]; /* all that is sent: how soon the actor comes to it is not tried here */
 static uint32_t lost;
 
 void Interrupt_Handler(void);
