@@ -4,6 +4,7 @@
 #include "runtime/runtime_deadlock.h"
 #include "observe/deadlock.h"
 #include "sync/channels.h"
+#include "sync/signals.h"
 
 static struct {
     struct rti_deadlock deadlock;
@@ -21,6 +22,14 @@ static void watch_arm(void)
     rti_clockwork_arm(watch.clockwork, &watch.timer, rti_deadline_after(sched, watch.after));
 }
 
+/* Somebody outside may bring a value: a thread that did before, or the system by a signal. */
+static bool watch_is_open(struct rti_sched *sched)
+{
+    struct rti_signals *signals = sched->modules[RTI_MODULE_SIGNAL];
+    return rti_channels_were_visited(sched->modules[RTI_MODULE_CHANNEL]) ||
+           (signals != NULL && rti_signals_are_awaited(signals));
+}
+
 static void watch_look(struct rti_post *post)
 {
     (void)post;
@@ -28,7 +37,7 @@ static void watch_look(struct rti_post *post)
     const struct rti_deadlock_options options = {
         .peek = rti_sched_is_local(sched) ? NULL : watch.peek,
         .span_ns = watch.after,
-        .is_open = rti_channels_were_visited(sched->modules[RTI_MODULE_CHANNEL]),
+        .is_open = watch_is_open(sched),
     };
     (void)rti_deadlock_tell(&watch.deadlock, sched, &options);
     watch_arm();

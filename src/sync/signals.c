@@ -124,6 +124,17 @@ void rti_signals_deinit(struct rti_signals *signals)
     signals->sched->modules[RTI_MODULE_SIGNAL] = NULL;
 }
 
+bool rti_signals_are_awaited(struct rti_signals *signals)
+{
+    bool are_awaited = false;
+    rti_lock_acquire(&signals->lock, signals->sched);
+    for (size_t i = 0; i < RT_MAX_SIGNAL_CHANNELS; i++) {
+        are_awaited |= signals->rows[i].set != 0;
+    }
+    rti_lock_release(&signals->lock);
+    return are_awaited;
+}
+
 void rti_signals_audit(const struct rti_signals *signals)
 {
     for (int number = 1; number < RTI_SIGNAL_NUMBERS; number++) {

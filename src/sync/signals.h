@@ -63,6 +63,9 @@ void rti_signals_deinit(struct rti_signals *signals);
 /* A signal came. Signal handler, any thread, while the runtime is visited. */
 void rti_signals_count(struct rti_signals *signals, int number);
 
+/* Whether the system may send a value into some channel: its waiters are not stuck. */
+bool rti_signals_are_awaited(struct rti_signals *signals);
+
 /* Checks I1. */
 void rti_signals_audit(const struct rti_signals *signals);
 

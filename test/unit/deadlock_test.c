@@ -11,6 +11,7 @@
 #include <orrery/rt/select.h>
 #include <orrery/rt/semaphore.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 
 #include "base/atomic.h"
 #include "support/actors.h"
+#include "support/signals.h"
 #include "support/tasks.h"
 #include "support/test.h"
 
@@ -435,6 +437,28 @@ static void run_with_a_visitor(void)
 TEST(deadlock_is_not_told_of_a_channel_that_a_thread_outside_uses)
 {
     CHECK_STR(actors_capture(run_with_a_visitor), "");
+}
+
+/* Nobody inside will ever send it; the system will, much later. */
+static void *waits_for_a_signal(void *arg)
+{
+    int number = SIGALRM;
+    rt_signal_value value;
+    rt_channel_receiver *signals;
+    CHECK_OK(rt_signal_open(&number, 1, 0, &signals));
+    (void)ualarm(20 * AFTER / 1000, 0);
+    CHECK_OK(signals_recv(signals, &value));
+    CHECK_EQ(value.number, SIGALRM);
+    CHECK_OK(rt_signal_close(signals));
+    return arg;
+}
+
+TEST(deadlock_is_not_told_of_who_a_signal_may_wake)
+{
+    program = (struct program){.fn = waits_for_a_signal, .is_ended = true, .is_silent = true};
+    CHECK_STR(actors_capture(run_in_the_world), "");
+    program.is_parallel = true;
+    CHECK_STR(actors_capture(run_in_the_world), "");
 }
 
 static void waits_for_mail(void *arg)
