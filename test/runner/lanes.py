@@ -209,7 +209,7 @@ LANES = (
         "valgrind",
         "memcheck with leak check, on some files",
         collect.all_binaries,
-        ("valgrind",),
+        ("plain",),
         ("gcc", "valgrind"),
         timeout_scale=20,
         wrapper=VALGRIND,
@@ -276,7 +276,7 @@ LANES = (
         "self",
         "the runner sees what it must see",
         collect.self_tests,
-        ("plain", "asan", "tsan", "valgrind"),
+        ("plain", "asan", "tsan"),
         ("gcc", "clang-19", "valgrind"),
     ),
 )
