@@ -5,9 +5,7 @@
  * clockwork each; the code of clockworks and of the crew's search. A lost call shows as a thread
  * that sleeps without a limit. */
 
-#include "sched/crew_search.h"
-
-#include "port/explore/port.h"
+#include "crew_world.h"
 #include "time/clockwork.h"
 
 enum { MEMBERS = 2, EARLY_NS = 1000 };
@@ -20,7 +18,6 @@ static struct rti_member members[MEMBERS];
 static struct rti_timer early;
 static struct rti_port port;
 static struct rti_port_ops ops;
-static rti_atomic_u32 bell;
 static uint64_t now_ns;      /* the sleeper's: time passes while it sleeps */
 static uint32_t fired_count; /* plain: the sleeper fires */
 
@@ -28,26 +25,6 @@ struct rti_worker *rti_worker_current(void)
 {
     unsigned self = explore_self();
     return self < MEMBERS ? members[self].worker : NULL;
-}
-
-void rti_port_log(const char *line)
-{
-    (void)line;
-}
-
-bool rti_sched_drain_posts(struct rti_sched *of)
-{
-    (void)of;
-    return false;
-}
-
-void rti_worker_follow(struct rti_worker *worker)
-{
-    (void)worker;
-}
-
-void rti_sched_attend_shared(void)
-{
 }
 
 void rti_warden_rouse(struct rti_warden *warden)
@@ -76,22 +53,15 @@ static uint64_t clock_ns(struct rti_port *of)
 static enum rti_wait_end port_wait(struct rti_port *of, uint64_t deadline_ns)
 {
     (void)of;
-    bool is_called = rti_u32_exchange_acqrel(&bell, 0) != 0;
+    bool is_called = rti_u32_exchange_acqrel(&world_bell, 0) != 0;
     while (!is_called && deadline_ns == RTI_TIME_NEVER) {
-        (void)explore_futex_wait(&bell, 0, false, EXPLORE_SITE);
-        is_called = rti_u32_exchange_acqrel(&bell, 0) != 0;
+        (void)explore_futex_wait(&world_bell, 0, false, EXPLORE_SITE);
+        is_called = rti_u32_exchange_acqrel(&world_bell, 0) != 0;
     }
     if (!is_called && deadline_ns > now_ns) {
         now_ns = deadline_ns;
     }
     return RTI_WAIT_WOKEN;
-}
-
-static void port_wake(struct rti_port *of)
-{
-    (void)of;
-    (void)rti_u32_exchange_acqrel(&bell, 1);
-    explore_futex_wake(&bell, 1, EXPLORE_SITE);
 }
 
 static rt_status thread_start(struct rti_port *of, struct rti_port_thread *thread,
@@ -117,7 +87,7 @@ static void setup(void)
     ops = *explore_port()->ops;
     ops.clock_ns = clock_ns;
     ops.wait = port_wait;
-    ops.wake = port_wake;
+    ops.wake = world_wake;
     ops.thread_start = thread_start;
     port = (struct rti_port){.ops = &ops};
     sched = (struct rti_sched){.port = &port, .crew = &crew, .is_local = false};
@@ -131,7 +101,7 @@ static void setup(void)
     fired_count = 0;
     rti_lock_init(&crew.lock, &sched, RTI_LOCK_CREW);
     rti_injector_init(&crew.injector, &sched);
-    rti_u32_init(&bell, 0);
+    rti_u32_init(&world_bell, 0);
     for (uint32_t i = 0; i < MEMBERS; i++) {
         members[i] = (struct rti_member){.crew = &crew, .index = i, .look_interval = 1};
         members[i].worker = &members[i].own;
@@ -153,7 +123,7 @@ static void setup(void)
     explore_name(&crew.poll_until_ns, "until");
     explore_name(&crew.is_polled, "polled");
     explore_name(&clockworks[0].next_ns, "next_ns");
-    explore_name(&bell, "bell");
+    explore_name(&world_bell, "bell");
 }
 
 static void arm_and_compute(void)

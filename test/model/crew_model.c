@@ -4,9 +4,7 @@
  * sleep has it run by one of them, though it never runs anything itself again. Two stations, three
  * members; rings of 4. A lost wake-up shows as threads that all sleep. */
 
-#include "sched/crew_search.h"
-
-#include "port/explore/port.h"
+#include "crew_world.h"
 
 enum { STATIONS = 2, MEMBERS = 3, ITEMS = 2 };
 
@@ -23,7 +21,6 @@ static struct rti_member members[MEMBERS];
 static struct item items[ITEMS];
 static struct rti_port port;
 static struct rti_port_ops ops;
-static rti_atomic_u32 bell;       /* of the poller: not 0: called */
 static rti_atomic_u32 is_started; /* the third member's thread */
 static rti_atomic_u32 taken_count;
 
@@ -31,26 +28,6 @@ static rti_atomic_u32 taken_count;
 struct rti_worker *rti_worker_current(void)
 {
     return members[explore_self()].worker;
-}
-
-void rti_port_log(const char *line)
-{
-    (void)line;
-}
-
-bool rti_sched_drain_posts(struct rti_sched *of)
-{
-    (void)of;
-    return false;
-}
-
-void rti_worker_follow(struct rti_worker *worker)
-{
-    (void)worker;
-}
-
-void rti_sched_attend_shared(void)
-{
 }
 
 void rti_warden_rouse(struct rti_warden *warden)
@@ -75,22 +52,6 @@ static uint64_t clock_ns(struct rti_port *of)
     return 1;
 }
 
-static enum rti_wait_end port_wait(struct rti_port *of, uint64_t deadline_ns)
-{
-    (void)of;
-    while (rti_u32_exchange_acqrel(&bell, 0) == 0 && deadline_ns != 0) {
-        (void)explore_futex_wait(&bell, 0, false, EXPLORE_SITE);
-    }
-    return RTI_WAIT_WOKEN;
-}
-
-static void port_wake(struct rti_port *of)
-{
-    (void)of;
-    (void)rti_u32_exchange_acqrel(&bell, 1);
-    explore_futex_wake(&bell, 1, EXPLORE_SITE);
-}
-
 static rt_status thread_start(struct rti_port *of, struct rti_port_thread *thread,
                               void (*main)(void *), void *arg)
 {
@@ -103,31 +64,12 @@ static rt_status thread_start(struct rti_port *of, struct rti_port_thread *threa
     return RT_SUCCESS;
 }
 
-static uint64_t never(void *context)
-{
-    (void)context;
-    return RTI_TIME_NEVER;
-}
-
-static size_t expire_none(void *context, uint64_t now_ns)
-{
-    (void)context;
-    (void)now_ns;
-    return 0;
-}
-
-static void step(struct rti_runnable *runnable, struct rti_worker *worker)
-{
-    (void)runnable;
-    (void)worker;
-}
-
 static void setup(void)
 {
     ops = *explore_port()->ops;
     ops.clock_ns = clock_ns;
-    ops.wait = port_wait;
-    ops.wake = port_wake;
+    ops.wait = world_wait;
+    ops.wake = world_wake;
     ops.thread_start = thread_start;
     port = (struct rti_port){.ops = &ops};
     sched = (struct rti_sched){.port = &port, .crew = &crew, .is_local = false};
@@ -139,7 +81,7 @@ static void setup(void)
                              .members_count = 2};
     rti_lock_init(&crew.lock, &sched, RTI_LOCK_CREW);
     rti_injector_init(&crew.injector, &sched);
-    rti_u32_init(&bell, 0);
+    rti_u32_init(&world_bell, 0);
     rti_u32_init(&is_started, 0);
     rti_u32_init(&taken_count, 0);
     for (uint32_t i = 0; i < MEMBERS; i++) {
@@ -153,21 +95,21 @@ static void setup(void)
     }
     for (uint32_t i = 0; i < STATIONS; i++) {
         rti_station_init(&stations[i], i);
-        stations[i].timers = (struct rti_timer_source){never, expire_none, NULL};
+        stations[i].timers = (struct rti_timer_source){world_never, world_expire_none, NULL};
         stations[i].tick = 1;
         rti_u32_init(&stations[i].state, RTI_STATION_HELD);
         members[i].own.station = &stations[i];
     }
     for (uint32_t i = 0; i < ITEMS; i++) {
         items[i] = (struct item){.payload = 0};
-        rti_runnable_init(&items[i].run, i + 1, 0, step);
+        rti_runnable_init(&items[i].run, i + 1, 0, world_step);
         rti_u32_init(&items[i].run.state, RTI_RUNNABLE_READY);
     }
     explore_name(&crew.idle_count, "idle");
     explore_name(&crew.spinning, "spinning");
     explore_name(&crew.is_polled, "polled");
     explore_name(&crew.is_over, "over");
-    explore_name(&bell, "bell");
+    explore_name(&world_bell, "bell");
 }
 
 static struct rti_runnable *ready(unsigned number)

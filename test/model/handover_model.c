@@ -5,9 +5,7 @@
  * alone, and what lies there is run once. One station; the warden's own loop, the members' own
  * search; rings of 4. */
 
-#include "sched/crew_search.h"
-
-#include "port/explore/port.h"
+#include "crew_world.h"
 #include "sched/fault.h"
 #include "sched/fiber.h"
 
@@ -26,7 +24,6 @@ static struct rti_member members[MEMBERS];
 static struct item item;
 static struct rti_port port;
 static struct rti_port_ops ops;
-static rti_atomic_u32 bell;
 static rti_atomic_u32 taken_count;
 static void (*warden_main)(void *arg);
 static uint64_t now_ns;
@@ -37,26 +34,6 @@ struct rti_worker *rti_worker_current(void)
 {
     unsigned self = explore_self();
     return self < MEMBERS ? members[self].worker : NULL;
-}
-
-void rti_port_log(const char *line)
-{
-    (void)line;
-}
-
-bool rti_sched_drain_posts(struct rti_sched *of)
-{
-    (void)of;
-    return false;
-}
-
-void rti_worker_follow(struct rti_worker *worker)
-{
-    (void)worker;
-}
-
-void rti_sched_attend_shared(void)
-{
 }
 
 /* What the threads of members would need; those here are the model's own. */
@@ -122,22 +99,6 @@ static uint64_t clock_ns(struct rti_port *of)
     return now_ns;
 }
 
-static enum rti_wait_end port_wait(struct rti_port *of, uint64_t deadline_ns)
-{
-    (void)of;
-    while (rti_u32_exchange_acqrel(&bell, 0) == 0 && deadline_ns != 0) {
-        (void)explore_futex_wait(&bell, 0, false, EXPLORE_SITE);
-    }
-    return RTI_WAIT_WOKEN;
-}
-
-static void port_wake(struct rti_port *of)
-{
-    (void)of;
-    (void)rti_u32_exchange_acqrel(&bell, 1);
-    explore_futex_wake(&bell, 1, EXPLORE_SITE);
-}
-
 /* The warden's thread is the model's. */
 static rt_status thread_start(struct rti_port *of, struct rti_port_thread *thread,
                               void (*main)(void *), void *arg)
@@ -147,25 +108,6 @@ static rt_status thread_start(struct rti_port *of, struct rti_port_thread *threa
     EXPLORE_ASSERT(arg == &crew.warden);
     warden_main = main;
     return RT_SUCCESS;
-}
-
-static uint64_t never(void *context)
-{
-    (void)context;
-    return RTI_TIME_NEVER;
-}
-
-static size_t expire_none(void *context, uint64_t at_ns)
-{
-    (void)context;
-    (void)at_ns;
-    return 0;
-}
-
-static void step(struct rti_runnable *runnable, struct rti_worker *worker)
-{
-    (void)runnable;
-    (void)worker;
 }
 
 static void setup_members(void)
@@ -186,8 +128,8 @@ static void setup(void)
 {
     ops = *explore_port()->ops;
     ops.clock_ns = clock_ns;
-    ops.wait = port_wait;
-    ops.wake = port_wake;
+    ops.wait = world_wait;
+    ops.wake = world_wake;
     ops.thread_start = thread_start;
     port = (struct rti_port){.ops = &ops};
     sched = (struct rti_sched){.port = &port, .crew = &crew, .is_local = false};
@@ -203,15 +145,15 @@ static void setup(void)
     crew.warden.views = &view;
     rti_lock_init(&crew.lock, &sched, RTI_LOCK_CREW);
     rti_injector_init(&crew.injector, &sched);
-    rti_u32_init(&bell, 0);
+    rti_u32_init(&world_bell, 0);
     rti_u32_init(&taken_count, 0);
     setup_members();
     rti_station_init(&station, 0);
-    station.timers = (struct rti_timer_source){never, expire_none, NULL};
+    station.timers = (struct rti_timer_source){world_never, world_expire_none, NULL};
     station.tick = 1;
     rti_u32_init(&station.state, RTI_STATION_HELD);
     item = (struct item){.taken_count = 0};
-    rti_runnable_init(&item.run, 1, 0, step);
+    rti_runnable_init(&item.run, 1, 0, world_step);
     rti_u32_init(&item.run.state, RTI_RUNNABLE_READY);
     rti_u64_init(&station.live, 1);
     rti_station_queue(&station, &item.run, &crew.injector);
@@ -222,7 +164,7 @@ static void setup(void)
     explore_name(&crew.idle_count, "idle");
     explore_name(&crew.is_over, "over");
     explore_name(&crew.is_polled, "polled");
-    explore_name(&bell, "bell");
+    explore_name(&world_bell, "bell");
 }
 
 /* Who holds the station: two at a time would be a race here. */
