@@ -157,7 +157,9 @@ static void search_collect(struct search *search)
     for (size_t i = 0; i < RTI_DEADLOCK_NODES; i++) {
         nodes[i].fiber = NULL;
     }
-    for (uint32_t i = 0; search->tasks != NULL && i < rti_tasks_fresh(search->tasks); i++) {
+    /* Others may have begun to use the room that rt_task_reserve made since the search began. */
+    uint32_t fresh = search->tasks == NULL ? 0 : rti_tasks_fresh(search->tasks);
+    for (uint32_t i = 0; i < fresh && i < RT_MAX_TASKS; i++) {
         struct rti_task *task = &search->tasks->slots[i];
         enum rti_task_life life = rti_task_life(&task->life);
         if (life == RTI_TASK_HELD || life == RTI_TASK_WATCHED || life == RTI_TASK_RELEASED) {

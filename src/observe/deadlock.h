@@ -68,7 +68,7 @@ struct rti_deadlock {
 struct rti_deadlock_options {
     rti_peek peek;    /* NULL: everything stands still */
     uint64_t span_ns; /* who has waited for less is not looked at */
-    bool is_open;     /* somebody outside may bring values and mail */
+    bool is_open;     /* somebody outside, or a signal, may bring values and mail */
 };
 
 /* Looks, and tells of circles that were not told before, in lines of diagnosis. Returns how many

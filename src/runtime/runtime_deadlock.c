@@ -11,9 +11,18 @@ static struct {
     struct rti_clockwork *clockwork; /* that `timer` is armed at; NULL: nobody looks */
     struct rti_timer timer;
     struct rti_post post; /* queued by the timer: what it does is too long for a callback */
-    rt_time after;
+    rti_atomic_u32 is_posted;
+    rt_time after; /* RT_TIME_NEVER: a post that is still queued has nothing to do */
     rti_peek peek;
 } watch;
+
+static void watch_disarm(void)
+{
+    if (watch.clockwork != NULL) {
+        (void)rti_clockwork_disarm(watch.clockwork, &watch.timer);
+        watch.clockwork = NULL;
+    }
+}
 
 static void watch_arm(void)
 {
@@ -34,6 +43,13 @@ static void watch_look(struct rti_post *post)
 {
     (void)post;
     struct rti_sched *sched = &rti_runtime.sched;
+    /* Release pairs with the exchange in watch_fire: from here on the post may be queued again. */
+    rti_u32_store_release(&watch.is_posted, 0);
+    if (watch.after == RT_TIME_NEVER) {
+        return;
+    }
+    /* If it was queued in a run before, somebody may have asked anew since. */
+    watch_disarm();
     const struct rti_deadlock_options options = {
         .peek = rti_sched_is_local(sched) ? NULL : watch.peek,
         .span_ns = watch.after,
@@ -46,7 +62,10 @@ static void watch_look(struct rti_post *post)
 static void watch_fire(struct rti_timer *timer)
 {
     (void)timer;
-    rti_sched_post(&rti_runtime.sched, &watch.post);
+    /* Acquire pairs with the release in watch_look. */
+    if (rti_u32_exchange_acqrel(&watch.is_posted, 1) == 0) {
+        rti_sched_post(&rti_runtime.sched, &watch.post);
+    }
 }
 
 static void idle_look(struct rti_sched *sched)
@@ -62,7 +81,8 @@ void rti_runtime_tell_deadlocks_at_idle(void)
 
 void rti_runtime_watch_deadlocks(rt_time after, rti_peek peek)
 {
-    rti_runtime_forget_deadlocks();
+    watch_disarm();
+    rti_runtime.sched.on_idle = NULL;
     watch.deadlock.told_count = 0;
     watch.after = after;
     watch.peek = peek;
@@ -76,8 +96,8 @@ void rti_runtime_watch_deadlocks(rt_time after, rti_peek peek)
 void rti_runtime_forget_deadlocks(void)
 {
     rti_runtime.sched.on_idle = NULL;
-    if (watch.clockwork != NULL) {
-        (void)rti_clockwork_disarm(watch.clockwork, &watch.timer);
-        watch.clockwork = NULL;
-    }
+    watch_disarm();
+    /* The last runs of this runtime may still call the post; the next runtime queues it anew. */
+    watch.after = RT_TIME_NEVER;
+    rti_u32_store_relaxed(&watch.is_posted, 0);
 }

@@ -89,3 +89,52 @@ TEST(runtime_is_asked_to_watch_outside_of_a_run_only)
     rt_cleanup();
     CHECK_STATUS(rt_watch_deadlocks(1), RT_ERR_THREAD);
 }
+
+/* ---- the end of a run between the timer and its post ---- */
+
+static bool has_workers;
+
+static void init(rt_time after)
+{
+    CHECK_OK(has_workers ? rt_init_ex(&(rt_config){.workers = 2}) : rt_init());
+    CHECK_OK(rt_watch_deadlocks(after));
+}
+
+/* Both the stop and the timer are due at the next look, the stop first: the timer's post stays. */
+static void *stops_when_a_search_is_due(void *arg)
+{
+    rt_shutdown();
+    rt_time due = rt_clock() + 2 * RT_NS_PER_MS;
+    while (rt_clock() < due) {
+    }
+    (void)rt_sleep(RT_NS_PER_S);
+    return arg;
+}
+
+static void search_is_left_over(void)
+{
+    init(RT_NS_PER_MS);
+    CHECK_OK(rt_detach(rt_go(stops_when_a_search_is_due, NULL)));
+    rt_run();
+}
+
+TEST(runtime_ends_with_a_search_for_deadlocks_left_over_and_begins_anew)
+{
+    for (int i = 0; i < 8; i++) {
+        has_workers = i % 2 != 0;
+        search_is_left_over();
+        rt_cleanup();
+    }
+}
+
+TEST(runtime_is_asked_to_watch_anew_with_a_search_left_over)
+{
+    for (int i = 0; i < 8; i++) {
+        has_workers = i % 2 != 0;
+        search_is_left_over();
+        CHECK_OK(rt_watch_deadlocks(i < 4 ? 1 : RT_TIME_NEVER));
+        CHECK_OK(rt_detach(rt_go(stops_when_a_search_is_due, NULL)));
+        rt_run();
+        rt_cleanup();
+    }
+}

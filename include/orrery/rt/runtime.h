@@ -76,10 +76,11 @@ RT_API rt_status rt_init_ex(const rt_config *config);
  * long at least, for each other's end, mutex, receipt or answer, or that wait for values, mail and
  * the like while nobody is left who could bring any. Each circle is told once, in lines of
  * diagnosis with the places of spawn. Nobody is told of whom a deadline, a timer, input or output
- * may wake. That a thread outside may send to a channel is known once one has. A checked build
- * looks every RT_DEADLOCK_AFTER_MS milliseconds without being asked. The simulator looks by itself,
- * at once. Callable from main on the runtime's thread, outside of rt_run. Never suspends. There is
- * no pointer to own. Returns RT_OK, with 0 as often as without this call, with RT_TIME_NEVER not at
+ * may wake, and nobody of who waits for values while a channel of signals is open. That a thread
+ * outside may send to a channel is known once one has. A checked build looks every
+ * RT_DEADLOCK_AFTER_MS milliseconds without being asked. The simulator looks by itself, at once.
+ * Callable from main on the runtime's thread, outside of rt_run. Never suspends. There is no
+ * pointer to own. Returns RT_OK, with 0 as often as without this call, with RT_TIME_NEVER not at
  * all; RT_ERR_STATE in a run; RT_ERR_THREAD on a thread without a runtime. Nothing is lost on
  * cancel. */
 RT_API rt_status rt_watch_deadlocks(rt_time after);
