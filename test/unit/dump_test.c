@@ -84,6 +84,46 @@ TEST(dump_names_everybody_and_what_they_wait_for)
     CHECK_OK(tasks_run(dumps, NULL));
 }
 
+static void *receives_one(void *arg)
+{
+    uint64_t value = 0;
+    CHECK_OK(rt_channel_recv(arg, NULL, &value));
+    return NULL;
+}
+
+/* The wait of who waits alone does not lie on its stack. */
+static void *dumps_receivers(void *arg)
+{
+    rt_channel_sender *tx = NULL;
+    rt_channel_receiver *rx = NULL;
+    rt_task *tasks[2];
+    uint64_t value = 1;
+    CHECK(pipe(pipes) == 0);
+    CHECK_OK(rt_channel_create(&(rt_channel_config){.elem_size = 8, .capacity = 2}, &tx, &rx));
+    for (int i = 0; i < 2; i++) {
+        tasks[i] = rt_go(receives_one, rx);
+        CHECK_OK(rt_sleep(RT_NS_PER_MS));
+        CHECK_OK(rt_dump(pipes[1]));
+        (void)dumped();
+        CHECK(says("task receives_one (2): waiting for a channel since "));
+        CHECK_EQ(says("task receives_one (3): waiting for a channel since "), i == 1);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(rt_channel_send(tx, NULL, &value));
+        CHECK_OK(rt_join(tasks[i], NULL));
+    }
+    CHECK_OK(rt_channel_close_sender(tx));
+    CHECK_OK(rt_channel_close_receiver(rx));
+    close(pipes[0]);
+    close(pipes[1]);
+    return arg;
+}
+
+TEST(dump_names_what_one_waits_for_who_waits_alone)
+{
+    tasks_run_everywhere(dumps_receivers, NULL);
+}
+
 TEST(dump_without_a_runtime_is_refused)
 {
     CHECK_STATUS(rt_dump(2), RT_ERR_STATE);
