@@ -85,6 +85,7 @@ static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct 
     fiber->bay = rti_stack_slab_take(fiber->slab, &fiber->stack);
     fiber->run.is_direct = true;
     RTI_PROBE1(start, fiber->run.id);
+    rti_worker_note(worker, RTI_NOTE_RUN, 0, fiber->run.id);
     rti_runnable_to_switched(&fiber->run);
     worker->fiber = fiber;
     if (RTI_UNLIKELY(fiber->stack.low != here)) {
