@@ -90,10 +90,10 @@ rt_status rt_task_reserve(const rt_task_room *room)
         return (rt_status){RT_ERR_STATE, "room was made already"};
     }
     struct rti_port *port = tasks->sched->port;
-    struct rti_task *more =
-        port->ops->memory_map == NULL
-            ? NULL
-            : port->ops->memory_map(port, room->tasks * sizeof(struct rti_task));
+    if (port->ops->memory_map == NULL) {
+        return (rt_status){RT_ERR_UNSUPPORTED, "this port cannot map memory"};
+    }
+    struct rti_task *more = port->ops->memory_map(port, room->tasks * sizeof(struct rti_task));
     if (more == NULL) {
         return (rt_status){RT_ERR_NOMEM, "the system has no memory for so many tasks"};
     }

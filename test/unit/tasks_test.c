@@ -277,3 +277,127 @@ TEST(task_of_the_room_panics_like_any_other)
 {
     tasks_run_everywhere(panics_in_the_room, NULL);
 }
+
+#if RTI_RECORDS
+
+static rti_atomic_u64 ring[RTI_RECORDER_WORDS];
+static uint64_t words[RTI_RECORDER_WORDS];
+static struct rti_recording recording = {.rings_count = 1, .rings = ring};
+
+/* How many words of the kind the recorder has about the task with this number. */
+static size_t recorded(const struct rti_worker *worker, enum rti_note what, uint32_t serial)
+{
+    uint64_t lost = 0;
+    size_t found = 0;
+    size_t count = rti_recorder_copy(&worker->recorder, &recording, words, &lost);
+    CHECK_EQ(lost, 0);
+    for (size_t i = 0; i < count; i++) {
+        found += words[i] >> 56 == what && (words[i] & 0xffff) == serial;
+    }
+    return found;
+}
+
+static void *records_the_room(void *arg)
+{
+    struct rti_worker *worker = rti_worker_current();
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    rti_recording_begin(&recording);
+    rti_ptr_store_release(&worker->sched->recording, &recording);
+    rti_worker_follow(worker);
+    for (int i = 0; i < 8; i++) {
+        many[i] = rt_go(tasks_echo, NULL);
+    }
+    for (int i = 0; i < 8; i++) {
+        CHECK_OK(rt_join(many[i], NULL));
+    }
+    for (uint32_t serial = 2; serial < 10; serial++) {
+        CHECK_EQ(recorded(worker, RTI_NOTE_RUN, serial), 1);
+        CHECK_EQ(recorded(worker, RTI_NOTE_END, serial), 1);
+    }
+    rti_recording_end(&recording);
+    rti_worker_follow(worker);
+    rti_ptr_store_release(&worker->sched->recording, NULL);
+    return arg;
+}
+
+TEST(task_of_the_room_that_begins_on_the_stack_of_another_is_recorded)
+{
+    CHECK_OK(tasks_run_fixed(records_the_room, NULL));
+}
+
+#endif
+
+static void *yields_some(void *arg)
+{
+    for (uintptr_t i = 0; i < (uintptr_t)arg % 4; i++) {
+        rt_yield();
+    }
+    if ((uintptr_t)arg % 7 == 6) {
+        rt_panic_task("on purpose");
+    }
+    return arg;
+}
+
+static void *spawns_a_few(void *arg)
+{
+    rt_task *own[5];
+    for (size_t i = 0; i < RTI_COUNT_OF(own); i++) {
+        own[i] = rt_go(yields_some, TASKS_NUMBER(i + (uintptr_t)arg % 3));
+        CHECK(own[i] != NULL);
+    }
+    for (size_t i = 0; i < RTI_COUNT_OF(own); i++) {
+        (void)rt_cancel(own[i], NULL);
+    }
+    return arg;
+}
+
+static void *shares_the_room(void *arg)
+{
+    for (int round = 0; round < 6; round++) {
+        for (size_t i = 0; i < 50; i++) {
+            many[i] = rt_go(spawns_a_few, TASKS_NUMBER(i));
+            CHECK(many[i] != NULL);
+        }
+        for (size_t i = 0; i < 50; i++) {
+            CHECK_OK(rt_join(many[i], NULL));
+        }
+    }
+    return arg;
+}
+
+TEST(tasks_of_the_room_are_run_by_several_workers)
+{
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 4}));
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = 400, .stack_size = 16384}));
+    CHECK_OK(rt_detach(rt_go(shares_the_room, NULL)));
+    rt_run();
+    CHECK_EQ(rti_tasks_live(module()), 0);
+    CHECK_EQ(rti_stack_slab_audit(&module()->slab), 0);
+    /* And some are ended with the runtime, begun or not. */
+    for (size_t i = 0; i < 200; i++) {
+        CHECK_OK(rt_detach(rt_go(room_waits, NULL)));
+    }
+    rt_shutdown();
+    rt_run();
+    rt_cleanup();
+}
+
+/* A port that maps nothing. */
+static void *asks_where_nothing_is_mapped(void *arg)
+{
+    struct rti_port *port = module()->sched->port;
+    const struct rti_port_ops *whole = port->ops;
+    struct rti_port_ops less = *whole;
+    less.memory_map = NULL;
+    port->ops = &less;
+    CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 1}), RT_ERR_UNSUPPORTED);
+    port->ops = whole;
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = 1}));
+    return arg;
+}
+
+TEST(task_room_is_unsupported_where_memory_cannot_be_mapped)
+{
+    /* The port of the simulator has no threads that could look at it meanwhile. */
+    CHECK_OK(tasks_run(asks_where_nothing_is_mapped, NULL));
+}
