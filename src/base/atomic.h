@@ -117,6 +117,7 @@
     RTI_ATOMIC_DEFINE_RMW(T, type, or, __atomic_fetch_or, acqrel, __ATOMIC_ACQ_REL)                \
     RTI_ATOMIC_DEFINE_RMW(T, type, and, __atomic_fetch_and, acqrel, __ATOMIC_ACQ_REL)
 
+RTI_ATOMIC_DEFINE(u8, uint8_t)
 RTI_ATOMIC_DEFINE(u32, uint32_t)
 #if RTI_ONE_WORKER
 /* The processor has no such access and nobody to share it with but handlers, which use none. */

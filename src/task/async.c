@@ -9,27 +9,25 @@
 /* The ids of poll tasks in traces are apart from those of actors and tasks. */
 #define ASYNC_TRACE_ID UINT32_C(0x40000000)
 
-static const char async_join_tag;
-
 static const rt_status async_no_runtime = {RT_ERR_THREAD, "this thread has no runtime"};
 static const rt_status async_no_handle = {RT_ERR_INVALID, "this is no handle, or it is consumed"};
 
 /* Moves the word and gives what it was. */
-static uint32_t async_move(struct rti_async *async, enum rti_async_word to)
+static RTI_ALWAYSINLINE uint32_t async_move(struct rti_async *async, enum rti_async_word to)
 {
     if (RTI_LIKELY(!rti_runnable_is_shared(&async->run))) {
-        uint32_t before = rti_u32_load_relaxed(&async->word);
-        rti_u32_store_relaxed(&async->word, to);
+        uint32_t before = rti_u8_load_relaxed(&async->word);
+        rti_u8_store_relaxed(&async->word, (uint8_t)to);
         return before;
     }
     /* Acquire-release: a wake and the step that answers it pair, whoever comes first. */
-    return rti_u32_exchange_acqrel(&async->word, to);
+    return rti_u8_exchange_acqrel(&async->word, (uint8_t)to);
 }
 
 void rti_async_wake(struct rti_async *async)
 {
     if (async_move(async, RTI_ASYNC_NOTIFIED) == RTI_ASYNC_PARKED) {
-        rti_sched_wake(async->line.sched, &async->run);
+        rti_sched_wake(async->asyncs->sched, &async->run);
     }
 }
 
@@ -46,59 +44,107 @@ struct rti_async *rti_async_of_cx(rt_cx *cx)
     return is_it ? inside->waker.arg : NULL;
 }
 
-/* Tells who joins; from here on the slot is the holder's, or free. */
-static void async_tell(struct rti_async *async)
+/* Ends the wait for another's end. */
+static void async_leave_join(struct rti_async *self)
 {
-    struct rti_list wakes;
-    struct rti_asyncs *asyncs = async->asyncs;
-    rti_list_init(&wakes);
-    rti_line_enter(&async->line);
-    async->has_ended = true;
-    bool is_detached = async->is_detached;
-    rti_line_serve_all(&async->line, RT_OK, &wakes);
-    rti_line_leave(&async->line, &wakes);
-    if (is_detached) {
-        rti_asyncs_give(asyncs, async);
+    rti_asyncs_unwatch(self->asyncs, self->joins, (uintptr_t)self | RTI_ASYNC_IS_TASK);
+    self->is_joining = false;
+    self->cx = NULL;
+}
+
+/* The end tells who waits for it. The task is the holder's from rti_task_to_told on, a waiter until
+ * it is woken; a poll task that is woken too late takes it for a call without cause. */
+static RTI_NOINLINE void async_tell(struct rti_async *async)
+{
+    uintptr_t watcher = async->watcher;
+    if ((watcher & RTI_ASYNC_IS_TASK) != 0) {
+        rti_task_to_told(&async->life);
+        rti_async_wake((struct rti_async *)(watcher & ~RTI_ASYNC_IS_TASK));
+        return;
+    }
+    struct rti_waiter *waiter = (struct rti_waiter *)watcher;
+    bool is_won = rti_wait_claim(waiter->wait, waiter->event);
+    rti_task_to_told(&async->life);
+    if (is_won) {
+        rti_waiter_wake(waiter);
     }
 }
 
-/* The function has returned something, or will not be called any more. */
-static void async_end(struct rti_async *async, struct rti_cx *cx, rt_status status)
+/* From here on the slot is the holder's, or free. */
+static RTI_ALWAYSINLINE void async_conclude(struct rti_async *async)
+{
+    struct rti_asyncs *asyncs = async->asyncs;
+    switch (rti_task_to_ended(&async->life)) {
+    case RTI_TASK_END_LEAVE:
+        break;
+    case RTI_TASK_END_TELL:
+        async_tell(async);
+        break;
+    case RTI_TASK_END_FREE:
+        rti_lock_acquire(&asyncs->lock, asyncs->sched);
+        rti_asyncs_free(asyncs, async);
+        rti_lock_release(&asyncs->lock);
+        break;
+    }
+}
+
+/* Says to the scheduler that the task has ended. */
+static RTI_ALWAYSINLINE void async_settle_end(struct rti_async *async, struct rti_worker *worker)
+{
+    struct rti_sched *sched = async->asyncs->sched;
+    if (RTI_UNLIKELY(!rti_sched_is_local(sched) || rti_sched_journal(sched) != NULL)) {
+        rti_sched_end(sched, &async->run);
+        return;
+    }
+    rti_runnable_to_done(&async->run);
+    rti_worker_note(worker, RTI_NOTE_END, 0, async->run.id);
+    RT_ASSERT(sched->live > 0);
+    sched->live--;
+}
+
+/* The function has returned something, or will not be called any more. It has its context no
+ * longer. */
+static RTI_ALWAYSINLINE void async_end(struct rti_async *async, struct rti_worker *worker,
+                                       rt_status status)
 {
     async->result = (uint8_t)status.code;
     async->result_msg = status.msg;
-    rti_nap_end(async);
-    if (cx != NULL) {
+    if (RTI_UNLIKELY(async->nap != NULL)) {
+        rti_nap_end(async);
+    }
+    if (RTI_UNLIKELY(async->is_joining)) {
+        async_leave_join(async);
+    }
+    async_settle_end(async, worker);
+    async_conclude(async);
+}
+
+/* Takes apart what a context still has when its task ends. */
+static RTI_ALWAYSINLINE void async_end_context(struct rti_cx *cx)
+{
+    if (RTI_UNLIKELY(cx->is_waiting)) {
         rti_cx_poll_end(cx);
-        rti_cleanup_run_all(&cx->cleanups);
     }
-    if (async->cx != NULL) {
-        rti_asyncs_context_give(async->asyncs, async->cx);
-        async->cx = NULL;
-    } else if (cx != NULL) {
-        (void)rt_cx_deinit((rt_cx *)(void *)cx);
-    }
-    rti_sched_end(async->line.sched, &async->run);
-    async_tell(async);
+    rti_cleanup_run_all(&cx->cleanups);
 }
 
 /* After a call that has to wait: parks the task unless it was woken meanwhile. The task may be run
  * by another worker before this returns. */
 static void async_settle(struct rti_async *async)
 {
-    struct rti_sched *sched = async->line.sched;
+    struct rti_sched *sched = async->asyncs->sched;
     bool is_parked = rti_runnable_to_parked(&async->run);
     RT_ASSERT(is_parked);
-    uint32_t running = RTI_ASYNC_RUNNING;
+    uint8_t running = RTI_ASYNC_RUNNING;
     bool was_quiet;
     if (RTI_LIKELY(!rti_runnable_is_shared(&async->run))) {
-        was_quiet = rti_u32_load_relaxed(&async->word) == running;
+        was_quiet = rti_u8_load_relaxed(&async->word) == running;
         if (was_quiet) {
-            rti_u32_store_relaxed(&async->word, RTI_ASYNC_PARKED);
+            rti_u8_store_relaxed(&async->word, RTI_ASYNC_PARKED);
         }
     } else {
         /* Acquire-release: pairs with the wake that finds it PARKED. */
-        was_quiet = rti_u32_cas_acqrel(&async->word, &running, RTI_ASYNC_PARKED);
+        was_quiet = rti_u8_cas_acqrel(&async->word, &running, RTI_ASYNC_PARKED);
     }
     if (!was_quiet) {
         RT_SOMETIMES(true, "async: woken while its step ran");
@@ -112,9 +158,19 @@ static bool async_needs_context(const struct rti_cx *cx)
     return cx->is_waiting || !rti_list_is_empty(&cx->cleanups);
 }
 
+/* The context that a call was made with stays with the task. */
+static RTI_NOINLINE void async_keep_context(struct rti_async *async, struct rti_cx *cx)
+{
+    if (async->is_joining) {
+        RT_SOMETIMES(true, "async: waits for something else than the end that it waited for");
+        async_leave_join(async);
+    }
+    async->cx = cx;
+}
+
 /* No context is left: one for the time of the call. What it registers is given up, so the task is
  * called again in any case. */
-static RTI_NOINLINE void async_step_without(struct rti_async *async)
+static RTI_NOINLINE void async_step_without(struct rti_async *async, struct rti_worker *worker)
 {
     struct rti_cx cx;
     rt_status status =
@@ -125,75 +181,133 @@ static RTI_NOINLINE void async_step_without(struct rti_async *async)
     }
     status = async->poll(async->state, (rt_cx *)(void *)&cx);
     RT_SOMETIMES(true, "async: no context was left");
+    bool is_needed = async_needs_context(&cx);
+    (void)rt_cx_deinit((rt_cx *)(void *)&cx);
     if (status.code != RT_ERR_WOULDBLOCK) {
-        async_end(async, &cx, status);
+        async_end(async, worker, status);
         return;
     }
-    if (async_needs_context(&cx)) {
+    if (is_needed) {
         (void)async_move(async, RTI_ASYNC_NOTIFIED);
     }
-    (void)rt_cx_deinit((rt_cx *)(void *)&cx);
     async_settle(async);
+}
+
+/* The runtime ends. */
+static RTI_COLD void async_step_last(struct rti_async *async, struct rti_worker *worker)
+{
+    if (!async->is_joining && async->cx != NULL) {
+        struct rti_cx *cx = async->cx;
+        async->cx = NULL;
+        async_end_context(cx);
+        rti_asyncs_context_give(async->asyncs, cx);
+    }
+    async_end(async, worker, (rt_status){RT_ERR_CANCELLED, "the runtime ended"});
 }
 
 static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
 {
     struct rti_async *async = RTI_CONTAINER_OF(runnable, struct rti_async, run);
-    (void)worker;
     (void)async_move(async, RTI_ASYNC_RUNNING);
-    if (RTI_UNLIKELY(async->is_killed)) {
-        async_end(async, async->cx, (rt_status){RT_ERR_CANCELLED, "the runtime ended"});
+    uint8_t wish = rti_u8_load_relaxed(&async->wish);
+    if (RTI_UNLIKELY(wish == RTI_ASYNC_END)) {
+        async_step_last(async, worker);
         return;
     }
+    bool is_kept = async->cx != NULL && !async->is_joining;
     struct rti_cx *cx = async->cx;
-    if (cx == NULL) {
+    if (!is_kept) {
         cx = rti_asyncs_context_take(async->asyncs, async);
-        if (cx == NULL) {
-            async_step_without(async);
+        if (RTI_UNLIKELY(cx == NULL)) {
+            async_step_without(async, worker);
             return;
         }
-        async->cx = cx;
     }
-    if (RTI_UNLIKELY(rti_async_is_cancelled(async)) && !rti_cancel_is_requested(&cx->cancel)) {
+    if (RTI_UNLIKELY(wish != RTI_ASYNC_GO_ON) && !rti_cancel_is_requested(&cx->cancel)) {
         rti_cx_cancel(cx);
     }
     rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
     if (status.code != RT_ERR_WOULDBLOCK) {
-        async_end(async, cx, status);
+        if (is_kept) {
+            async->cx = NULL;
+        }
+        async_end_context(cx);
+        rti_asyncs_context_give(async->asyncs, cx);
+        async_end(async, worker, status);
         return;
     }
-    if (!async_needs_context(cx)) {
-        async->cx = NULL;
+    bool is_needed = async_needs_context(cx);
+    if (!is_needed) {
+        if (is_kept) {
+            async->cx = NULL;
+        }
         rti_asyncs_context_give(async->asyncs, cx);
+    } else if (!is_kept) {
+        async_keep_context(async, cx);
     }
     async_settle(async);
+}
+
+void rti_async_init_slot(struct rti_async *async, struct rti_asyncs *asyncs)
+{
+    rti_runnable_init(&async->run, 0, RTI_ASYNC_PRIORITY, async_step);
+    rti_u8_init(&async->word, RTI_ASYNC_NOTIFIED);
+    rti_u8_init(&async->wish, RTI_ASYNC_GO_ON);
+    rti_task_life_init(&async->life, asyncs->sched->is_local);
+    async->is_joining = false;
+    async->is_pausing = false;
+    async->generation = 1;
+    async->poll = NULL;
+    async->cx = NULL;
+    async->nap = NULL;
+    async->watcher = 0;
+    async->asyncs = asyncs;
+}
+
+/* The number of the next task. */
+static inline uint32_t async_next_serial(struct rti_asyncs *asyncs)
+{
+    if (RTI_LIKELY(rti_sched_is_local(asyncs->sched))) {
+        uint32_t serial = rti_u32_load_relaxed(&asyncs->serial) + 1;
+        rti_u32_store_relaxed(&asyncs->serial, serial);
+        return serial;
+    }
+    return rti_u32_add_relaxed(&asyncs->serial, 1) + 1;
+}
+
+/* Makes a new task ready. */
+static RTI_ALWAYSINLINE void async_start(struct rti_async *async, struct rti_worker *worker)
+{
+    struct rti_sched *sched = worker->sched;
+    if (RTI_UNLIKELY(!rti_sched_is_local(sched) || rti_sched_journal(sched) != NULL)) {
+        rti_u32_store_relaxed(&async->run.state, RTI_RUNNABLE_NEW);
+        rti_sched_start(sched, &async->run);
+        return;
+    }
+    RTI_PROBE2(spawn, async->run.id, RTI_ASYNC_PRIORITY);
+    rti_worker_note(worker, RTI_NOTE_START, RTI_ASYNC_PRIORITY, async->run.id);
+    rti_u32_store_relaxed(&async->run.state, RTI_RUNNABLE_READY);
+    sched->live++;
+    rti_processor_queue(&sched->processor, &async->run);
 }
 
 rt_async_task *rt_async(rt_poll_fn poll, void *state)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = rti_asyncs_of(worker);
-    struct rti_async *async = asyncs == NULL || poll == NULL ? NULL : rti_asyncs_take(asyncs);
-    if (async == NULL) {
+    struct rti_async *async =
+        RTI_UNLIKELY(asyncs == NULL || poll == NULL) ? NULL : rti_asyncs_take(asyncs);
+    if (RTI_UNLIKELY(async == NULL)) {
         return NULL;
     }
-    uint32_t serial = rti_u32_add_relaxed(&asyncs->serial, 1) + 1;
-    rti_runnable_init(&async->run, serial | ASYNC_TRACE_ID, RTI_ASYNC_PRIORITY, async_step);
-    rti_u32_init(&async->cancelled, 0);
+    async->run.id = async_next_serial(asyncs) | ASYNC_TRACE_ID;
+    rti_u8_store_relaxed(&async->wish, RTI_ASYNC_GO_ON);
+    async->is_pausing = false;
     async->poll = poll;
     async->state = state;
-    async->cx = NULL;
-    async->nap = NULL;
-    rti_line_init(&async->line, worker->sched);
-    async->asyncs = asyncs;
-    async->result = RT_OK;
-    async->result_msg = NULL;
-    async->has_ended = false;
-    async->is_detached = false;
-    async->is_killed = false;
-    async->is_pausing = false;
+    rti_task_to_held(&async->life);
     rt_async_task *handle = rti_asyncs_handle(asyncs, async);
-    rti_sched_start(worker->sched, &async->run);
+    async_start(async, worker);
     return handle;
 }
 
@@ -208,41 +322,6 @@ static rt_status async_find(const rt_async_task *handle, struct rti_async **out)
     return *out == NULL ? async_no_handle : RT_SUCCESS;
 }
 
-rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out, rt_time deadline)
-{
-    struct rti_async *async = NULL;
-    rt_status status = async_find(task == NULL ? NULL : *task, &async);
-    if (RT_FAILED(status)) {
-        return status;
-    }
-    struct rti_line_call call = {.line = &async->line,
-                                 .op = {.what = &async_join_tag, .on = (uintptr_t)*task},
-                                 .deadline = deadline};
-    status = rti_line_begin(&call, given);
-    if (!RT_FAILED(status) && !call.is_served) {
-        rti_line_enter(&async->line);
-        if (async->has_ended) {
-            rti_line_leave_quietly(&async->line);
-        } else {
-            status = rti_line_wait(&call);
-        }
-    }
-    if (RT_FAILED(status)) {
-        return status;
-    }
-    if (out != NULL) {
-        *out = (rt_status){(rt_status_code)async->result, async->result_msg};
-    }
-    *task = NULL;
-    rti_asyncs_give(async->asyncs, async);
-    return RT_SUCCESS;
-}
-
-rt_status rt_async_join(rt_async_task **task, rt_cx *given, rt_status *out)
-{
-    return rt_async_join_until(task, given, out, RT_TIME_NEVER);
-}
-
 rt_status rt_async_detach(rt_async_task *task)
 {
     struct rti_async *async = NULL;
@@ -250,13 +329,16 @@ rt_status rt_async_detach(rt_async_task *task)
     if (RT_FAILED(status)) {
         return status;
     }
-    rti_line_enter(&async->line);
-    bool has_ended = async->has_ended;
-    async->is_detached = true;
-    rti_line_leave_quietly(&async->line);
-    if (has_ended) {
-        rti_asyncs_give(async->asyncs, async);
+    struct rti_asyncs *asyncs = async->asyncs;
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    rti_asyncs_consume(async);
+    /* Who may still stand there has lost interest: it gave the handle away. */
+    rti_task_to_unwatched(&async->life);
+    if (!rti_task_to_released(&async->life)) {
+        rti_task_to_free(&async->life);
+        rti_asyncs_free(asyncs, async);
     }
+    rti_lock_release(&asyncs->lock);
     return RT_SUCCESS;
 }
 
@@ -264,9 +346,9 @@ rt_status rt_async_cancel(rt_async_task *task)
 {
     struct rti_async *async = NULL;
     rt_status status = async_find(task, &async);
-    if (!RT_FAILED(status) && !async->has_ended) {
+    if (!RT_FAILED(status) && !rti_async_has_ended(async)) {
         /* Its own step raises the flag of its context: nobody else touches that. */
-        rti_u32_store_relaxed(&async->cancelled, 1);
+        rti_u8_store_relaxed(&async->wish, RTI_ASYNC_STOP);
         rti_async_wake(async);
     }
     return status;
@@ -276,7 +358,7 @@ rt_status rt_async_wake(rt_async_task *task)
 {
     struct rti_async *async = NULL;
     rt_status status = async_find(task, &async);
-    if (!RT_FAILED(status) && !async->has_ended) {
+    if (!RT_FAILED(status) && !rti_async_has_ended(async)) {
         rti_async_wake(async);
     }
     return status;

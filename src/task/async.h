@@ -13,35 +13,55 @@
  * A wake makes the word NOTIFIED, and queues the task if it was PARKED. The step makes it RUNNING
  * before it calls and PARKED after a call that ended with RT_ERR_WOULDBLOCK, if nobody has made it
  * NOTIFIED meanwhile; else it queues itself. So a wake at any moment, any number of them, leads to
- * one more call that sees what came before the wake. A slot that is free is NOTIFIED: a wake that
- * comes too late finds nothing to do, or causes one call too many of the next task, which is
+ * one more call that sees what came before the wake. A slot that is free is never PARKED: a wake
+ * that comes too late finds nothing to do, or causes one call too many of the next task, which is
  * allowed.
+ *
+ * The handle and the end meet on a life word as those of a task with a stack do (task_life.h).
  *
  * Contexts. A context is 600 bytes and most of it is needed only while the task waits with it. So
  * a step borrows one of the module's; it stays with the task as long as it waits or holds something
- * (a permit, a mutex), and goes back otherwise. A task that naps waits with the nap in its own
- * state. If no context is left, the step makes one for the time of the call: what the call
- * registers is given up at its end, and the task is called again, as often as it takes.
+ * (a permit, a mutex), and goes back otherwise. If no context is left, the step makes one for the
+ * time of the call: what the call registers is given up at its end, and the task is called again,
+ * as often as it takes.
+ *
+ * Two waits need no context. A task that naps waits with the nap in its own state. One that joins
+ * another poll task, with nothing else that could end its wait but a cancellation of the task
+ * itself, is the watcher of that one and remembers its handle (`joins`): the end wakes it like any
+ * wake.
+ *
+ * Watchers. One may wait for the end of a task at a time, and nothing tells the task when somebody
+ * has lost interest: a poll function that does not ask again still stands in `watcher`. So a
+ * watcher can be replaced, by who joins later, and its handle consumed, and it learns of that when
+ * it leaves (rti_asyncs_unwatch): its registration counts only while the slot has the generation
+ * that it joined, and names it.
  *
  * The end: the context ends first and gives back what it holds, the nap is ended, then whoever
  * joins is told. The state is the program's and not touched any more.
  *
  * I1  The task is in a run queue iff its word is NOTIFIED and no step runs.     (async_settle)
- * I2  `cx` is not NULL between two calls iff the context waits or holds.        (async_settle)
- * I3  A slot is free iff `poll` is NULL.                                        (rti_asyncs_audit)
+ * I2  Between two calls a task has a context iff that waits or holds; then it joins nobody.
+ *                                                                              (async_settle)
+ * I3  A slot is free iff `poll` is NULL; then it has no context and no nap, and joins nobody.
+ *                                                                          (rti_asyncs_audit)
+ * I4  The generation of a slot changes when its handle is consumed, so no consumed handle is ever
+ *     equal to that of a slot.                                               (rti_asyncs_lookup)
  *
  * Memory order: the wake's exchange and the step's are acquire-release: a call sees what was
  * written before the wakes that it answers.
  *
- * Costs: 160 bytes a task at most, and its state; a wake and a call about as much as two switches.
+ * Costs: 104 bytes a task, and its state; a start and a join about 300 instructions with one
+ * worker; a wake and a call about as much as two switches.
  *
  * Rejected: a context in each task (600 bytes, of which an idle one needs none); a stack per task
- * (that is rt_go); queueing on every wake (a task in a queue twice). */
+ * (that is rt_go); queueing on every wake (a task in a queue twice); a line of those who join with
+ * a lock of its own (40 bytes, for one who may join at a time). */
 
 #include <orrery/rt/async.h>
 
 #include "sched/scheduler.h"
-#include "sync/line.h"
+#include "sync/cx.h"
+#include "task/task_life.h"
 
 /* The level of all poll tasks: RT_PRIO_NORMAL. */
 #define RTI_ASYNC_PRIORITY 2
@@ -52,30 +72,48 @@ enum rti_async_word {
     RTI_ASYNC_PARKED,
 };
 
+/* What was asked of a task from outside; it never goes back but with the slot. */
+enum rti_async_wish {
+    RTI_ASYNC_GO_ON,
+    RTI_ASYNC_STOP, /* rt_async_cancel: its context is cancelled */
+    RTI_ASYNC_END,  /* it ends at its next step, without a call */
+};
+
 struct rti_asyncs;
 struct rti_nap;
 
 struct rti_async {
     struct rti_runnable run;
-    rti_atomic_u32 word;      /* enum rti_async_word */
-    rti_atomic_u32 cancelled; /* not 0: it was asked to stop */
-    rt_poll_fn poll;          /* NULL: the slot is free */
-    void *state;              /* the program's */
-    struct rti_cx *cx;        /* the context that it keeps; NULL: none */
-    struct rti_nap *nap;      /* under way, in its state; NULL: none */
-    struct rti_line line;     /* who joins; its lock is over what follows */
+    rti_atomic_u8 word;        /* enum rti_async_word */
+    rti_atomic_u8 wish;        /* enum rti_async_wish */
+    uint8_t result;            /* rt_status_code that it ended with */
+    bool is_joining : 1;       /* `joins` is what it has, and not `cx` */
+    bool is_pausing : 1;       /* rt_async_pause has registered */
+    uint32_t generation;       /* of its handle, while somebody holds it; never 0 */
+    struct rti_task_word life; /* what handle and end agree on */
+    rt_poll_fn poll;           /* NULL: the slot is free */
+    union {
+        void *state;            /* the program's, until the end */
+        const char *result_msg; /* of `result`, from the end on */
+        uint32_t next_free;     /* of a slot that is free */
+    };
+    union {
+        struct rti_cx *cx;    /* the context that it keeps; NULL: none */
+        rt_async_task *joins; /* whose end it waits for */
+    };
+    struct rti_nap *nap; /* under way, in its state; NULL: none */
+    /* Who waits for its end: a struct rti_waiter, or, with RTI_ASYNC_IS_TASK added, a poll task.
+     * Written by who holds the handle, under the module's lock; read by the end. */
+    uintptr_t watcher;
     struct rti_asyncs *asyncs;
-    const char *result_msg; /* of `result` */
-    uint8_t result;         /* rt_status_code that it ended with */
-    bool has_ended;
-    bool is_detached;    /* nobody holds the handle: the end frees the slot */
-    bool is_killed;      /* ends at its next step, without a call */
-    bool is_pausing;     /* rt_async_pause has registered */
-    uint32_t generation; /* of the handle; 0: never used */
-    uint32_t next_free;  /* slots that are free */
 };
 
-_Static_assert(sizeof(struct rti_async) <= 160, "an idle poll task has its limit");
+#define RTI_ASYNC_IS_TASK ((uintptr_t)1)
+
+_Static_assert(sizeof(struct rti_async) <= 104, "an idle poll task has its limit");
+
+/* Makes a slot that was never used one for all the tasks that will have it. */
+void rti_async_init_slot(struct rti_async *async, struct rti_asyncs *asyncs);
 
 /* Makes the task be called. Any thread of the runtime. */
 void rti_async_wake(struct rti_async *async);
@@ -92,7 +130,13 @@ void rti_nap_end(struct rti_async *async);
 /* Was it asked to stop? */
 static inline bool rti_async_is_cancelled(const struct rti_async *async)
 {
-    return rti_u32_load_relaxed(&async->cancelled) != 0;
+    return rti_u8_load_relaxed(&async->wish) != RTI_ASYNC_GO_ON;
+}
+
+/* Has it come to its end? Only its holder learns more by that. */
+static inline bool rti_async_has_ended(const struct rti_async *async)
+{
+    return rti_task_life(&async->life) == RTI_TASK_COMPLETE;
 }
 
 #endif

@@ -3,12 +3,7 @@
 #define RTI_MODULE "asyncs"
 #include "task/asyncs.h"
 
-/* A handle: generation above, index below. */
-#define INDEX_BITS (sizeof(uintptr_t) == 8 ? 32 : 16)
-#define INDEX_MASK (((uintptr_t)1 << INDEX_BITS) - 1)
-
-/* Generations of a slot: all but 0, as far as a handle has room. */
-#define GENERATION_MASK (sizeof(uintptr_t) == 8 ? UINT32_C(0x7fffffff) : UINT32_C(0x7fff))
+#include "base/marks.h"
 
 /* The most slots that an index can name. */
 #define SLOTS_MAX (sizeof(uintptr_t) == 8 ? (size_t)1 << 30 : (size_t)1 << 15)
@@ -89,55 +84,50 @@ rt_status rt_async_reserve(const rt_async_config *config)
     return RT_SUCCESS;
 }
 
-struct rti_async *rti_asyncs_take(struct rti_asyncs *asyncs)
+struct rti_async *rti_asyncs_take_fresh(struct rti_asyncs *asyncs)
 {
-    struct rti_async *async = NULL;
-    rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    if (asyncs->free_head < asyncs->count) {
-        async = &asyncs->slots[asyncs->free_head];
-        asyncs->free_head = async->next_free;
-    } else if (asyncs->fresh < asyncs->count) {
-        async = &asyncs->slots[asyncs->fresh++];
-        async->generation = 0;
-        async->poll = NULL;
-        rti_u32_init(&async->word, RTI_ASYNC_NOTIFIED);
+    if (asyncs->fresh == asyncs->count) {
+        return NULL;
     }
-    if (async != NULL) {
-        RT_ASSERT(async->poll == NULL);
-        asyncs->used++;
-        async->generation = (async->generation + 1) & GENERATION_MASK;
-        async->generation += async->generation == 0;
-    }
-    rti_lock_release(&asyncs->lock);
+    struct rti_async *async = &asyncs->slots[asyncs->fresh];
+    rti_async_init_slot(async, asyncs);
+    asyncs->fresh++;
+    asyncs->used++;
     return async;
 }
 
-void rti_asyncs_give(struct rti_asyncs *asyncs, struct rti_async *async)
+bool rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher)
 {
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    RT_ASSERT(asyncs->used > 0 && async->poll != NULL);
-    async->poll = NULL;
-    async->next_free = asyncs->free_head;
-    asyncs->free_head = (uint32_t)(async - asyncs->slots);
-    asyncs->used--;
+    struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
+    bool is_watched = false;
+    if (async != NULL) {
+        RT_SOMETIMES(rti_task_life(&async->life) == RTI_TASK_WATCHED,
+                     "asyncs: a watcher that had lost interest was replaced");
+        rti_task_to_unwatched(&async->life);
+        async->watcher = watcher;
+        is_watched = !rti_async_has_ended(async) && rti_task_to_watched(&async->life);
+    }
+    rti_lock_release(&asyncs->lock);
+    return is_watched;
+}
+
+void rti_asyncs_unwatch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher)
+{
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
+    if (async != NULL && async->watcher == watcher) {
+        rti_task_to_unwatched(&async->life);
+    }
     rti_lock_release(&asyncs->lock);
 }
 
-struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs, struct rti_async *async)
+struct rti_cx *rti_asyncs_context_make(struct rti_asyncs *asyncs, struct rti_async *async)
 {
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    struct rti_cx *spare = asyncs->spares;
-    struct rti_cx *cx = spare;
-    if (spare != NULL) {
-        asyncs->spares = spare->outer;
-    } else {
-        cx = rti_pool_alloc(&asyncs->contexts);
-    }
+    struct rti_cx *cx = rti_pool_alloc(&asyncs->contexts);
     rti_lock_release(&asyncs->lock);
-    if (spare != NULL) {
-        spare->outer = NULL;
-        spare->waker.arg = async;
-    } else if (cx != NULL) {
+    if (cx != NULL) {
         rt_status status =
             rt_cx_init_poll((rt_cx *)(void *)cx, (rt_waker){.fn = rti_async_waker, .arg = async});
         RT_ASSERT(!RT_FAILED(status));
@@ -145,17 +135,9 @@ struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs, struct rti_asy
     return cx;
 }
 
-/* Is it as it was when it was made? */
-static bool context_is_clean(const struct rti_cx *cx)
-{
-    return !rti_cancel_is_requested(&cx->cancel) && cx->scope == NULL &&
-           cx->budget.deadline == RT_TIME_NEVER && cx->budget.poll_quota == UINT32_MAX &&
-           cx->budget.cost_quota == UINT64_MAX && cx->member.region == NULL;
-}
-
 void rti_asyncs_context_give(struct rti_asyncs *asyncs, struct rti_cx *cx)
 {
-    bool is_clean = context_is_clean(cx);
+    bool is_clean = rti_asyncs_context_is_clean(cx);
     RT_ASSERT(!cx->is_waiting && rti_list_is_empty(&cx->cleanups));
     if (!is_clean) {
         (void)rt_cx_deinit((rt_cx *)(void *)cx);
@@ -182,30 +164,12 @@ static void asyncs_drop_spares(struct rti_asyncs *asyncs)
     }
 }
 
-rt_async_task *rti_asyncs_handle(const struct rti_asyncs *asyncs, const struct rti_async *async)
-{
-    uintptr_t index = (uintptr_t)(async - asyncs->slots);
-    return (rt_async_task *)(((uintptr_t)async->generation << INDEX_BITS) | index);
-}
-
-struct rti_async *rti_asyncs_lookup(struct rti_asyncs *asyncs, const rt_async_task *handle)
-{
-    uintptr_t index = (uintptr_t)handle & INDEX_MASK;
-    if (handle == NULL || index >= asyncs->fresh) {
-        return NULL;
-    }
-    struct rti_async *async = &asyncs->slots[index];
-    bool is_it = async->poll != NULL && !async->is_detached &&
-                 async->generation == (uint32_t)((uintptr_t)handle >> INDEX_BITS);
-    return is_it ? async : NULL;
-}
-
 void rti_asyncs_kill_all(struct rti_asyncs *asyncs)
 {
     for (uint32_t i = 0; i < asyncs->fresh; i++) {
         struct rti_async *async = &asyncs->slots[i];
-        if (async->poll != NULL && !async->has_ended) {
-            async->is_killed = true;
+        if (async->poll != NULL && !rti_async_has_ended(async)) {
+            rti_u8_store_relaxed(&async->wish, RTI_ASYNC_END);
             rti_async_wake(async);
         }
     }
@@ -218,8 +182,10 @@ size_t rti_asyncs_audit(const struct rti_asyncs *asyncs)
     for (uint32_t i = 0; i < asyncs->fresh; i++) {
         const struct rti_async *async = &asyncs->slots[i];
         used += async->poll != NULL;
-        RT_ASSERT(async->poll == NULL || async->asyncs == asyncs);
-        RT_ASSERT(async->poll == NULL || !async->has_ended || async->cx == NULL);
+        RT_ASSERT(async->asyncs == asyncs && async->generation != 0);
+        if (async->poll == NULL || rti_async_has_ended(async)) {
+            RT_ASSERT(async->cx == NULL && async->nap == NULL && !async->is_joining);
+        }
     }
     for (uint32_t at = asyncs->free_head; at < asyncs->count; at = asyncs->slots[at].next_free) {
         RT_ASSERT(at < asyncs->fresh && free_count < asyncs->fresh);

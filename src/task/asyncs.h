@@ -15,12 +15,21 @@
  *
  * I1  used + free = fresh.                                          (rti_asyncs_audit)
  *
- * `lock` is over the free list, `fresh`, `used`, the pool of contexts and the spares. */
+ * `lock` is over the free list, `fresh`, `used`, the pool of contexts and the spares, and over who
+ * holds and who watches a task: its generation and its watcher. The end of a task takes it only to
+ * give a slot back. */
 
 #include <orrery/rt_static_config.h>
 
 #include "base/pool.h"
 #include "task/async.h"
+
+/* A handle: generation above, index below. */
+#define RTI_ASYNC_INDEX_BITS (sizeof(uintptr_t) == 8 ? 32 : 16)
+#define RTI_ASYNC_INDEX_MASK (((uintptr_t)1 << RTI_ASYNC_INDEX_BITS) - 1)
+
+/* Generations of a slot: all but 0, as far as a handle has room. */
+#define RTI_ASYNC_GENERATION_MASK (sizeof(uintptr_t) == 8 ? UINT32_C(0x7fffffff) : UINT32_C(0x7fff))
 
 struct rti_asyncs {
     struct rti_sched *sched;
@@ -48,20 +57,104 @@ void rti_asyncs_deinit(struct rti_asyncs *asyncs);
 /* Marks every task that lives: the next turns of the scheduler end them. */
 void rti_asyncs_kill_all(struct rti_asyncs *asyncs);
 
-/* Takes a slot; NULL if none is free. */
-struct rti_async *rti_asyncs_take(struct rti_asyncs *asyncs);
+/* Takes a slot that was never used, under the lock; NULL if there is none. */
+struct rti_async *rti_asyncs_take_fresh(struct rti_asyncs *asyncs);
 
-/* Gives it back. */
-void rti_asyncs_give(struct rti_asyncs *asyncs, struct rti_async *async);
+/* Takes a slot, the one that was given back last; NULL if none is free. */
+static inline struct rti_async *rti_asyncs_take(struct rti_asyncs *asyncs)
+{
+    struct rti_async *async;
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    if (RTI_LIKELY(asyncs->free_head < asyncs->count)) {
+        async = &asyncs->slots[asyncs->free_head];
+        asyncs->free_head = async->next_free;
+        asyncs->used++;
+    } else {
+        async = rti_asyncs_take_fresh(asyncs);
+    }
+    rti_lock_release(&asyncs->lock);
+    RT_ASSERT(async == NULL || async->poll == NULL);
+    return async;
+}
+
+/* Gives it back under the lock; its life is FREE. */
+static inline void rti_asyncs_free(struct rti_asyncs *asyncs, struct rti_async *async)
+{
+    RT_ASSERT(asyncs->used > 0 && async->poll != NULL);
+    RT_DCHECK(rti_task_life(&async->life) == RTI_TASK_FREE);
+    async->poll = NULL;
+    async->next_free = asyncs->free_head;
+    asyncs->free_head = (uint32_t)(async - asyncs->slots);
+    asyncs->used--;
+}
+
+/* Ends the handle of a slot, under the lock: from here on nothing equals it. */
+static inline void rti_asyncs_consume(struct rti_async *async)
+{
+    async->generation = (async->generation + 1) & RTI_ASYNC_GENERATION_MASK;
+    async->generation += async->generation == 0;
+}
 
 /* A context for a task, or NULL if none is left; and its return. It waits for nothing and holds
  * nothing. */
-struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs, struct rti_async *async);
+struct rti_cx *rti_asyncs_context_make(struct rti_asyncs *asyncs, struct rti_async *async);
 void rti_asyncs_context_give(struct rti_asyncs *asyncs, struct rti_cx *cx);
 
-/* The handle of a slot in use, and the slot of a handle; NULL if it is none or was consumed. */
-rt_async_task *rti_asyncs_handle(const struct rti_asyncs *asyncs, const struct rti_async *async);
-struct rti_async *rti_asyncs_lookup(struct rti_asyncs *asyncs, const rt_async_task *handle);
+static inline struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs,
+                                                     struct rti_async *async)
+{
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    struct rti_cx *cx = asyncs->spares;
+    if (RTI_LIKELY(cx != NULL)) {
+        asyncs->spares = cx->outer;
+    }
+    rti_lock_release(&asyncs->lock);
+    if (RTI_UNLIKELY(cx == NULL)) {
+        return rti_asyncs_context_make(asyncs, async);
+    }
+    cx->outer = NULL;
+    cx->waker.arg = async;
+    return cx;
+}
+
+/* Is this context, which waits for nothing and holds nothing, as one that was just made? */
+static inline bool rti_asyncs_context_is_clean(const struct rti_cx *cx)
+{
+    return !rti_cancel_is_requested(&cx->cancel) && cx->scope == NULL &&
+           cx->budget.deadline == RT_TIME_NEVER && cx->budget.poll_quota == UINT32_MAX &&
+           cx->budget.cost_quota == UINT64_MAX && cx->member.region == NULL;
+}
+
+/* The handle of a slot in use. */
+static inline rt_async_task *rti_asyncs_handle(const struct rti_asyncs *asyncs,
+                                               const struct rti_async *async)
+{
+    uintptr_t index = (uintptr_t)(async - asyncs->slots);
+    return (rt_async_task *)(((uintptr_t)async->generation << RTI_ASYNC_INDEX_BITS) | index);
+}
+
+/* The slot of a handle; NULL if it is none or was consumed. */
+static inline struct rti_async *rti_asyncs_lookup(struct rti_asyncs *asyncs,
+                                                  const rt_async_task *handle)
+{
+    uintptr_t index = (uintptr_t)handle & RTI_ASYNC_INDEX_MASK;
+    if (RTI_UNLIKELY(index >= asyncs->fresh)) {
+        return NULL;
+    }
+    struct rti_async *async = &asyncs->slots[index];
+    bool is_it = async->generation == (uint32_t)((uintptr_t)handle >> RTI_ASYNC_INDEX_BITS) &&
+                 async->poll != NULL;
+    return RTI_LIKELY(is_it) ? async : NULL;
+}
+
+/* Makes `watcher` the one whom the end of the task that a handle names tells, in the place of
+ * another, if there is one. False: it has ended, or the handle is consumed; nothing is registered.
+ */
+bool rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher);
+
+/* Ends that; nothing if another has taken the place, or the handle was consumed meanwhile. When it
+ * returns nobody looks at the watcher any more. */
+void rti_asyncs_unwatch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher);
 
 /* Checks I1 and every slot; returns how many tasks there are. */
 size_t rti_asyncs_audit(const struct rti_asyncs *asyncs);

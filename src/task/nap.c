@@ -7,7 +7,7 @@
  *
  * I1  A timer is armed only in a nap that its task names.                    (rti_nap_end) */
 #define RTI_MODULE "nap"
-#include "task/async.h"
+#include "task/asyncs.h"
 #include "time/clockwork.h"
 #include "time/deadline.h"
 
@@ -37,7 +37,7 @@ void rti_nap_end(struct rti_async *async)
 
 static void nap_begin(struct rti_nap *nap, struct rti_async *async, rt_time duration)
 {
-    struct rti_sched *sched = async->line.sched;
+    struct rti_sched *sched = async->asyncs->sched;
     uint64_t deadline_ns = rti_deadline_after(sched, duration);
     nap->async = async;
     nap->clockwork = rti_clockwork_here(sched);

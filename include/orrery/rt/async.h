@@ -37,8 +37,8 @@
  * be called without cause, and then what it waits for says so.
  *
  * The handle is consumed by rt_async_join or rt_async_detach. A task that waits with its context
- * needs one of RT_MAX_ASYNC_CONTEXTS, which are about 600 bytes each; one that naps or pauses does
- * not. */
+ * needs one of RT_MAX_ASYNC_CONTEXTS, which are about 600 bytes each; one that naps, pauses or
+ * joins another poll task without a deadline does not. */
 
 #include <stddef.h>
 

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The join of a poll task; the essay is in async.h, the manual in <orrery/rt/async.h>.
+ *
+ * Who joins finds the end there, or becomes the watcher: a fiber with a waiter on its stack, a poll
+ * context with the one it has, a poll task by itself (rti_asyncs_watch). Whichever it is, it looks
+ * at the life word when it goes on, and takes the result if that says COMPLETE. */
+#define RTI_MODULE "async_join"
+#include "task/asyncs.h"
+
+static const char async_join_tag;
+
+static const rt_status join_no_runtime = {RT_ERR_THREAD, "this thread has no runtime"};
+static const rt_status join_no_handle = {RT_ERR_INVALID, "this is no handle, or it is consumed"};
+static const rt_status join_not_yet = {RT_ERR_WOULDBLOCK, "the task has not ended"};
+
+/* One join. */
+struct async_join {
+    struct rti_asyncs *asyncs;
+    rt_async_task **task; /* the caller's handle */
+    rt_status *out;       /* or NULL */
+    rt_time deadline;
+};
+
+/* Takes the result of a task that has ended, and its slot. */
+static RTI_ALWAYSINLINE rt_status join_take(struct rti_asyncs *asyncs, struct rti_async *async,
+                                            rt_async_task **task, rt_status *out)
+{
+    if (out != NULL) {
+        *out = (rt_status){(rt_status_code)async->result, async->result_msg};
+    }
+    *task = NULL;
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    rti_asyncs_consume(async);
+    rti_task_to_free(&async->life);
+    rti_asyncs_free(asyncs, async);
+    rti_lock_release(&asyncs->lock);
+    return RT_SUCCESS;
+}
+
+/* The same for who looks whether the handle is still good: the wait may have been long. */
+static rt_status join_collect(const struct async_join *join)
+{
+    struct rti_async *async = rti_asyncs_lookup(join->asyncs, *join->task);
+    if (async == NULL) {
+        return join_no_handle;
+    }
+    return rti_async_has_ended(async) ? join_take(join->asyncs, async, join->task, join->out)
+                                      : join_not_yet;
+}
+
+/* The `unlink` of a waiter. Its slot is the handle that it waits for the end of. */
+static void join_unlink(struct rti_waiter *waiter)
+{
+    struct rti_asyncs *asyncs = rti_asyncs_of(rti_worker_current());
+    if (waiter->slot != NULL && asyncs != NULL) {
+        rti_asyncs_unwatch(asyncs, waiter->slot, (uintptr_t)waiter);
+    }
+}
+
+/* Adds the end to the events of a wait. False: it has come already. */
+static bool join_watch(const struct async_join *join, struct rti_wait *wait,
+                       struct rti_waiter *waiter)
+{
+    rti_wait_add(wait, waiter, RTI_EVENT_SOURCE, join_unlink);
+    waiter->slot = *join->task;
+    if (rti_asyncs_watch(join->asyncs, *join->task, (uintptr_t)waiter)) {
+        return true;
+    }
+    waiter->slot = NULL;
+    return false;
+}
+
+/* A fiber waits. RT_OK: the end has come. */
+static rt_status join_park(const struct async_join *join, struct rti_worker *worker)
+{
+    struct rti_wait wait;
+    struct rti_waiter waiter;
+    struct rti_cx_events events;
+    struct rti_cx *cx = worker->fiber->cx;
+    rti_fiber_wait_begin(worker, &wait);
+    wait.reason = RTI_REASON_JOIN;
+    rti_cx_events_add(&events, cx, worker->sched, &wait, join->deadline);
+    if (!join_watch(join, &wait, &waiter)) {
+        if (rti_wait_claim(&wait, RTI_EVENT_SOURCE)) {
+            rti_wait_finish(&wait);
+        } else {
+            /* Somebody else ends the wait, and a wake is on its way: it must find the wait. */
+            (void)rti_fiber_park(worker, &wait);
+        }
+        return RT_SUCCESS;
+    }
+    uint32_t event = rti_fiber_park(worker, &wait);
+    return event == RTI_EVENT_SOURCE ? RT_SUCCESS : rti_cx_events_status(&events, cx, event);
+}
+
+static rt_status join_of_fiber(const struct async_join *join, struct rti_worker *worker)
+{
+    struct rti_cx *cx = worker->fiber == NULL ? NULL : worker->fiber->cx;
+    rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
+    /* More than once only if another took its place as the watcher and gave it up. */
+    while (!RT_FAILED(status)) {
+        status = join_collect(join);
+        if (status.code != RT_ERR_WOULDBLOCK || worker->fiber == NULL) {
+            return status;
+        }
+        status = join_park(join, worker);
+        worker = rti_worker_current();
+    }
+    return status;
+}
+
+/* Registers a poll context, which waits for nothing. */
+static rt_status join_register(const struct async_join *join, struct rti_cx *cx,
+                               struct rti_cx_op op)
+{
+    rti_cx_poll_begin(cx, op);
+    if (!join_watch(join, &cx->wait, &cx->waiter.waiter)) {
+        rti_cx_poll_end(cx);
+        return join_collect(join);
+    }
+    rti_cx_events_add(&cx->events, cx, join->asyncs->sched, &cx->wait, join->deadline);
+    return join_not_yet;
+}
+
+/* Is there nothing that could end this task's wait but the end it waits for, and its own? */
+static bool join_is_plain(const struct async_join *join, const struct rti_async *self,
+                          const struct rti_cx *cx)
+{
+    return self != NULL && self->cx == NULL && join->deadline == RT_TIME_NEVER &&
+           rti_list_is_empty(&cx->cleanups) && rti_asyncs_context_is_clean(cx);
+}
+
+static void join_end_plain(struct rti_async *self)
+{
+    self->is_joining = false;
+    self->joins = NULL;
+}
+
+/* A poll task that waits without its context asks again. */
+static rt_status join_again(const struct async_join *join, struct rti_async *self,
+                            struct rti_cx *cx)
+{
+    rt_status status = join_collect(join);
+    if (status.code == RT_ERR_WOULDBLOCK && !rti_async_is_cancelled(self)) {
+        return status;
+    }
+    if (status.code == RT_ERR_WOULDBLOCK) {
+        rti_asyncs_unwatch(join->asyncs, self->joins, (uintptr_t)self | RTI_ASYNC_IS_TASK);
+        status = rti_cx_see_cancel(cx);
+    }
+    join_end_plain(self);
+    return status;
+}
+
+static rt_status join_of_context(const struct async_join *join, struct rti_cx *cx)
+{
+    struct rti_async *self = rti_async_of_cx((rt_cx *)(void *)cx);
+    if (self != NULL && self->is_joining) {
+        if (self->joins == *join->task) {
+            return join_again(join, self, cx);
+        }
+        rti_asyncs_unwatch(join->asyncs, self->joins, (uintptr_t)self | RTI_ASYNC_IS_TASK);
+        join_end_plain(self);
+    }
+    struct rti_cx_op op = {.what = &async_join_tag, .on = (uintptr_t)*join->task};
+    if (rti_cx_poll_is_for(cx, op)) {
+        uint32_t event = rti_cx_poll_event(cx);
+        if (event == RTI_EVENT_NONE) {
+            return join_not_yet;
+        }
+        rti_cx_poll_end(cx);
+        if (event != RTI_EVENT_SOURCE) {
+            return rti_cx_events_status(&cx->events, cx, event);
+        }
+        return join_collect(join);
+    }
+    rt_status status = rti_cx_checkpoint(cx);
+    if (!RT_FAILED(status)) {
+        status = join_collect(join);
+    }
+    if (status.code != RT_ERR_WOULDBLOCK) {
+        return status;
+    }
+    if (!join_is_plain(join, self, cx)) {
+        return join_register(join, cx, op);
+    }
+    if (!rti_asyncs_watch(join->asyncs, *join->task, (uintptr_t)self | RTI_ASYNC_IS_TASK)) {
+        return join_collect(join);
+    }
+    self->joins = *join->task;
+    self->is_joining = true;
+    return join_not_yet;
+}
+
+rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out, rt_time deadline)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    const struct async_join join = {
+        .asyncs = rti_asyncs_of(worker), .task = task, .out = out, .deadline = deadline};
+    if (join.asyncs == NULL) {
+        return join_no_runtime;
+    }
+    if (task == NULL || rti_asyncs_lookup(join.asyncs, *task) == NULL) {
+        return join_no_handle;
+    }
+    struct rti_cx *cx;
+    rt_status status = rti_cx_resolve(worker, given, &cx);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    return cx != NULL && cx->kind == RTI_CX_POLL ? join_of_context(&join, cx)
+                                                 : join_of_fiber(&join, worker);
+}
+
+rt_status rt_async_join(rt_async_task **task, rt_cx *given, rt_status *out)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_asyncs *asyncs = rti_asyncs_of(worker);
+    /* The common case: a fiber that nothing hinders finds the end there. */
+    if (RTI_LIKELY(asyncs != NULL && task != NULL && given == NULL &&
+                   rti_sched_is_local(asyncs->sched))) {
+        struct rti_async *async = rti_asyncs_lookup(asyncs, *task);
+        const struct rti_fiber *fiber = worker->fiber;
+        if (RTI_LIKELY(async != NULL && rti_async_has_ended(async)) &&
+            RTI_LIKELY(fiber != NULL && !fiber->is_hindered)) {
+            return join_take(asyncs, async, task, out);
+        }
+    }
+    return rt_async_join_until(task, given, out, RT_TIME_NEVER);
+}
