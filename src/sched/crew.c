@@ -331,6 +331,7 @@ rt_status rti_crew_run(struct rti_crew *crew)
     member_attend(first);
     rti_u32_store_relaxed(&crew->is_over, 0);
     rti_warden_start(&crew->warden);
+    rti_pin_begin(crew);
     rti_crew_rouse_one(crew);
     member_work(first);
     rti_warden_stop(&crew->warden);

@@ -124,7 +124,14 @@ static bool crew_send(struct rti_crew *crew, struct rti_station *station,
         rti_parker_unpark(&member->parker, crew->sched->port);
         return true;
     }
-    return rti_crew_start_member(crew, member);
+    if (rti_crew_start_member(crew, member)) {
+        return true;
+    }
+    /* The caller keeps the station: who starts this member later has nothing for it. */
+    member->given = NULL;
+    member->given_first = NULL;
+    member->is_spinning = false;
+    return false;
 }
 
 static void crew_stop_spinning(struct rti_crew *crew)

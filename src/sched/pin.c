@@ -54,6 +54,11 @@ void rti_pin_release(struct rti_member *member, struct rti_runnable *runnable)
     rti_lock_release(&crew->lock);
 }
 
+static RTI_COLD void pin_tell_short(void)
+{
+    rti_port_log("no thread for a pinned task: it runs where there is one");
+}
+
 /* Says what the target of a pin is to run, and where. False if the run is over. */
 static bool pin_give(struct rti_member *target, struct rti_station *station,
                      struct rti_runnable *runnable, bool *is_asleep, bool *is_absent)
@@ -97,7 +102,7 @@ static bool pin_send(struct rti_member *member, struct rti_runnable *runnable)
         rti_parker_unpark(&target->parker, crew->sched->port);
     }
     if (is_absent && !rti_crew_start_member(crew, target)) {
-        rti_port_log("no thread for a pinned task: it runs where there is one");
+        pin_tell_short();
         target->given = NULL;
         target->given_first = NULL;
         rti_pin_release(target, runnable);
@@ -155,6 +160,15 @@ void rti_pin_sleep(struct rti_member *member)
     rti_lock_release(&crew->lock);
     if (given != NULL) {
         rti_member_hold(member, given);
+    }
+}
+
+void rti_pin_begin(struct rti_crew *crew)
+{
+    struct rti_member *first = &crew->members[0];
+    if (RTI_UNLIKELY(first->pin != 0) && !rti_crew_start_spare(crew)) {
+        pin_tell_short();
+        rti_pin_release(first, first->pinned);
     }
 }
 

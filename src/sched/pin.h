@@ -24,7 +24,8 @@
  * thread is started before the first pin of the last ordinary one.
  *
  * The end of a run ends the threads of members but the first. A pin outlives it: the member is
- * absent, kept for its fiber, and gets a new thread when that is to run again.
+ * absent, kept for its fiber, and gets a new thread when that is to run again. If the system has
+ * none, the fiber is not pinned any more: better on another thread than never.
  *
  * I1  member->pin is not 0 iff member->pinned is not NULL; then that fiber's `pin` is the same, and
  *     the member runs nothing else.                                          (rti_pin_forward)
@@ -60,6 +61,10 @@ void rti_pin_give_up(struct rti_member *member);
 
 /* The fiber that the member runs ends or is pinned no longer. The member's thread. */
 void rti_pin_release(struct rti_member *member, struct rti_runnable *runnable);
+
+/* Before the first member, the caller, begins to work in a run: if it is pinned, another thread is
+ * started, and the pin given up if the system has none. */
+void rti_pin_begin(struct rti_crew *crew);
 
 /* Wakes every pinned member that sleeps, for the end of the run. */
 void rti_pin_end(struct rti_crew *crew);

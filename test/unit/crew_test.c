@@ -5,6 +5,8 @@
 #define RTI_MODULE "crew_test"
 #include "sched/crew.h"
 
+#include <orrery/rt/pin.h>
+
 #include "sched/fault.h"
 #include "sched/lock.h"
 #include "support/crew.h"
@@ -496,4 +498,87 @@ TEST(crew_takes_from_the_injector_though_its_stations_are_never_empty)
     CHECK_OK(port->ops->thread_start(port, &thread, inject_from_thread, NULL));
     crew_world_close();
     port->ops->thread_join(port, &thread);
+}
+
+/* ---- threads that the system does not have ---- */
+
+static rti_atomic_u32 threads_allowed;
+
+static rt_status thread_start_limited(struct rti_port *port, struct rti_port_thread *thread,
+                                      void (*main)(void *arg), void *arg)
+{
+    uint32_t left = rti_u32_load_relaxed(&threads_allowed);
+    while (left > 0 && !rti_u32_cas_acqrel(&threads_allowed, &left, left - 1)) {
+    }
+    return left == 0 ? (rt_status){RT_ERR_NOMEM, "no thread, says the test"}
+                     : rti_linux_thread_start(port, thread, main, arg);
+}
+
+static void yield_a_hundred_times(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 100; i++) {
+        rti_fiber_yield(rti_worker_current());
+    }
+}
+
+static void open_with_few_threads(uint32_t workers)
+{
+    static struct rti_port_ops ops;
+    crew_world_open(workers);
+    ops = *crew_world.port.port.ops;
+    ops.thread_start = thread_start_limited;
+    crew_world.port.port.ops = &ops;
+}
+
+/* Every run has fewer threads than workers, and the last one as many as it wants. */
+TEST(crew_runs_with_the_threads_that_the_system_gives)
+{
+    open_with_few_threads(4);
+    for (uint32_t allowed = 0; allowed < 6; allowed++) {
+        rti_u32_store_relaxed(&threads_allowed, allowed);
+        for (int i = 0; i < 20; i++) {
+            crew_world_go(yield_a_hundred_times, NULL, 1);
+        }
+        CHECK_OK(rti_sched_run(&crew_world.sched));
+        CHECK_EQ(rti_sched_live(&crew_world.sched), 0);
+    }
+    rti_u32_store_relaxed(&threads_allowed, 1000);
+    for (int i = 0; i < 20; i++) {
+        crew_world_go(yield_a_hundred_times, NULL, 1);
+    }
+    crew_world_close();
+    CHECK_EQ(rti_u32_load_relaxed(&crew_world.ended[RTI_FIBER_RETURNED]), 140);
+}
+
+/* Is pinned if there are threads for it, stays so over the end of a run, and comes to its end. */
+static void be_pinned_over_two_runs(void *arg)
+{
+    rt_status status = rt_pin();
+    CHECK(status.code == RT_OK || status.code == RT_ERR_RESOURCE_EXHAUSTED);
+    yield_a_hundred_times(NULL);
+    rti_sched_stop(&crew_world.sched);
+    yield_a_hundred_times(NULL);
+    if (status.code == RT_OK && arg != NULL) {
+        CHECK_OK(rt_unpin());
+    }
+}
+
+/* The first run has some threads, those that follow have others, or none beside the first. */
+TEST(crew_of_pinned_fibers_comes_to_its_end_however_few_threads_the_system_gives)
+{
+    open_with_few_threads(2);
+    for (uint32_t world = 0; world < 30; world++) {
+        rti_u32_store_relaxed(&threads_allowed, world % 5 + 1);
+        for (uintptr_t i = 0; i < 5; i++) {
+            crew_world_go(be_pinned_over_two_runs, i % 2 == 0 ? NULL : &crew_world, 1);
+        }
+        CHECK_OK(rti_sched_run(&crew_world.sched));
+        rti_u32_store_relaxed(&threads_allowed, world / 5 % 3);
+        for (int i = 0; i < 6; i++) {
+            CHECK_OK(rti_sched_run(&crew_world.sched));
+        }
+        CHECK_EQ(rti_sched_live(&crew_world.sched), 0);
+    }
+    crew_world_close();
 }
