@@ -3,22 +3,32 @@
 #define RTI_MODULE "report"
 #include "observe/report.h"
 
-#include <orrery/rt/stats.h>
+#include <string.h>
 
 #include "actor/actors.h"
+#include "actor/behaviour.h"
 #include "io/request.h"
 #include "sched/crew.h"
 #include "sync/channel_wait.h"
+#include "sync/cx.h"
 #include "sync/select.h"
+#include "task/asyncs.h"
 #include "task/tasks.h"
 #include "time/deadline.h"
 
 /* A longer chain of waiters than this is being changed under us, or broken. */
 #define REPORT_WAITERS_MAX 64
 
+/* Of a name that is shown, with the end. */
+#define REPORT_NAME_MAX 40
+
+/* Memory is there, or not, in whole pages of at least this size. */
+#define REPORT_PAGE 4096
+
 /* What the lines about one wait have in common. */
 struct report_wait {
     const struct rti_report_options *options;
+    uint32_t id;     /* who waits */
     uint32_t target; /* the actor or task it concerns, or 0 */
     uint32_t reason; /* enum rti_wait_reason */
 };
@@ -103,8 +113,12 @@ static void report_waiter(struct rti_text *text, const struct rti_waiter *place,
     } else if (waiter->unlink == rti_actors_unwatch) {
         rti_text_word(text, "mail");
     } else if (waiter->unlink == rti_task_unwatch) {
+        const struct rti_task *joined = waiter->slot;
+        uint32_t id = 0;
+        (void)(joined != NULL &&
+               report_copy(wait->options, &id, &joined->fiber.run.id, sizeof(id)));
         rti_text_word(text, "task-end");
-        rti_text_number(text, wait->target);
+        rti_text_number(text, id);
     } else if (wait->target != 0) {
         rti_text_word(text,
                       waiter->unlink == rti_actors_unlink_sync ? "actor-release" : "actor-answer");
@@ -116,12 +130,12 @@ static void report_waiter(struct rti_text *text, const struct rti_waiter *place,
     }
 }
 
-static void report_waits(struct rti_text *text, const struct rti_fiber *fiber,
+static void report_waits(struct rti_text *text, const struct rti_wait *where,
                          struct report_wait *report)
 {
     struct rti_wait wait;
     struct rti_waiter waiter;
-    if (!report_copy(report->options, &wait, fiber->wait, sizeof(wait))) {
+    if (!report_copy(report->options, &wait, where, sizeof(wait))) {
         return;
     }
     report->reason = (uint32_t)wait.reason;
@@ -130,7 +144,7 @@ static void report_waits(struct rti_text *text, const struct rti_fiber *fiber,
     while (count < REPORT_WAITERS_MAX &&
            report_copy(report->options, &waiter, place, sizeof(waiter))) {
         rti_text_line(text, "wait");
-        rti_text_number(text, fiber->run.id);
+        rti_text_number(text, report->id);
         report_waiter(text, place, &waiter, report);
         rti_text_end_line(text);
         place = waiter.sibling;
@@ -211,7 +225,9 @@ static void report_parked(struct rti_text *text, const struct report_subject *su
     if (options->peek != NULL && state != RTI_RUNNABLE_PARKED) {
         return;
     }
-    report_waits(text, fiber, &(struct report_wait){.options = options, .target = subject->target});
+    report_waits(
+        text, wait,
+        &(struct report_wait){.options = options, .id = fiber->run.id, .target = subject->target});
     if (options->has_stacks) {
         report_stack(text, fiber, options);
     }
@@ -241,49 +257,152 @@ static void report_subject(struct rti_text *text, const struct report_subject *s
     report_parked(text, subject, options);
 }
 
-static void report_actors(struct rti_text *text, const struct rti_actors *actors,
-                          const struct rti_report_options *options)
-{
-    for (size_t i = 0; actors != NULL && i < RT_MAX_ACTORS; i++) {
-        const struct rti_actor *actor = &actors->table[i];
-        if (actor->id == ACTOR_ID_INVALID) {
-            continue;
-        }
-        struct report_subject subject = {
-            .fiber = &actor->fiber,
-            .kind = "actor",
-            .name = actor->name,
-            .target = actor->waits_for,
-            .mail = actor->mailbox.count,
-            .sent = actor->messages_sent,
-            .received = actor->messages_received,
-        };
-        report_subject(text, &subject, options);
-    }
-}
-
-static void report_tasks(struct rti_text *text, const struct rti_tasks *tasks,
+/* Tells of the actor in a place of the table, if one lives there. */
+static void report_actor(struct rti_text *text, const struct rti_sched *sched, uint32_t index,
                          const struct rti_report_options *options)
 {
-    for (uint32_t i = 0; tasks != NULL && i < rti_tasks_fresh(tasks); i++) {
-        const struct rti_task *task = rti_tasks_slot(tasks, i);
-        enum rti_task_life life = rti_task_life(&task->life);
-        if (life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {
-            continue;
+    const struct rti_actors *actors = sched->modules[RTI_MODULE_ACTOR];
+    const struct rti_actor *actor = &actors->table[index];
+    if (actor->id == ACTOR_ID_INVALID) {
+        return;
+    }
+    struct report_subject subject = {
+        .fiber = &actor->fiber,
+        .kind = "actor",
+        .name = actor->name,
+        .target = actor->waits_for,
+        .mail = actor->mailbox.count,
+        .sent = actor->messages_sent,
+        .received = actor->messages_received,
+    };
+    report_subject(text, &subject, options);
+}
+
+static void report_task(struct rti_text *text, const struct rti_sched *sched, uint32_t index,
+                        const struct rti_report_options *options)
+{
+    const struct rti_task *task = rti_tasks_slot(sched->modules[RTI_MODULE_TASK], index);
+    enum rti_task_life life = rti_task_life(&task->life);
+    if (life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {
+        return;
+    }
+    struct report_subject subject = {
+        .fiber = &task->fiber,
+        .kind = "task",
+        .name = task->name != NULL ? task->name : "",
+        .sites = task->sites,
+    };
+    report_subject(text, &subject, options);
+}
+
+/* The line of something without a stack. */
+static void report_stackless(struct rti_text *text, const struct rti_runnable *run,
+                             const char *kind, const char *name, const char *state)
+{
+    rti_text_line(text, "task");
+    rti_text_number(text, run->id);
+    rti_text_word(text, kind);
+    rti_text_word(text, name);
+    rti_text_word(text, state);
+    rti_text_number(text, run->priority);
+    rti_text_end_line(text);
+}
+
+/* Copies a string that may be gone, and never from beyond the page in which it ends. */
+static void report_copy_name(const struct rti_report_options *options, const char *from,
+                             char name[static REPORT_NAME_MAX])
+{
+    size_t length = 0;
+    while (from != NULL && length < REPORT_NAME_MAX - 1) {
+        size_t to_edge = REPORT_PAGE - (uintptr_t)(from + length) % REPORT_PAGE;
+        size_t room = REPORT_NAME_MAX - 1 - length;
+        size_t size = room < to_edge ? room : to_edge;
+        size = options->peek == NULL ? 1 : size;
+        if (!report_copy(options, name + length, from + length, size)) {
+            break;
         }
-        const struct rti_task *joined = task->joins;
-        struct report_subject subject = {
-            .fiber = &task->fiber,
-            .kind = "task",
-            .name = task->name != NULL ? task->name : "",
-            .target = joined == NULL ? 0 : joined->fiber.run.id,
-            .sites = task->sites,
-        };
-        report_subject(text, &subject, options);
+        const char *end = memchr(name + length, '\0', size);
+        if (end != NULL) {
+            return;
+        }
+        length += size;
+    }
+    name[length] = '\0';
+}
+
+static void report_behaviour(struct rti_text *text, const struct rti_sched *sched, uint32_t index,
+                             const struct rti_report_options *options)
+{
+    const struct rti_behaviour *behaviour = &rti_behaviours_at(sched)->places[index];
+    const rt_behaviour_type *type = behaviour->type;
+    const char *name = NULL;
+    char copy[REPORT_NAME_MAX];
+    if (!behaviour->is_alive) {
+        return;
+    }
+    (void)(type != NULL && report_copy(options, &name, &type->name, sizeof(name)));
+    report_copy_name(options, name, copy);
+    report_stackless(text, &behaviour->run, "behaviour", copy, state_name(&behaviour->run));
+    actor_id on = behaviour->pressure.on;
+    if (rti_runnable_state(&behaviour->run) == RTI_RUNNABLE_PARKED) {
+        rti_text_line(text, "wait");
+        rti_text_number(text, behaviour->run.id);
+        rti_text_word(text, on == ACTOR_ID_INVALID ? "mail" : "actor-room");
+        rti_text_number(text, on);
+        rti_text_end_line(text);
     }
 }
 
-static void report_process(struct rti_text *text, struct rti_sched *sched)
+/* What a poll task that is parked waits for; nothing if it goes on while we look. */
+static void report_polled(struct rti_text *text, const struct rti_async *async,
+                          const struct rti_report_options *options)
+{
+    size_t begin = text->length;
+    const struct rti_cx *cx = async->cx;
+    const struct rti_timer *nap = rti_nap_timer(async->nap);
+    uint64_t deadline_ns = 0;
+    bool is_waiting = false;
+    if (nap != NULL && report_copy(options, &deadline_ns, &nap->deadline_ns, sizeof(deadline_ns))) {
+        rti_text_line(text, "wait");
+        rti_text_number(text, async->run.id);
+        rti_text_word(text, "deadline");
+        rti_text_number(text, deadline_ns);
+        rti_text_end_line(text);
+    }
+    if (cx != NULL && report_copy(options, &is_waiting, &cx->is_waiting, sizeof(is_waiting)) &&
+        is_waiting) {
+        report_waits(text, &cx->wait,
+                     &(struct report_wait){.options = options, .id = async->run.id});
+    }
+    if (rti_u32_load_relaxed(&async->word) != RTI_ASYNC_PARKED || async->cx != cx) {
+        text->length = begin;
+    }
+}
+
+static void report_poll_task(struct rti_text *text, const struct rti_sched *sched, uint32_t index,
+                             const struct rti_report_options *options)
+{
+    static const char *const states[] = {[RTI_ASYNC_NOTIFIED] = "ready",
+                                         [RTI_ASYNC_RUNNING] = "running",
+                                         [RTI_ASYNC_PARKED] = "waits"};
+    const struct rti_asyncs *asyncs = sched->modules[RTI_MODULE_ASYNC];
+    const struct rti_async *async = &asyncs->slots[index];
+    rt_poll_fn poll = async->poll;
+    uint32_t word = rti_u32_load_relaxed(&async->word);
+    if (poll == NULL || async->has_ended) {
+        return;
+    }
+    report_stackless(text, &async->run, "poll task", "", states[word % 3]);
+    rti_text_line(text, "code");
+    rti_text_number(text, async->run.id);
+    rti_text_number(text, (uintptr_t)poll);
+    rti_text_end_line(text);
+    if (word == RTI_ASYNC_PARKED) {
+        report_polled(text, async, options);
+    }
+}
+
+void rti_report_process(struct rti_text *text, struct rti_sched *sched)
 {
     rti_text_line(text, "process");
     rti_text_word(text, sched->port->ops->name);
@@ -298,102 +417,86 @@ static void report_worker(struct rti_text *text, uint32_t index, const struct rt
 {
     uint32_t id = 0;
     const struct rti_fiber *fiber = worker->fiber;
+    const struct rti_station *station = worker->station;
     if (fiber != NULL) {
         (void)report_copy(options, &id, &fiber->run.id, sizeof(id));
     }
     rti_text_line(text, "worker");
     rti_text_number(text, index);
-    rti_text_number(text, worker->turns);
+    rti_text_number(text, station == NULL ? worker->turns : rti_u64_load_relaxed(&station->turns));
     rti_text_number(text, id);
     rti_text_end_line(text);
 }
 
-void rti_report_tasks(struct rti_text *text, struct rti_sched *sched,
-                      const struct rti_report_options *options)
+/* A table of things that live, and who tells of the one in a place of it. */
+struct report_table {
+    uint32_t (*size)(const struct rti_sched *sched);
+    void (*tell)(struct rti_text *text, const struct rti_sched *sched, uint32_t index,
+                 const struct rti_report_options *options);
+};
+
+static uint32_t actors_size(const struct rti_sched *sched)
 {
-    report_process(text, sched);
+    return sched->modules[RTI_MODULE_ACTOR] == NULL ? 0 : RT_MAX_ACTORS;
+}
+
+static uint32_t tasks_size(const struct rti_sched *sched)
+{
+    const struct rti_tasks *tasks = sched->modules[RTI_MODULE_TASK];
+    return tasks == NULL ? 0 : rti_tasks_fresh(tasks);
+}
+
+static uint32_t behaviours_size(const struct rti_sched *sched)
+{
+    const struct rti_behaviours *behaviours = rti_behaviours_at(sched);
+    return behaviours == NULL ? 0 : behaviours->fresh;
+}
+
+static uint32_t asyncs_size(const struct rti_sched *sched)
+{
+    const struct rti_asyncs *asyncs = sched->modules[RTI_MODULE_ASYNC];
+    return asyncs == NULL ? 0 : asyncs->fresh;
+}
+
+static const struct report_table tables[] = {
+    {actors_size, report_actor},
+    {tasks_size, report_task},
+    {behaviours_size, report_behaviour},
+    {asyncs_size, report_poll_task},
+};
+
+#define TABLES_COUNT (sizeof(tables) / sizeof(tables[0]))
+
+static void report_head(struct rti_text *text, struct rti_sched *sched,
+                        const struct rti_report_options *options)
+{
+    rti_report_process(text, sched);
     if (sched->crew == NULL) {
         report_worker(text, 0, &sched->worker, options);
     }
     for (uint32_t i = 0; sched->crew != NULL && i < sched->crew->members_count; i++) {
         report_worker(text, i, sched->crew->members[i].worker, options);
     }
-    report_actors(text, sched->modules[RTI_MODULE_ACTOR], options);
-    report_tasks(text, sched->modules[RTI_MODULE_TASK], options);
 }
 
-static void report_stat(struct rti_text *text, const char *name, uint64_t value)
+bool rti_report_slice(struct rti_text *text, struct rti_sched *sched,
+                      const struct rti_report_options *options, struct rti_report_cursor *cursor)
 {
-    rti_text_line(text, "stat");
-    rti_text_word(text, name);
-    rti_text_number(text, value);
-    rti_text_end_line(text);
-}
-
-static void report_actor_stats(struct rti_text *text, const struct rti_actors *actors)
-{
-    uint64_t states[RTI_RUNNABLE_DONE + 1] = {0};
-    uint64_t mail = 0;
-    uint64_t sent = 0;
-    uint64_t received = 0;
-    uint64_t living = 0;
-    for (size_t i = 0; i < RT_MAX_ACTORS; i++) {
-        const struct rti_actor *actor = &actors->table[i];
-        if (actor->id != ACTOR_ID_INVALID) {
-            living++;
-            states[rti_runnable_state(&actor->fiber.run) % (RTI_RUNNABLE_DONE + 1)]++;
-            mail += actor->mailbox.count;
-            sent += actor->messages_sent;
-            received += actor->messages_received;
+    uint32_t left = options->places_max;
+    RT_ASSERT(left > 0 && cursor->table <= TABLES_COUNT);
+    if (!cursor->is_begun) {
+        report_head(text, sched, options);
+        cursor->is_begun = true;
+    }
+    while (cursor->table < TABLES_COUNT && left > 0) {
+        const struct report_table *table = &tables[cursor->table];
+        if (cursor->index < table->size(sched)) {
+            table->tell(text, sched, cursor->index++, options);
+            left--;
+        } else {
+            cursor->table++;
+            cursor->index = 0;
         }
     }
-    report_stat(text, "actors", living);
-    report_stat(text, "actors_max", RT_MAX_ACTORS);
-    report_stat(text, "actors_waiting", states[RTI_RUNNABLE_PARKED]);
-    report_stat(text, "actors_ready", states[RTI_RUNNABLE_READY] + states[RTI_RUNNABLE_WOKEN]);
-    report_stat(text, "actors_running", states[RTI_RUNNABLE_RUNNING]);
-    report_stat(text, "mail_waiting", mail);
-    report_stat(text, "messages_sent_by_living", sent);
-    report_stat(text, "messages_received_by_living", received);
-}
-
-/* What the runtime itself counts, if it can be asked here. */
-static void report_counts(struct rti_text *text, const struct rt_stats *stats)
-{
-    report_stat(text, "workers", stats->workers);
-    report_stat(text, "tasks_running", stats->tasks_running);
-    report_stat(text, "tasks_ready", stats->tasks_ready);
-    report_stat(text, "tasks_waiting", stats->tasks_waiting);
-    report_stat(text, "steal_attempts", stats->steal_attempts);
-    report_stat(text, "steal_successes", stats->steal_successes);
-    report_stat(text, "reactor_events", stats->reactor_events);
-    report_stat(text, "reactor_polls", stats->reactor_polls);
-    report_stat(text, "channel_sends", stats->channel_sends);
-    report_stat(text, "channel_recvs", stats->channel_recvs);
-}
-
-void rti_report_stats(struct rti_text *text, struct rti_sched *sched)
-{
-    report_process(text, sched);
-    report_stat(text, "live", rti_sched_live(sched));
-    report_stat(text, "turns", sched->worker.turns);
-    struct rt_stats stats;
-    if (!RT_FAILED(rt_stats(&stats))) {
-        report_counts(text, &stats);
-    }
-    const struct rti_actors *actors = sched->modules[RTI_MODULE_ACTOR];
-    if (actors != NULL) {
-        report_actor_stats(text, actors);
-    }
-    const struct rti_tasks *tasks = sched->modules[RTI_MODULE_TASK];
-    if (tasks != NULL) {
-        report_stat(text, "tasks", rti_tasks_live(tasks));
-        report_stat(text, "tasks_max", tasks->capacity);
-        report_stat(text, "tasks_spawned", rti_u64_load_relaxed(&tasks->spawned));
-        report_stat(text, "tasks_completed", rti_u64_load_relaxed(&tasks->completed));
-        report_stat(text, "tasks_joined", rti_u64_load_relaxed(&tasks->joined));
-        report_stat(text, "tasks_detached", rti_u64_load_relaxed(&tasks->detached));
-        report_stat(text, "tasks_cancelled", rti_u64_load_relaxed(&tasks->cancelled));
-        report_stat(text, "tasks_panicked", rti_u64_load_relaxed(&tasks->panicked));
-    }
+    return cursor->table < TABLES_COUNT;
 }

@@ -11,7 +11,8 @@
  *     wait     id  what  detail...                  one line for each event that would end the wait
  *     stack    id  pc  sp  fp  base  bytes          a parked stack from sp on
  *     stat     name  value
- *     pause    how many nanoseconds the report took the scheduler
+ *     code     id  address                        the function of something without a stack
+ *     slice    how many nanoseconds this part of the report took the scheduler; 0: none
  *
  * Sites, youngest first, are addresses for an actor, and pairs of file and line for a task.
  *
@@ -24,6 +25,10 @@
  * dropped again if the task has not stood still. Such a report may be made while everything runs,
  * and also if the scheduler does not get its turn.
  *
+ * A report is made in slices, each of so many places of the tables, whether somebody lives there or
+ * not. Whoever has all others stand still for one lets them go on before the next: how long nothing
+ * happens does not depend on how many tasks there are. Several slices show no single moment then.
+ *
  * Costs: about a microsecond for each task, and as long for each KiB of its stack. */
 
 #include "base/peek.h"
@@ -34,13 +39,25 @@ struct rti_report_options {
     bool has_stacks;        /* with the bytes of parked stacks */
     size_t stack_bytes_max; /* of one stack; at most RTI_REPORT_STACK_MAX */
     rti_peek peek;          /* NULL: everything stands still */
+    uint32_t places_max;    /* of one slice; more than 0 */
 };
 
 #define RTI_REPORT_STACK_MAX 8192
 
-/* Writes workers, tasks and what they wait for. */
-void rti_report_tasks(struct rti_text *text, struct rti_sched *sched,
-                      const struct rti_report_options *options);
+/* Where a report goes on; all zero at its beginning. */
+struct rti_report_cursor {
+    bool is_begun;
+    uint32_t table;
+    uint32_t index;
+};
+
+/* Writes the next part: first workers, then everything that lives and what it waits for. True:
+ * there is more. */
+bool rti_report_slice(struct rti_text *text, struct rti_sched *sched,
+                      const struct rti_report_options *options, struct rti_report_cursor *cursor);
+
+/* Writes the line about the process. */
+void rti_report_process(struct rti_text *text, struct rti_sched *sched);
 
 /* Writes the counters. Any thread. */
 void rti_report_stats(struct rti_text *text, struct rti_sched *sched);

@@ -11,7 +11,7 @@
 static void stats_count_tasks(struct rt_stats *stats, const struct rti_tasks *tasks)
 {
     for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
-        const struct rti_task *task = &tasks->slots[i];
+        const struct rti_task *task = rti_tasks_slot(tasks, i);
         enum rti_task_life life = rti_task_life(&task->life);
         if (life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {
             continue;

@@ -350,5 +350,5 @@ rt_status rti_channel_call_init(struct rti_channel_call *call, const void *handl
 
 bool rti_waiter_is_of_channel(const struct rti_waiter *waiter)
 {
-    return waiter->unlink == channel_fiber_unlink;
+    return waiter->unlink == channel_fiber_unlink || waiter->unlink == channel_poll_unlink;
 }

@@ -127,6 +127,9 @@ struct rti_async *rti_async_of_cx(rt_cx *cx);
 /* Ends the nap of a task, if it has one. */
 void rti_nap_end(struct rti_async *async);
 
+/* Where the timer of a nap lies, which may be gone; NULL if there is no nap. Any thread. */
+const struct rti_timer *rti_nap_timer(const struct rti_nap *nap);
+
 /* Was it asked to stop? */
 static inline bool rti_async_is_cancelled(const struct rti_async *async)
 {

@@ -35,6 +35,11 @@ void rti_nap_end(struct rti_async *async)
     }
 }
 
+const struct rti_timer *rti_nap_timer(const struct rti_nap *nap)
+{
+    return nap == NULL ? NULL : &nap->timer;
+}
+
 static void nap_begin(struct rti_nap *nap, struct rti_async *async, rt_time duration)
 {
     struct rti_sched *sched = async->asyncs->sched;

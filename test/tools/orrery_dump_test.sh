@@ -57,6 +57,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 expect 0 "$tool" stats "$pid"
 has '^workers +2$'
+stop
 
 start "$work/program" wait
 # The socket is its user's alone.
@@ -80,11 +81,46 @@ expect 0 "$tool" dump "$pid"
 has '^BUSY: '
 expect 0 "$tool" stats "$pid"
 has '^actors_running +1$'
+stop
 
 # All slots in use, asked often, while it works.
 start "$work/program" many
 expect 0 "$tool" dump "$pid"
 has "^process $pid: 64 tasks and actors"
+# Ten thousand tasks: the report comes in slices, and the program goes on between them. One worker
+# stands still for each, several never do.
+export TICKS="$work/ticks"
+for workers in "" 2; do
+    # Unquoted: without a number there is no argument.
+    start "$work/program" crowd $workers
+    expect 0 python3 "$SOURCE_DIR/test/tools/slices.py" "/tmp/orrery-$(id -u)/$pid.sock" "$TICKS"
+    has '^10001 tasks in [4-9][0-9] slices, at most (1?[0-9]?[0-9]|2[0-4][0-9]|25[0-6]) in one; '
+    has ' it ticked in [1-9][0-9]* of [3-9][0-9] pauses$'
+    expect 0 "$tool" dump --json "$pid"
+    is_json
+    [ "$(grep -c '"function": "inner_task"' "$work/out")" -eq 10000 ] || fail "not all the stacks"
+    # Two who look at the same time both see it.
+    "$tool" dump "$pid" >"$work/other" 2>&1 &
+    other=$!
+    expect 0 "$tool" dump "$pid"
+    has "^process $pid: 10001 tasks and actors"
+    wait "$other" || fail "the other dump failed"
+    grep -q "^process $pid: 10001 tasks and actors" "$work/other" || fail "the other saw less"
+    stop
+done
+unset TICKS
+
+# What has no stack is shown too, with what it waits for.
+for workers in "" 2; do
+    start "$work/program" stackless $workers
+    expect 0 "$tool" dump "$pid"
+    has "^process $pid: 4 tasks and actors"
+    has '^behaviour b[0-9]+ quiet: waits for mail$'
+    has '^poll task p[0-9]+: waits for a value of channel 1 \(0 of 4 queued, 1 sender\(s\), 1 rec'
+    has '^    poll_for_value at waiting_program.c:[0-9]+$'
+    has '^poll task p[0-9]+: waits until in 3[0-9]+\.[0-9] s$'
+done
+
 start "$work/program" talk
 for _ in 1 2 3 4 5 6 7 8 9 10; do
     expect 0 "$tool" dump "$pid"
@@ -111,6 +147,7 @@ for nonsense in (b"", b"\n", long, b"trace 0\n", b"trace -1\n", b"trace 99999999
         assert answer == b"" or answer.startswith(b"error\t"), answer
 END
 expect 0 "$tool" dump "$pid"
+stop
 
 # A deadlock has a status of its own.
 compile "$SOURCE_DIR/examples/deadlock.c" "$work/deadlock" -O2

@@ -33,7 +33,7 @@ is_json
 compile "$SOURCE_DIR/test/tools/waiting_program.c" "$work/program" -O2
 export ORRERY_OBSERVE=1
 start "$work/program" talk
-expect 0 "$tool" trace --for 100 -o "$work/live.pftrace" "$pid"
+expect 0 "$tool" trace --for 40 -o "$work/live.pftrace" "$pid"
 has '^[0-9]+ events on 3 tracks, '
 expect 0 python3 "$parser" "$work/live.pftrace"
 has '^track [0-9]+ 64 talk$'
@@ -45,10 +45,11 @@ has '^flow 65 echo -> 64 talk$'
 # It goes on as before, and records once more.
 expect 0 "$tool" dump "$pid"
 expect 0 "$tool" trace --for 20 -o "$work/live.pftrace" "$pid"
+stop
 
 # Several workers: each has a track, and tells when it idles.
 start "$work/program" pass 2
-expect 0 "$tool" trace --for 100 -o "$work/parallel.pftrace" "$pid"
+expect 0 "$tool" trace --for 40 -o "$work/parallel.pftrace" "$pid"
 expect 0 python3 "$parser" "$work/parallel.pftrace"
 has '^track 2 worker 0$'
 has '^track [0-9]+ t[0-9]+ bouncer$'
@@ -58,11 +59,13 @@ has '^slice t[0-9]+ thrower waits '
 has '^flow t[0-9]+ thrower -> t[0-9]+ bouncer$'
 has '^flow t[0-9]+ bouncer -> t[0-9]+ thrower$'
 expect 0 "$tool" dump "$pid"
+stop
 
 # One that never lets the scheduler have its turn cannot record, and says so.
 start "$work/program" compute
 expect 3 "$tool" trace --for 20 -o "$work/busy.pftrace" "$pid"
 has 'gets no turn'
+stop
 
 # ORRERY_JOURNAL makes a journal of a whole run, of the world and of the simulator.
 cat >"$work/short.c" <<'END'

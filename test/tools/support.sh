@@ -73,3 +73,9 @@ start() {
         sleep 0.05
     done
 }
+
+# stop: ends the program that was started last, one that would use up a core until the test is over.
+stop() {
+    kill "$pid"
+    wait "$pid" 2>/dev/null || true
+}

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program that the tests of the command line tool look at while it runs. Its argument says what
  * it does: `wait` in several ways, `compute` without end, `talk` to itself or `pass` values without
- * end, or `many` that wait. A second argument has it run on so many workers. It says `ready` when
- * it does. */
+ * end, `many` that wait, `crowd` of ten thousand tasks that wait while another ticks, or
+ * `stackless` ones that wait. A second argument has it run on so many workers. It says `ready` when
+ * it does. The ticks are counted in the file that TICKS names, if it does. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <orrery/rt.h>
 
@@ -156,16 +162,91 @@ static void first_of_many(void *arg)
     sleeper(NULL);
 }
 
+/* A counter that others can read while we write it. */
+static volatile uint64_t *open_ticks(void)
+{
+    static uint64_t own;
+    const char *path = getenv("TICKS");
+    int fd = path == NULL ? -1 : open(path, O_RDWR | O_CREAT, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(own)) != 0) {
+        return &own;
+    }
+    void *shared = mmap(NULL, sizeof(own), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    (void)close(fd);
+    return shared == MAP_FAILED ? &own : shared;
+}
+
+#define CROWD 10000
+
+static atomic_int crowd_count;
+
+static void *crowd_task(void *arg)
+{
+    atomic_fetch_add(&crowd_count, 1);
+    return inner_task(arg);
+}
+
+static void first_of_crowd(void *arg)
+{
+    volatile uint64_t *ticks = open_ticks();
+    (void)arg;
+    if (RT_FAILED(rt_task_reserve(&(rt_task_room){.tasks = CROWD, .stack_size = 16384}))) {
+        exit(1);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        (void)rt_detach(rt_go(crowd_task, NULL));
+    }
+    while (atomic_load(&crowd_count) < CROWD) {
+        rt_yield();
+    }
+    say_ready();
+    for (;;) {
+        *ticks = *ticks + 1;
+        rt_yield();
+    }
+}
+
+static void ignore(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    sink = msg->id;
+}
+
+static rt_status poll_for_value(void *state, rt_cx *cx)
+{
+    uint64_t value = 0;
+    (void)state;
+    return rt_channel_recv(rx, cx, &value);
+}
+
+static rt_status poll_for_time(void *state, rt_cx *cx)
+{
+    return rt_async_sleep(state, cx, 3600 * RT_NS_PER_S);
+}
+
+static void first_of_stackless(void *arg)
+{
+    static const rt_behaviour_type quiet = {.name = "quiet", .otherwise = ignore};
+    static rt_nap nap;
+    (void)arg;
+    (void)rt_behaviour_spawn(&quiet, NULL);
+    (void)rt_async_detach(rt_async(poll_for_value, NULL));
+    (void)rt_async_detach(rt_async(poll_for_time, &nap));
+    (void)rt_sleep(20 * RT_NS_PER_MS);
+    say_ready();
+    wait_for_mail();
+    rt_exit();
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         actor_fn fn;
-    } programs[] = {{"wait", first_of_wait},
-                    {"compute", computer},
-                    {"talk", talker},
-                    {"pass", first_of_pass},
-                    {"many", first_of_many}};
+    } programs[] = {
+        {"wait", first_of_wait},          {"compute", computer},   {"talk", talker},
+        {"pass", first_of_pass},          {"many", first_of_many}, {"crowd", first_of_crowd},
+        {"stackless", first_of_stackless}};
     rt_channel_config config = {.elem_size = sizeof(uint64_t), .capacity = 4};
     rt_config several = {.workers = argc > 2 ? (uint32_t)atoi(argv[2]) : 1};
     if (argc < 2 || RT_FAILED(argc > 2 ? rt_init_ex(&several) : rt_init()) ||

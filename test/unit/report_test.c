@@ -44,12 +44,30 @@ static bool refuse(void *to, const void *from, size_t size)
     return false;
 }
 
-static void make(bool (*peek)(void *to, const void *from, size_t size))
+/* A peek that reads what is there. */
+static bool copy(void *to, const void *from, size_t size)
 {
-    struct rti_report_options options = {.has_stacks = true, .stack_bytes_max = 64, .peek = peek};
+    return rti_peek_copy(NULL, to, from, size);
+}
+
+static void make(rti_peek peek)
+{
+    struct rti_report_options options = {
+        .has_stacks = true, .stack_bytes_max = 64, .peek = peek, .places_max = 100000};
+    struct rti_report_cursor cursor = {.index = 0};
     rti_text_init(&text, memory, sizeof(memory) - 1);
-    rti_report_tasks(&text, rti_sched_current(), &options);
+    CHECK(!rti_report_slice(&text, rti_sched_current(), &options, &cursor));
     CHECK(!text.is_cut);
+    memory[text.length] = '\0';
+}
+
+static size_t count_of(const char *word)
+{
+    size_t count = 0;
+    for (const char *at = memory; (at = strstr(at, word)) != NULL; at++) {
+        count++;
+    }
+    return count;
 }
 
 static void looker(void *arg)
@@ -71,11 +89,6 @@ static void looker(void *arg)
     CHECK(!has_line("stack\t"));
     CHECK(!has_line("wait\t"));
     CHECK(has_line("task\t"));
-    rti_text_init(&text, memory, sizeof(memory) - 1);
-    rti_report_stats(&text, rti_sched_current());
-    CHECK(has_line("stat\tactors\t2\n"));
-    CHECK(has_line("stat\ttasks\t2\n"));
-    CHECK(has_line("stat\tactors_waiting\t1\n"));
     (void)rt_channel_close_sender(arg);
     rt_exit();
 }
@@ -97,5 +110,111 @@ static void first(void *arg)
 TEST(report_tells_each_task_what_it_waits_for_and_its_stack)
 {
     CHECK_OK(rt_sim_run(&(rt_sim_config){.fixed_order = true}, first, NULL));
+    CHECK(text.length > 0);
+}
+
+static void slices(void *arg)
+{
+    enum { PLACES = 16 };
+    struct rti_report_options options = {.places_max = PLACES};
+    struct rti_report_cursor cursor = {.index = 0};
+    size_t told = 0;
+    size_t count = 0;
+    bool has_more = true;
+    rt_yield();
+    while (has_more) {
+        rti_text_init(&text, memory, sizeof(memory) - 1);
+        has_more = rti_report_slice(&text, rti_sched_current(), &options, &cursor);
+        memory[text.length] = '\0';
+        CHECK(count_of("\ntask\t") + (strncmp(memory, "task\t", 5) == 0) <= PLACES);
+        CHECK_EQ(has_line("process\t"), count == 0);
+        told += count_of("\ttask\t");
+        count++;
+        rt_yield();
+    }
+    CHECK_EQ(told, 200);
+    CHECK(count >= 200 / PLACES);
+    (void)rt_channel_close_sender(arg);
+    rt_exit();
+}
+
+static void first_of_many(void *arg)
+{
+    (void)arg;
+    rt_channel_config config = {.elem_size = sizeof(uint64_t), .capacity = 4};
+    rt_channel_sender *tx;
+    rt_channel_receiver *rx;
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = 300}));
+    CHECK_OK(rt_channel_create(&config, &tx, &rx));
+    for (int i = 0; i < 200; i++) {
+        CHECK_OK(rt_detach(rt_go(channel_waiter, rx)));
+    }
+    (void)rt_spawn(slices, tx);
+    rt_exit();
+}
+
+TEST(report_of_many_is_made_in_slices_that_look_at_so_many_places_each)
+{
+    CHECK_OK(rt_sim_run(&(rt_sim_config){.fixed_order = true}, first_of_many, NULL));
+    CHECK(text.length > 0);
+}
+
+static void ignore(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+}
+
+static const rt_behaviour_type quiet = {.name = "quiet", .otherwise = ignore};
+
+static rt_status poll_channel(void *state, rt_cx *cx)
+{
+    uint64_t value = 0;
+    return rt_channel_recv(state, cx, &value);
+}
+
+static rt_status poll_nap(void *state, rt_cx *cx)
+{
+    return rt_async_sleep(state, cx, 60 * RT_NS_PER_S);
+}
+
+static void looks_at_stackless(void *arg)
+{
+    static rt_nap nap;
+    rt_channel_config config = {.elem_size = sizeof(uint64_t), .capacity = 4};
+    rt_channel_sender *tx;
+    rt_channel_receiver *rx;
+    (void)arg;
+    CHECK_OK(rt_channel_create(&config, &tx, &rx));
+    actor_id behaviour = rt_behaviour_spawn(&quiet, NULL);
+    rt_async_task *on_channel = rt_async(poll_channel, rx);
+    rt_async_task *on_nap = rt_async(poll_nap, &nap);
+    rt_yield();
+    rt_yield();
+    const rti_peek peeks[] = {NULL, copy};
+    for (size_t i = 0; i < 2; i++) {
+        make(peeks[i]);
+        CHECK(strstr(memory, "\tbehaviour\tquiet\twaits\t") != NULL);
+        CHECK_EQ(count_of("\tpoll task\t\twaits\t"), 2);
+        CHECK_EQ(count_of("code\t"), 2);
+        CHECK(strstr(memory, "\tmail\t0\n") != NULL);
+        CHECK(strstr(memory, "\tchannel-value\t1\t0\t4\t1\t1\n") != NULL);
+        CHECK_EQ(count_of("\tdeadline\t"), 1);
+    }
+    make(refuse);
+    CHECK(strstr(memory, "\tbehaviour\t\twaits\t") != NULL);
+    CHECK_EQ(count_of("\tdeadline\t"), 0);
+    CHECK_OK(rt_async_cancel(on_channel));
+    CHECK_OK(rt_async_cancel(on_nap));
+    CHECK_OK(rt_async_detach(on_channel));
+    CHECK_OK(rt_async_detach(on_nap));
+    CHECK_OK(rt_actor_kill(behaviour));
+    (void)rt_channel_close_sender(tx);
+    rt_exit();
+}
+
+TEST(report_tells_of_those_without_a_stack_what_they_wait_for)
+{
+    CHECK_OK(rt_sim_run(&(rt_sim_config){.fixed_order = true}, looks_at_stackless, NULL));
     CHECK(text.length > 0);
 }

@@ -67,6 +67,13 @@ void *tool_realloc(void *memory, size_t count, size_t size)
     return grown;
 }
 
+void *tool_grow(void *memory, size_t count, size_t size)
+{
+    /* Twice as much whenever the count comes to a power of two. */
+    bool is_full = (count & (count - 1)) == 0;
+    return is_full ? tool_realloc(memory, count == 0 ? 1 : 2 * count, size) : memory;
+}
+
 void *tool_alloc(size_t count, size_t size)
 {
     void *memory = tool_realloc(NULL, count, size);
@@ -118,7 +125,8 @@ static void print_overview(FILE *out)
         "    completion prints the completions of a shell: bash, zsh or fish\n"
         "    help       explains a command: orrery help dump\n\n"
         "A running program can be looked at if it was started with ORRERY_OBSERVE=1 in its\n"
-        "environment; only its own user can. Every command that shows something takes --json.\n\n"
+        "environment, or if its rt_config says so; only its own user can. Every command that\n"
+        "shows something takes --json.\n\n"
         "Exit status: 0 fine; 1 it found what it looks for: a failed run, a deadlock, a finding;\n"
         "2 wrong usage; 3 a file, a process or a program it needs is not there or is broken.\n",
         out);

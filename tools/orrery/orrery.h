@@ -50,6 +50,9 @@ void *tool_alloc(size_t count, size_t size);
 void *tool_realloc(void *memory, size_t count, size_t size);
 char *tool_copy(const char *text);
 
+/* Room for one more than `count`, of an array that grew by nothing else. */
+void *tool_grow(void *memory, size_t count, size_t size);
+
 /* Reads everything from a stream. */
 void *tool_read_all(FILE *stream, size_t *size);
 

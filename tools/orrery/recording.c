@@ -153,7 +153,10 @@ static void add_name(struct recording *recording, uint32_t task, uint64_t word)
         recording->name_count == 0 ? NULL : &recording->names[recording->name_count - 1];
     if (last == NULL || last->task != task) {
         recording->names =
-            tool_realloc(recording->names, recording->name_count + 1, sizeof(*recording->names));
+            tool_grow(recording->names, recording->name_count, sizeof(*recording->names));
+        if (map_find(&recording->by_task, task) == MAP_NONE) {
+            map_add(&recording->by_task, task, recording->name_count);
+        }
         last = &recording->names[recording->name_count++];
         *last = (struct recording_name){.task = task};
     }
@@ -169,10 +172,7 @@ static void add_name(struct recording *recording, uint32_t task, uint64_t word)
 /* Makes an event of a word; `runner` is who runs on the worker. */
 static void add_event(struct recording *recording, const struct event *event)
 {
-    if ((recording->count & (recording->count - 1)) == 0) {
-        size_t room = recording->count == 0 ? 1 : recording->count * 2;
-        recording->events = tool_realloc(recording->events, room, sizeof(struct event));
-    }
+    recording->events = tool_grow(recording->events, recording->count, sizeof(struct event));
     struct event *added = &recording->events[recording->count];
     *added = *event;
     added->record.seq = ++recording->count;
@@ -228,7 +228,7 @@ static bool take_worker(struct reader *reader, const char *line)
     add_words(reader, (uint32_t)index, reader->at, (size_t)count);
     reader->at += count * sizeof(uint64_t);
     recording->lost += lost;
-    recording->workers = (uint32_t)index + 1;
+    recording->workers = index < recording->workers ? recording->workers : (uint32_t)index + 1;
     if (lost > 0 && recording->count > before &&
         recording->events[before].record.time_ns > reader->first_ns) {
         reader->first_ns = recording->events[before].record.time_ns;
@@ -289,15 +289,12 @@ void recording_free(struct recording *recording)
 {
     free(recording->events);
     free(recording->names);
+    map_free(&recording->by_task);
     *recording = (struct recording){.count = 0};
 }
 
 const char *recording_name_of(const struct recording *recording, uint32_t task)
 {
-    for (size_t i = 0; i < recording->name_count; i++) {
-        if (recording->names[i].task == task) {
-            return recording->names[i].text;
-        }
-    }
-    return NULL;
+    size_t found = map_find(&recording->by_task, task);
+    return found == MAP_NONE ? NULL : recording->names[found].text;
 }

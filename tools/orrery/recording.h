@@ -8,6 +8,7 @@
  * latest of these is left out, so that all of them tell the same span. */
 
 #include "journal_file.h"
+#include "map.h"
 
 struct recording_name {
     uint32_t task;
@@ -21,6 +22,7 @@ struct recording {
     uint64_t lost;
     struct recording_name *names;
     size_t name_count;
+    struct map by_task; /* to the names */
 };
 
 /* Does it look like one? */

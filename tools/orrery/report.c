@@ -7,8 +7,9 @@
 
 #include "client.h"
 
-/* Tasks have this bit in the numbers that traces know them by. */
+/* The bits that the numbers of each kind have in traces; actors have none. */
 #define TASK_BIT UINT64_C(0x80000000)
+#define POLL_BIT UINT64_C(0x40000000)
 
 static uint64_t number_of(const char *text)
 {
@@ -37,7 +38,7 @@ static const char *word_of(const char *field)
 
 static void read_task(struct report *report, char **fields, size_t count)
 {
-    report->tasks = tool_realloc(report->tasks, report->task_count + 1, sizeof(struct report_task));
+    report->tasks = tool_grow(report->tasks, report->task_count, sizeof(struct report_task));
     struct report_task *task = &report->tasks[report->task_count++];
     *task = (struct report_task){
         .id = number_of(fields[1]),
@@ -51,7 +52,7 @@ static void read_task(struct report *report, char **fields, size_t count)
         .sent = number_of(fields[9]),
         .received = number_of(fields[10]),
     };
-    for (size_t i = 11; i < count && task->site_count < 8; i++) {
+    for (size_t i = 11; i < count && task->site_count < REPORT_SITES_MAX; i++) {
         task->sites[task->site_count++] = fields[i];
     }
 }
@@ -97,11 +98,28 @@ static void read_stack(struct report *report, char **fields)
     task->fp = number_of(fields[4]);
     task->base = number_of(fields[5]);
     task->stack_size = strlen(fields[6]) / 2;
-    task->stack = tool_alloc(task->stack_size, 1);
+    /* In the place of its digits, which nobody needs any more. */
+    unsigned char *bytes = (unsigned char *)fields[6];
+    task->stack = bytes;
     for (size_t i = 0; i < task->stack_size; i++) {
-        task->stack[i] =
+        bytes[i] =
             (unsigned char)(digit_of(fields[6][2 * i]) << 4 | digit_of(fields[6][2 * i + 1]));
     }
+}
+
+static void read_code(struct report *report, char **fields)
+{
+    struct report_task *task = latest(report, fields[1]);
+    if (task != NULL) {
+        task->code = number_of(fields[2]);
+    }
+}
+
+static void read_slice(struct report *report, char **fields)
+{
+    uint64_t span_ns = number_of(fields[1]);
+    report->slices++;
+    report->pause_ns = span_ns > report->pause_ns ? span_ns : report->pause_ns;
 }
 
 static void read_line(struct report *report, char *line)
@@ -128,14 +146,26 @@ static void read_line(struct report *report, char *line)
             tool_realloc(report->stats, report->stat_count + 1, sizeof(struct report_stat));
         report->stats[report->stat_count++] =
             (struct report_stat){word_of(fields[1]), number_of(fields[2])};
-    } else if (strcmp(fields[0], "pause") == 0) {
-        report->pause_ns = number_of(fields[1]);
+    } else if (strcmp(fields[0], "code") == 0) {
+        read_code(report, fields);
+    } else if (strcmp(fields[0], "slice") == 0) {
+        read_slice(report, fields);
     } else if (strcmp(fields[0], "busy") == 0) {
         report->is_busy = true;
     } else if (strcmp(fields[0], "cut") == 0) {
         report->is_cut = true;
     } else if (strcmp(fields[0], "end") == 0) {
         report->is_complete = true;
+    }
+}
+
+/* Of several with one id the first is found. */
+static void report_index(struct report *report)
+{
+    for (size_t i = 0; i < report->task_count; i++) {
+        if (map_find(&report->by_id, report->tasks[i].id) == MAP_NONE) {
+            map_add(&report->by_id, report->tasks[i].id, i);
+        }
     }
 }
 
@@ -149,23 +179,30 @@ bool report_read(struct report *report, char *text)
             break;
         }
         *end = '\0';
+        if (strncmp(line, "error\t", 6) == 0) {
+            tool_complain("the program did not tell all of it: %s", line + 6);
+            report_free(report);
+            return false;
+        }
         read_line(report, line);
         line = end + 1;
     }
     if (!report->is_complete) {
-        tool_complain("the answer of the program is cut short");
+        tool_complain("the answer of the program is cut short: has it ended?");
         report_free(report);
+        return false;
     }
-    return report->is_complete;
+    report_index(report);
+    return true;
 }
 
 void report_free(struct report *report)
 {
     for (size_t i = 0; i < report->task_count; i++) {
         free(report->tasks[i].waits);
-        free(report->tasks[i].stack);
     }
     free(report->tasks);
+    map_free(&report->by_id);
     free(report->workers);
     free(report->stats);
     free(report->text);
@@ -182,20 +219,32 @@ bool report_of(struct report *report, uint64_t pid, const char *request)
 
 const struct report_task *report_find(const struct report *report, uint64_t id)
 {
-    for (size_t i = 0; i < report->task_count; i++) {
-        if (report->tasks[i].id == id) {
-            return &report->tasks[i];
-        }
+    size_t known = map_find(&report->by_id, id);
+    return known == MAP_NONE ? NULL : &report->tasks[known];
+}
+
+static const char *label(uint64_t id, char letter, const char *name, char text[static 64])
+{
+    char start[2] = {letter, '\0'};
+    snprintf(text, 64, "%s%" PRIu64 "%s%.40s", start, id, *name == '\0' ? "" : " ", name);
+    return text;
+}
+
+const char *report_label_of(const struct report_task *task, char text[static 64])
+{
+    if (strcmp(task->kind, "behaviour") == 0) {
+        return label(task->id & ~TASK_BIT, 'b', task->name, text);
     }
-    return NULL;
+    if (strcmp(task->kind, "poll task") == 0) {
+        return label(task->id & ~POLL_BIT, 'p', task->name, text);
+    }
+    bool is_task = (task->id & TASK_BIT) != 0;
+    return label(task->id & ~TASK_BIT, is_task ? 't' : '\0', task->name, text);
 }
 
 const char *report_label(const struct report *report, uint64_t id, char text[static 64])
 {
     const struct report_task *task = report == NULL ? NULL : report_find(report, id);
-    const char *name = task == NULL ? "" : task->name;
-    const char *letter = (id & TASK_BIT) != 0 ? "t" : "";
-    snprintf(text, 64, "%s%" PRIu64 "%s%.40s", letter, id & ~TASK_BIT, *name == '\0' ? "" : " ",
-             name);
-    return text;
+    const struct report_task unknown = {.id = id, .kind = "", .name = ""};
+    return report_label_of(task == NULL ? &unknown : task, text);
 }

@@ -16,6 +16,7 @@
 
 #include "client.h"
 #include "journal_file.h"
+#include "map.h"
 #include "protobuf.h"
 #include "recording.h"
 #include "report.h"
@@ -78,8 +79,10 @@ struct tracer {
     const struct recording *recording; /* for names, too; NULL: it is a journal */
     struct track *tracks;
     size_t track_count;
+    struct map by_task; /* numbers of tasks to tracks */
     struct lane *lanes;
     size_t lane_count;
+    struct map by_ends; /* both ends of a lane to lanes */
     uint64_t flow_count;
     uint64_t slice_count;
     uint32_t *running; /* on each worker's track; 0: nothing */
@@ -144,8 +147,7 @@ static const char *label_of(const struct tracer *tracer, uint32_t task, char tex
     if (name == NULL || (tracer->report != NULL && report_find(tracer->report, task) != NULL)) {
         return report_label(tracer->report, task, text);
     }
-    snprintf(text, 64, "%" PRIu32 " %s", task, name);
-    return text;
+    return report_label_of(&(struct report_task){.id = task, .kind = "", .name = name}, text);
 }
 
 static uint64_t uuid_of(const struct tracer *tracer, const struct track *track)
@@ -155,13 +157,13 @@ static uint64_t uuid_of(const struct tracer *tracer, const struct track *track)
 
 static struct track *track_of(struct tracer *tracer, uint32_t task)
 {
-    for (size_t i = 0; i < tracer->track_count; i++) {
-        if (tracer->tracks[i].task == task) {
-            return &tracer->tracks[i];
-        }
+    size_t known = map_find(&tracer->by_task, task);
+    if (known != MAP_NONE) {
+        return &tracer->tracks[known];
     }
     char label[64];
-    tracer->tracks = tool_realloc(tracer->tracks, tracer->track_count + 1, sizeof(struct track));
+    tracer->tracks = tool_grow(tracer->tracks, tracer->track_count, sizeof(struct track));
+    map_add(&tracer->by_task, task, tracer->track_count);
     struct track *track = &tracer->tracks[tracer->track_count++];
     *track = (struct track){.task = task};
     describe_track(tracer, uuid_of(tracer, track), label_of(tracer, task, label));
@@ -200,12 +202,13 @@ static void leave_worker(struct tracer *tracer, uint32_t worker, uint64_t time_n
 
 static struct lane *lane_of(struct tracer *tracer, uint32_t from, uint32_t to)
 {
-    for (size_t i = 0; i < tracer->lane_count; i++) {
-        if (tracer->lanes[i].from == from && tracer->lanes[i].to == to) {
-            return &tracer->lanes[i];
-        }
+    uint64_t ends = (uint64_t)from << 32 | to;
+    size_t known = map_find(&tracer->by_ends, ends);
+    if (known != MAP_NONE) {
+        return &tracer->lanes[known];
     }
-    tracer->lanes = tool_realloc(tracer->lanes, tracer->lane_count + 1, sizeof(struct lane));
+    tracer->lanes = tool_grow(tracer->lanes, tracer->lane_count, sizeof(struct lane));
+    map_add(&tracer->by_ends, ends, tracer->lane_count);
     tracer->lanes[tracer->lane_count] = (struct lane){
         .from = from,
         .to = to,
@@ -368,9 +371,9 @@ static void *fetch(const struct trace_options *options, uint64_t *pid, bool *is_
 static int write_output(const struct tracer *tracer, const struct trace_options *options)
 {
     FILE *out = fopen(options->output, "wb");
-    if (out == NULL ||
-        fwrite(tracer->out.bytes, 1, tracer->out.length, out) != tracer->out.length ||
-        fclose(out) != 0) {
+    bool is_written =
+        out != NULL && fwrite(tracer->out.bytes, 1, tracer->out.length, out) == tracer->out.length;
+    if (out == NULL || fclose(out) != 0 || !is_written) {
         tool_complain("%s: %s", options->output, strerror(errno));
         return TOOL_UNABLE;
     }
@@ -393,6 +396,8 @@ static int finish(struct tracer *tracer, const struct trace_options *options, si
     protobuf_free(&tracer->out);
     free(tracer->tracks);
     free(tracer->lanes);
+    map_free(&tracer->by_task);
+    map_free(&tracer->by_ends);
     return status;
 }
 

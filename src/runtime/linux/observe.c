@@ -13,6 +13,10 @@
  *                     |                                ^
  *                     +--no turn for a while--> LEFT --+ (asked again) or IDLE (turn, nobody waits)
  *
+ * A report is made in slices of so many places of the tables: each is one such errand, and between
+ * two of them the scheduler has its turns, however many tasks there are. What a slice says is sent
+ * before the next is asked for, so that a report takes the memory of one slice.
+ *
  * A scheduler that gets no turn, because an actor computes for ever, and one with several workers,
  * which never all stand still, are looked at from the thread itself (report.h: peek). The post is
  * one object: while it is queued it is not queued again.
@@ -37,11 +41,16 @@
 /* How long the scheduler may take to come to the post. */
 #define OBSERVE_PATIENCE_NS UINT64_C(100000000)
 
-/* Address space for one answer; only what is written becomes memory. */
-#define OBSERVE_TEXT_BYTES ((size_t)64 << 20)
+/* Places of the tables that one slice of a report looks at: with stacks of the largest size that is
+ * a millisecond or two in which the scheduler has no turn. */
+#define OBSERVE_SLICE_PLACES 256
 
-/* All stacks of a report together, so that a copy takes milliseconds, not more. */
-#define OBSERVE_STACKS_BYTES    ((size_t)8 << 20)
+/* Address space for one slice; only what is written becomes memory. A place takes at most two
+ * digits for each byte of its stack, and a line for each event that would end its wait. */
+#define OBSERVE_TEXT_BYTES (OBSERVE_SLICE_PLACES * (size_t)32768)
+
+/* All stacks of a report together, so that the answer stays one that can be sent and read. */
+#define OBSERVE_STACKS_BYTES    ((size_t)64 << 20)
 #define OBSERVE_STACK_BYTES_MIN ((size_t)512)
 #define OBSERVE_STACK_BYTES_MAX ((size_t)8192)
 
@@ -68,7 +77,10 @@ static struct {
     rti_atomic_u32 stage;  /* enum observe_stage */
     rti_atomic_u32 errand; /* enum observe_errand */
     struct rti_text text;
-    struct rti_journal journal; /* what ORRERY_JOURNAL asks for */
+    struct rti_report_cursor cursor; /* where the report goes on */
+    size_t stack_bytes;              /* of each stack */
+    bool has_more;                   /* the report is not at its end */
+    struct rti_journal journal;      /* what ORRERY_JOURNAL asks for */
     struct rti_journal_record *ring;
     int file; /* for ORRERY_JOURNAL; -1: none */
     struct rti_recording recording;
@@ -79,7 +91,7 @@ static struct {
     bool has_ticker;
 } observe;
 
-static void make_report(enum observe_errand errand, bool is_moving)
+static void report_begin(void)
 {
     size_t live = (size_t)rti_sched_live(observe.sched) + 1;
     size_t bytes = OBSERVE_STACKS_BYTES / live;
@@ -88,32 +100,40 @@ static void make_report(enum observe_errand errand, bool is_moving)
     } else if (bytes < OBSERVE_STACK_BYTES_MIN) {
         bytes = OBSERVE_STACK_BYTES_MIN;
     }
-    struct rti_report_options options = {
-        .has_stacks = true, .stack_bytes_max = bytes, .peek = is_moving ? rti_watch_peek : NULL};
-    if (errand == ERRAND_STATS) {
-        rti_report_stats(&observe.text, observe.sched);
-    } else {
-        rti_report_tasks(&observe.text, observe.sched, &options);
-    }
+    observe.cursor = (struct rti_report_cursor){.index = 0};
+    observe.stack_bytes = bytes;
+    observe.has_more = true;
 }
 
-/* The report, and how long everybody else had to wait for it. */
-static void make_timed_report(enum observe_errand errand)
+static void make_slice(bool is_moving)
 {
-    uint64_t begin_ns = rti_linux_clock_now();
-    make_report(errand, false);
-    rti_text_line(&observe.text, "pause");
-    rti_text_number(&observe.text, rti_linux_clock_now() - begin_ns);
+    struct rti_report_options options = {.has_stacks = true,
+                                         .stack_bytes_max = observe.stack_bytes,
+                                         .peek = is_moving ? rti_watch_peek : NULL,
+                                         .places_max = OBSERVE_SLICE_PLACES};
+    observe.has_more = rti_report_slice(&observe.text, observe.sched, &options, &observe.cursor);
+}
+
+/* How long everybody else had to wait for a slice. */
+static void tell_span(uint64_t span_ns)
+{
+    rti_text_line(&observe.text, "slice");
+    rti_text_number(&observe.text, span_ns);
     rti_text_end_line(&observe.text);
 }
 
 /* On the scheduler's stack. */
 static void errand_run(enum observe_errand errand)
 {
+    uint64_t begin_ns = rti_linux_clock_now();
     switch (errand) {
     case ERRAND_DUMP:
+        make_slice(false);
+        tell_span(rti_linux_clock_now() - begin_ns);
+        break;
     case ERRAND_STATS:
-        make_timed_report(errand);
+        rti_report_stats(&observe.text, observe.sched);
+        tell_span(rti_linux_clock_now() - begin_ns);
         break;
     case ERRAND_RECORD:
         rti_worker_follow(&observe.sched->worker);
@@ -175,27 +195,72 @@ static void say(struct rti_watch *watch, const char *line)
     (void)rti_watch_write(watch, line, length);
 }
 
-static void answer_report(struct rti_watch *watch, enum observe_errand errand)
+static bool is_closing(const struct rti_watch *watch)
+{
+    return rti_u32_load_relaxed(&watch->is_closing) != 0;
+}
+
+/* Makes one slice of a report, on the scheduler's stack or, while everything runs, here. True: it
+ * runs. */
+static bool answer_slice(struct rti_watch *watch, bool is_moving)
+{
+    if (!is_moving && !errand_ask(ERRAND_DUMP)) {
+        say(watch, "busy\n");
+        is_moving = true;
+    }
+    if (is_moving) {
+        make_slice(true);
+        tell_span(0);
+    }
+    return is_moving;
+}
+
+/* Sends what a slice says; false if nobody takes it. */
+static bool text_send(struct rti_watch *watch)
+{
+    if (observe.text.is_cut) {
+        say(watch, "cut\n");
+    }
+    return rti_watch_write(watch, observe.text.bytes, observe.text.length);
+}
+
+static void answer_dump(struct rti_watch *watch, char *memory)
+{
+    /* With several workers no single thread could make the others stand still. */
+    bool is_moving = observe.sched->crew != NULL;
+    bool is_taken = true;
+    report_begin();
+    while (is_taken && observe.has_more && !is_closing(watch)) {
+        rti_text_init(&observe.text, memory, OBSERVE_TEXT_BYTES);
+        is_moving = answer_slice(watch, is_moving);
+        is_taken = text_send(watch);
+    }
+    if (is_taken) {
+        say(watch, observe.has_more ? "error\tthe runtime ends\n" : "end\n");
+    }
+}
+
+static void answer_stats(struct rti_watch *watch, char *memory)
+{
+    rti_text_init(&observe.text, memory, OBSERVE_TEXT_BYTES);
+    if (!errand_ask(ERRAND_STATS)) {
+        say(watch, "busy\n");
+        rti_report_stats(&observe.text, observe.sched);
+    }
+    if (text_send(watch)) {
+        say(watch, "end\n");
+    }
+}
+
+/* Gives an answer room for its text. */
+static void answer_with(struct rti_watch *watch, void (*answer)(struct rti_watch *, char *memory))
 {
     char *memory = rti_linux_memory_map(watch->port, OBSERVE_TEXT_BYTES);
     if (memory == NULL) {
         say(watch, "error\tno memory for the report\n");
         return;
     }
-    rti_text_init(&observe.text, memory, OBSERVE_TEXT_BYTES);
-    if (errand == ERRAND_DUMP && observe.sched->crew != NULL) {
-        /* No single thread could make the others stand still. */
-        make_report(errand, true);
-    } else if (!errand_ask(errand)) {
-        say(watch, "busy\n");
-        make_report(errand, true);
-    }
-    if (observe.text.is_cut) {
-        say(watch, "cut\n");
-    }
-    if (rti_watch_write(watch, memory, observe.text.length)) {
-        say(watch, "end\n");
-    }
+    answer(watch, memory);
     rti_linux_memory_unmap(watch->port, memory, OBSERVE_TEXT_BYTES);
 }
 
@@ -261,8 +326,7 @@ static void record(struct rti_watch *watch, uint64_t span_ms)
     rti_atomic_u32 never;
     rti_u32_init(&never, 0);
     uint64_t end_ns = rti_linux_clock_now() + span_ms * RTI_NS_PER_MS;
-    while (rti_linux_clock_now() < end_ns && !rti_watch_is_abandoned(watch) &&
-           rti_u32_load_relaxed(&watch->is_closing) == 0) {
+    while (rti_linux_clock_now() < end_ns && !rti_watch_is_abandoned(watch) && !is_closing(watch)) {
         (void)rti_watch_await(watch, &never, 0, OBSERVE_TICK_NS);
         rti_recording_tick(observe.sched);
     }
@@ -327,9 +391,9 @@ static void answer(struct rti_watch *watch, const char *request)
 {
     uint64_t span_ms = number_behind(request, "trace ");
     if (is_same(request, "dump")) {
-        answer_report(watch, ERRAND_DUMP);
+        answer_with(watch, answer_dump);
     } else if (is_same(request, "stats")) {
-        answer_report(watch, ERRAND_STATS);
+        answer_with(watch, answer_stats);
     } else if (span_ms > 0) {
         answer_trace(watch, span_ms);
     } else {
