@@ -330,6 +330,16 @@ static void report_copy_name(const struct rti_report_options *options, const cha
     name[length] = '\0';
 }
 
+/* The line about a wait that no waiter stands for. */
+static void report_lone_wait(struct rti_text *text, uint32_t id, const char *what, uint64_t detail)
+{
+    rti_text_line(text, "wait");
+    rti_text_number(text, id);
+    rti_text_word(text, what);
+    rti_text_number(text, detail);
+    rti_text_end_line(text);
+}
+
 static void report_behaviour(struct rti_text *text, const struct rti_sched *sched, uint32_t index,
                              const struct rti_report_options *options)
 {
@@ -345,36 +355,35 @@ static void report_behaviour(struct rti_text *text, const struct rti_sched *sche
     report_stackless(text, &behaviour->run, "behaviour", copy, state_name(&behaviour->run));
     actor_id on = behaviour->pressure.on;
     if (rti_runnable_state(&behaviour->run) == RTI_RUNNABLE_PARKED) {
-        rti_text_line(text, "wait");
-        rti_text_number(text, behaviour->run.id);
-        rti_text_word(text, on == ACTOR_ID_INVALID ? "mail" : "actor-room");
-        rti_text_number(text, on);
-        rti_text_end_line(text);
+        bool is_muted = on != ACTOR_ID_INVALID;
+        report_lone_wait(text, behaviour->run.id, is_muted ? "actor-room" : "mail", on);
     }
 }
 
 /* What a poll task that is parked waits for; nothing if it goes on while we look. */
-static void report_polled(struct rti_text *text, const struct rti_async *async,
-                          const struct rti_report_options *options)
+static void report_polled(struct rti_text *text, struct rti_asyncs *asyncs,
+                          const struct rti_async *async, const struct rti_report_options *options)
 {
     size_t begin = text->length;
+    bool is_joining = async->is_joining;
     const struct rti_cx *cx = async->cx;
     const struct rti_timer *nap = rti_nap_timer(async->nap);
     uint64_t deadline_ns = 0;
     bool is_waiting = false;
     if (nap != NULL && report_copy(options, &deadline_ns, &nap->deadline_ns, sizeof(deadline_ns))) {
-        rti_text_line(text, "wait");
-        rti_text_number(text, async->run.id);
-        rti_text_word(text, "deadline");
-        rti_text_number(text, deadline_ns);
-        rti_text_end_line(text);
+        report_lone_wait(text, async->run.id, "deadline", deadline_ns);
     }
-    if (cx != NULL && report_copy(options, &is_waiting, &cx->is_waiting, sizeof(is_waiting)) &&
-        is_waiting) {
+    if (is_joining) {
+        const struct rti_async *joined = rti_asyncs_lookup(asyncs, async->joins);
+        report_lone_wait(text, async->run.id, "poll-end", joined == NULL ? 0 : joined->run.id);
+    } else if (cx != NULL &&
+               report_copy(options, &is_waiting, &cx->is_waiting, sizeof(is_waiting)) &&
+               is_waiting) {
         report_waits(text, &cx->wait,
                      &(struct report_wait){.options = options, .id = async->run.id});
     }
-    if (rti_u32_load_relaxed(&async->word) != RTI_ASYNC_PARKED || async->cx != cx) {
+    if (rti_u8_load_relaxed(&async->word) != RTI_ASYNC_PARKED || async->cx != cx ||
+        async->is_joining != is_joining) {
         text->length = begin;
     }
 }
@@ -385,11 +394,12 @@ static void report_poll_task(struct rti_text *text, const struct rti_sched *sche
     static const char *const states[] = {[RTI_ASYNC_NOTIFIED] = "ready",
                                          [RTI_ASYNC_RUNNING] = "running",
                                          [RTI_ASYNC_PARKED] = "waits"};
-    const struct rti_asyncs *asyncs = sched->modules[RTI_MODULE_ASYNC];
+    struct rti_asyncs *asyncs = sched->modules[RTI_MODULE_ASYNC];
     const struct rti_async *async = &asyncs->slots[index];
     rt_poll_fn poll = async->poll;
-    uint32_t word = rti_u32_load_relaxed(&async->word);
-    if (poll == NULL || async->has_ended) {
+    uint8_t word = rti_u8_load_relaxed(&async->word);
+    enum rti_task_life life = rti_task_life(&async->life);
+    if (poll == NULL || life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {
         return;
     }
     report_stackless(text, &async->run, "poll task", "", states[word % 3]);
@@ -398,7 +408,7 @@ static void report_poll_task(struct rti_text *text, const struct rti_sched *sche
     rti_text_number(text, (uintptr_t)poll);
     rti_text_end_line(text);
     if (word == RTI_ASYNC_PARKED) {
-        report_polled(text, async, options);
+        report_polled(text, asyncs, async, options);
     }
 }
 

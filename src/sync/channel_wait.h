@@ -103,8 +103,8 @@ void rti_channel_wait_leave(struct rti_channels *channels, struct rti_channel_wa
 /* The end of the wait of one who was served and woken: the channel has it in no list any more. */
 void rti_channel_wait_served(struct rti_channels *channels, struct rti_channel_waiter *waiter);
 
-/* Does this waiter, of a fiber that waits for nothing else or of a poll context, stand in a line of a
- * channel? Then it lies in a struct rti_channel_waiter. For tools. */
+/* Does this waiter, of a fiber that waits for nothing else or of a poll context, stand in a line of
+ * a channel? Then it lies in a struct rti_channel_waiter. For tools. */
 bool rti_waiter_is_of_channel(const struct rti_waiter *waiter);
 
 #endif

@@ -24,6 +24,8 @@ static const char *plain_wait(const char *what)
         {"region", "the last member of its region"},
         {"select", "the first of several"},
         {"end", "the end of another"},
+        {"task-end", "the end of a task"},
+        {"poll-end", "the end of a poll task"},
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (strcmp(words[i][0], what) == 0) {
@@ -57,6 +59,9 @@ static void describe_wait(const struct picture *picture, const struct report_wai
                  report_label(&picture->report, wait->numbers[0], label));
     } else if (strcmp(what, "actor-room") == 0) {
         snprintf(text, 160, "room in the mailbox of actor %s",
+                 report_label(&picture->report, wait->numbers[0], label));
+    } else if (strcmp(what, "poll-end") == 0 && wait->numbers[0] != 0) {
+        snprintf(text, 160, "the end of poll task %s",
                  report_label(&picture->report, wait->numbers[0], label));
     } else if (strcmp(what, "task-end") == 0 && wait->numbers[0] != 0) {
         snprintf(text, 160, "the end of task %s",
