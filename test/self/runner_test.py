@@ -9,6 +9,7 @@ import tempfile
 import time
 
 from case import ROOT, case, check, check_equal, main
+from lanes import by_name
 
 
 def run_runner(*options, env=None):
@@ -34,7 +35,7 @@ STRICT = ("--timeout-scale", "1")
 
 def run_broken(name, *options, lane="plain"):
     """Runs one broken case as it is built for a lane; patiently, unless the options say else."""
-    binary = f"build/{lane}/self/broken_cases"
+    binary = f"build/{by_name()[lane].presets[0]}/self/broken_cases"
     return run_runner("--lane", lane, "--binary", binary, "--case", name, *PATIENT, *options)
 
 
