@@ -54,6 +54,18 @@ task cook bt
 echo == mailbox\n
 print rti_runtime.actors.table[2].mailbox
 print rti_runtime.actors.table[0].mailbox
+echo == channel\n
+print orders_tx
+print orders_rx
+print first_guest
+print (rt_channel_sender *)0x7ff1
+echo == stackless\n
+python
+try:
+    gdb.execute("task p1")
+except gdb.error as error:
+    print(error)
+end
 echo == nobody\n
 task 4711
 END
@@ -111,6 +123,19 @@ check() {
     has verbose ' cook ⟨async⟩ '
     has mailbox '1 message\(s\), nobody waits = \{\[0\] = ASYNC of 4 bytes from [0-9]+ chef\}'
     has mailbox '0 message\(s\), its owner waits'
+    has tasks ' t67 +task +guest +waits +a value of channel 1 '
+    [ "$(section tasks | grep -c ' guest  *waits ')" -eq 64 ] || fail "not all the guests"
+    has tasks ' b[0-9]+ +behaviour +porter +waits +mail$'
+    has tasks ' p1 +poll task +poll_for_order +waits +a value of channel 1 '
+    has tasks ' p2 +poll task +poll_for_time +waits +until in 3[0-9]+\.[0-9] s$'
+    has actors ' b[0-9]+ +porter +waits +- +- +mail$'
+    has all '^task t67 guest: waits for a value of channel 1 '
+    has all '^    poll task p2 poll_for_time has no stack$'
+    has channel '= 0x[0-9a-f]+1 sender of channel 1: 0 of 4 .* receiver\(s\) with 69 waiting$'
+    has channel '= 0x[0-9a-f]+2 receiver of channel 1: 0 of 4 queued, '
+    has channel '= 0x[0-9a-f]+ task t3 first_guest: waits$'
+    has channel '= 0x7ff1 a sender that is closed$'
+    has stackless 'poll task p1 poll_for_order has no stack'
     has nobody 'no task has the id or the name 4711'
 }
 
@@ -136,6 +161,51 @@ session() {
     rm "$work/core"
 }
 
+# In the middle of a switch one task has left its stack and the next has not come to its own: at
+# every instruction of one the commands say what they can, live and on the core file of one moment.
+cat >"$work/inside.py" <<'END'
+def look():
+    for command in ("info tasks", "info actors", "info workers", "task apply all bt"):
+        gdb.execute(command, to_string=True)
+    stack = gdb.execute("task waiter bt", to_string=True)
+    assert "wait_for_mail" in stack and "wait_for_order" not in stack, stack
+
+
+def is_switching():
+    place = gdb.newest_frame().find_sal()
+    return place.symtab is not None and place.symtab.filename.endswith("switch.h")
+
+
+def walk(core):
+    seen = 0
+    for _ in range(20):
+        if is_switching():
+            look()
+            seen += 1
+            if seen == 6:
+                gdb.execute(f"orrery-core {core}", to_string=True)
+        gdb.execute("stepi", to_string=True)
+    print(f"looked at {seen} instructions of a switch")
+END
+switching() {
+    where="live, in a switch"
+    gdb -nx -batch -x "$work/setup" -ex 'break wait_for_order' -ex run \
+        -ex 'tbreak rti_arch_switch' -ex continue \
+        -ex "source $work/inside.py" -ex "python walk('$work/core')" "$work/program" \
+        >"$work/out" 2>&1 || fail "gdb failed"
+    grep -q -E '^looked at ([1-9][0-9]|[6-9]) instructions of a switch$' "$work/out" ||
+        fail "no switch was seen"
+    if grep -q 'Python Exception\|Error' "$work/out"; then
+        fail "the extension failed"
+    fi
+    where="core, in a switch"
+    gdb -nx -batch -x "$work/setup" -ex 'info tasks' -ex 'task waiter bt' -ex 'info workers' \
+        "$work/program" "$work/core" >"$work/out" 2>&1 || fail "gdb failed"
+    grep -q -E ' wait_for_mail ⟨async⟩ \(guests=' "$work/out" || fail "no stack"
+    grep -q -E ' actor +cook ' "$work/out" || fail "no cook"
+    rm "$work/core"
+}
+
 for level in -O0 -O2; do
     $CC -std=c11 "$level" -g -fstack-clash-protection -Wall -Wextra -Werror \
         -I"$SOURCE_DIR/include" "$SOURCE_DIR/test/gdb/gdb_program.c" \
@@ -143,3 +213,4 @@ for level in -O0 -O2; do
     session "$level, fixed" ''
     session "$level, parallel" 2
 done
+switching

@@ -79,7 +79,8 @@ def gdb(stage):
             "-ex", f"source {extension}", "-p", pid, "-ex", "echo (gdb) info actors\\n",
             "-ex", "info actors", "-ex", "echo (gdb) task kitchen bt\\n", "-ex", "task kitchen bt",
             "-ex", "echo (gdb) task kitchen\\n", "-ex", "task kitchen",
-            "-ex", "echo (gdb) info locals\\n", "-ex", "info locals")
+            "-ex", "echo (gdb) info locals\\n", "-ex", "info locals",
+            "-ex", "echo (gdb) print payments_rx\\n", "-ex", "print payments_rx")
     text = said[said.find("(gdb) info actors"):]
     return re.sub(r"\S*/(?=\w+\.c:)", "", text)
 

@@ -5,8 +5,8 @@ import gdb
 
 from .frames import Selection, select, selection, task_caller, thread_of
 from .runtime import workers
-from .tasks import actors, all_tasks, label, task_named
-from .values import Trouble, duration, number
+from .tasks import actors, all_tasks, behaviours, label, task_named
+from .values import Trouble, duration, has_field, number
 
 
 def table(rows):
@@ -22,7 +22,7 @@ def waiting(task):
     words = ", or ".join(task.waits_for)
     if not words:
         return ""
-    caller, since = task_caller(task), task.waited_ns
+    caller, since = "" if task.is_stackless else task_caller(task), task.waited_ns
     if caller:
         words += f" in {caller}"
     return f"{words} (for {duration(since)})" if since is not None else words
@@ -61,13 +61,19 @@ class InfoActors(gdb.Command):
 
     def invoke(self, _argument, _from_tty):
         rows = [("", "Id", "Name", "State", "Mail", "Spawned at", "Waits for")]
-        for task in actors():
-            row = (str(task.id), task.name or "-", task.state, str(task.mailbox))
+        for task in (*actors(), *behaviours()):
+            row = (task.number, task.name or "-", task.state, str(task.mailbox))
             rows.append((mark_of(task), *row, spawn_site(task), waiting(task) or "-"))
         if len(rows) == 1:
             gdb.write("No actors.\n")
             return
         table(rows)
+
+
+def turns_of(worker):
+    """Dispatches: one of several workers counts them where it takes its work from."""
+    is_one_of_several = has_field(worker, "station") and int(worker["station"]) != 0
+    return number(worker["station"]["turns"] if is_one_of_several else worker["turns"])
 
 
 class InfoWorkers(gdb.Command):
@@ -78,7 +84,7 @@ class InfoWorkers(gdb.Command):
 
     def invoke(self, _argument, _from_tty):
         rows = [("Worker", "Turns", "Thread", "Runs")]
-        tasks = {int(task.fiber.address): task for task in all_tasks()}
+        tasks = {int(t.fiber.address): t for t in all_tasks() if not t.is_stackless}
         for index, worker in enumerate(workers()):
             fiber = worker["fiber"]
             runs, thread = "its own stack: the scheduler", "-"
@@ -88,7 +94,7 @@ class InfoWorkers(gdb.Command):
                 runs = kind
                 on = thread_of(fiber.dereference())
                 thread = str(on.num) if on is not None else "-"
-            rows.append((str(index), str(number(worker["turns"])), thread, runs))
+            rows.append((str(index), str(turns_of(worker)), thread, runs))
         table(rows)
 
 
@@ -147,17 +153,21 @@ A task is named by its number or by its name."""
             gdb.write(f"\n{title(task)}\n")
             try:
                 run_in(task, words[1], from_tty)
-            except gdb.error as error:
+            except (gdb.error, gdb.GdbError) as error:
                 gdb.write(f"    {error}\n")
 
 
 def title(task):
     words = f"{task.kind} {label(task.id)}: {task.state}"
     reason = waiting(task)
-    return f"{words} for {reason}" if reason else words
+    if not reason:
+        return words
+    return f"{words} {reason}" if reason.startswith("until") else f"{words} for {reason}"
 
 
 def run_in(task, command, from_tty):
+    if task.is_stackless:
+        raise Trouble(f"{task.kind} {task.title} has no stack")
     with selection(task):
         gdb.execute(command, from_tty)
         if command.split()[0] in ("bt", "backtrace", "where"):

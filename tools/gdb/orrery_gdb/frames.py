@@ -8,7 +8,8 @@ import gdb
 from gdb.FrameDecorator import FrameDecorator
 from gdb.unwinder import Unwinder
 
-from .values import Trouble, function_at, has_field
+from .tasks import forget_labels
+from .values import Trouble, forget_names, function_at, has_field
 
 
 # The registers that a context keeps, by what struct rti_arch_context calls them.
@@ -25,6 +26,7 @@ class Selection:
 
     task = None
     thread = None
+    place = None  # stack pointer and pc of the thread: its innermost frame is known by them
     running = None  # the task that was asked for runs on its thread: nothing to unwind
 
 
@@ -36,7 +38,10 @@ class ParkedUnwinder(Unwinder):
 
     def __call__(self, pending):
         task = Selection.task
-        if task is None or pending.level() != 0 or gdb.selected_thread() != Selection.thread:
+        if task is None or gdb.selected_thread() != Selection.thread:
+            return None
+        # Frames of functions that were inlined into it stand before the innermost one.
+        if place_of_thread(pending) != Selection.place:
             return None
         registers = REGISTERS.get(pending.architecture().name())
         if registers is None:
@@ -54,6 +59,19 @@ class ParkedUnwinder(Unwinder):
         return info
 
 
+def place_of_thread(frame):
+    return int(frame.read_register("sp")), int(frame.read_register("pc"))
+
+
+def parked_frame():
+    """The innermost frame of the selected fiber: behind the thread's own one, with all that was
+    inlined into that."""
+    frame = gdb.newest_frame()
+    while frame is not None and frame.type() == gdb.INLINE_FRAME:
+        frame = frame.older()
+    return frame.older() if frame is not None else None
+
+
 class FrameId:
     def __init__(self, sp, pc):
         self.sp = sp
@@ -68,12 +86,16 @@ class selection:  # pylint: disable=invalid-name
         self.before = None
 
     def __enter__(self):
-        self.before = (Selection.task, Selection.thread, gdb.selected_thread())
-        select(self.task)
+        self.before = (Selection.task, Selection.thread, Selection.place, gdb.selected_thread())
+        try:
+            select(self.task)
+        except (gdb.error, gdb.GdbError):
+            self.__exit__()
+            raise
 
     def __exit__(self, *_):
-        task, thread, current = self.before
-        Selection.task, Selection.thread, Selection.running = task, thread, None
+        Selection.running = None
+        Selection.task, Selection.thread, Selection.place, current = self.before
         gdb.invalidate_cached_frames()
         if current is not None:
             current.switch()
@@ -90,6 +112,8 @@ def select(task):
     gdb.invalidate_cached_frames()
     if task is None:
         return
+    if task.is_stackless:
+        raise Trouble(f"{task.kind} {task.title} has no stack")
     if not task.is_parked:
         thread = thread_of(task.fiber)
         if thread is None:
@@ -100,9 +124,10 @@ def select(task):
     Selection.thread = gdb.selected_thread()
     if Selection.thread is None:
         raise Trouble("there is no process and no core file")
+    Selection.place = place_of_thread(gdb.newest_frame())
     Selection.task = task
     gdb.invalidate_cached_frames()
-    outer = gdb.newest_frame().older()
+    outer = parked_frame()
     if outer is None:
         Selection.task = None
         raise Trouble(f"no unwinder for {gdb.newest_frame().architecture().name()}")
@@ -121,6 +146,8 @@ def forget_selection(_event=None):
     """A program that goes on moves its fibers, and a new one its code."""
     Selection.task = Selection.running = None
     _code.clear()
+    forget_labels()
+    forget_names()
 
 
 def library_code():
@@ -180,9 +207,11 @@ class FiberFilter:
     @staticmethod
     def _fiber_frames(frames, is_running):
         is_inside = not is_running  # among the innermost frames, which are the runtime's
+        is_threads = not is_running
         for decorated in frames:
             frame = decorated.inferior_frame()
-            if frame.level() == 0 and not is_running:
+            if is_threads:
+                is_threads = frame.type() == gdb.INLINE_FRAME
                 continue
             name = frame.name() or ""
             if not Parameter.verbose:
@@ -245,13 +274,13 @@ def task_caller(task):
     """The public function that the task called, as its stack tells; "" if it does not."""
     try:
         with selection(task):
-            frame = gdb.newest_frame().older()
+            frame = parked_frame()
             while frame is not None and is_of_library(frame):
                 if re.match(r"rt_[a-z]", frame.name() or ""):
                     return frame.name()
                 frame = frame.older()
             return called_by(frame) if frame is not None else ""
-    except gdb.error:
+    except (gdb.error, gdb.GdbError):
         return ""
 
 

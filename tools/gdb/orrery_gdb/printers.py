@@ -3,8 +3,8 @@
 
 import gdb
 
-from .tasks import label
-from .values import items_of, number
+from .tasks import green_tasks, label, module_as
+from .values import items_of, names_of, number
 
 
 # The kind of a lone waiter, as enum rti_channel_waiter_kind has it.
@@ -46,11 +46,9 @@ class MailboxPrinter:
         return f"mailbox: {number(self.value['count'])} message(s), {reader}"
 
     def children(self):
-        kinds = gdb.lookup_type("enum rti_entry_kind").fields()
         queue = items_of(self.value["queue"], "struct rti_entry", "link")
         for index, entry in enumerate(queue):
-            kind = next(
-                (f.name for f in kinds if f.enumval == number(entry["kind"])), "RTI_ENTRY_?")
+            kind = names_of("enum rti_entry_kind").get(number(entry["kind"]), "?")
             what = kind.removeprefix("RTI_ENTRY_")
             sender = label(number(entry["sender"]))
             yield f"[{index}]", f"{what} of {number(entry['len'])} bytes from {sender}"
@@ -60,11 +58,77 @@ class MailboxPrinter:
         return None
 
 
+class HandlePrinter:
+    """What a handle of the program names: it looks like a pointer and is a number."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        words = self.named() if int(self.value) != 0 else None
+        return f"{int(self.value):#x}" + (f" {words}" if words else "")
+
+    def named(self):
+        """What it names, in words; None if nothing."""
+        raise NotImplementedError
+
+    @staticmethod
+    def display_hint():
+        return None
+
+
+class EndPrinter(HandlePrinter):
+    """0x1001 sender of channel 1: 0 of 4 queued, ..."""
+
+    table = word = ""
+
+    def named(self):
+        channels = module_as("RTI_MODULE_CHANNEL", "struct rti_channels")
+        if channels is None:
+            return None
+        ends = channels[self.table]["table"]
+        low, high = ends.type.range()
+        for index in range(low, high + 1):
+            if number(ends[index]["id"]) == int(self.value):
+                pointer = number(ends[index]["channel"])
+                kind = gdb.lookup_type("struct rti_channel").pointer()
+                channel = gdb.Value(pointer).cast(kind).dereference()
+                return f"{self.word} of {ChannelPrinter(channel).to_string()}"
+        return f"a {self.word} that is closed"
+
+
+class SenderPrinter(EndPrinter):
+    table, word = "senders", "sender"
+
+
+class ReceiverPrinter(EndPrinter):
+    table, word = "receivers", "receiver"
+
+
+class TaskPrinter(HandlePrinter):
+    """0x10000001 task t1 washer: waits"""
+
+    def named(self):
+        for task in green_tasks():
+            if number(task.value["handle"]) == int(self.value):
+                return f"task {task.title}: {task.state}"
+        return "a task that has ended"
+
+
 PRINTERS = {"rti_channel": ChannelPrinter, "rti_mailbox": MailboxPrinter}
+HANDLES = {
+    "rt_channel_sender": SenderPrinter,
+    "rt_channel_receiver": ReceiverPrinter,
+    "rt_task": TaskPrinter,
+}
 
 
 def printer_for(value):
-    printer = PRINTERS.get(value.type.strip_typedefs().unqualified().tag or "")
+    kind = value.type.strip_typedefs().unqualified()
+    if kind.code == gdb.TYPE_CODE_PTR:
+        printer = HANDLES.get(kind.target().strip_typedefs().tag or "")
+    else:
+        printer = PRINTERS.get(kind.tag or "")
     return printer(value) if printer else None
 
 

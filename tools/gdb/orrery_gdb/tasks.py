@@ -11,14 +11,16 @@ from .values import (
     duration,
     function_at,
     has_field,
+    names_of,
     number,
     place_of,
     text_of,
 )
 
 
-# Tasks have this bit in the numbers that traces know them by.
+# Tasks and poll tasks have these bits in the numbers that traces know them by.
 TASK_BIT = 0x80000000
+POLL_BIT = 0x40000000
 
 STATES = {
     "RTI_RUNNABLE_NEW": "new",
@@ -31,12 +33,11 @@ STATES = {
 }
 
 
-
-
 class Task:
     """Something that runs and has a stack: an actor, a task."""
 
     kind = "task"
+    is_stackless = False
 
     def __init__(self, value, fiber):
         self.value = value
@@ -44,11 +45,15 @@ class Task:
 
     @property
     def id(self):
-        return number(self.fiber["run"]["id"])
+        return number(self.run["id"])
 
     @property
     def number(self):
         return short(self.id)
+
+    @property
+    def title(self):
+        return f"{self.number} {self.name}" if self.name else self.number
 
     @property
     def name(self):
@@ -56,10 +61,13 @@ class Task:
 
     @property
     def state(self):
-        word = number(self.fiber["run"]["state"])
-        known = gdb.lookup_type("enum rti_runnable_state").fields()
-        name = next((field.name for field in known if field.enumval == word), "")
+        word = number(self.run["state"])
+        name = names_of("enum rti_runnable_state").get(word, "")
         return STATES.get(name, str(word))
+
+    @property
+    def run(self):
+        return self.fiber["run"]
 
     @property
     def is_parked(self):
@@ -69,8 +77,9 @@ class Task:
     def waits_for(self):
         """Each event that would end its wait, in words."""
         wait = self.fiber["wait"]
-        if int(wait) == 0:
-            return []
+        return self.words_of(wait) if int(wait) != 0 else []
+
+    def words_of(self, wait):
         words = []
         waiter = wait["waiters"]
         while int(waiter) != 0 and len(words) < LIST_MAX:
@@ -116,6 +125,7 @@ class Actor(Task):
 
 
 def actors():
+    """The actors that have a stack."""
     table = runtime()["actors"]["table"]
     if module("RTI_MODULE_ACTOR") == 0:
         return
@@ -145,21 +155,127 @@ class Green(Task):
         return found
 
 
-def green_tasks():
-    address = module("RTI_MODULE_TASK")
+def slot_of(tasks, index):
+    """A slot of the table: the first are in it, the others in a room that was reserved."""
+    count = tasks["slots"].type.range()[1] + 1
+    return tasks["slots"][index] if index < count else tasks["more"][index - count]
+
+
+def module_as(enum_name, type_name):
+    """What a module has hung at the scheduler; None if it is not there."""
+    address = module(enum_name)
     if address == 0:
-        return
-    tasks = gdb.Value(address).cast(gdb.lookup_type("struct rti_tasks").pointer()).dereference()
-    lives = {f.name: f.enumval for f in gdb.lookup_type("enum rti_task_life").fields()}
-    for index in range(number(tasks["fresh"])):
-        task = tasks["slots"][index]
-        if number(task["life"]) not in (lives["RTI_TASK_FREE"], lives["RTI_TASK_COMPLETE"]):
+        return None
+    return gdb.Value(address).cast(gdb.lookup_type(type_name).pointer()).dereference()
+
+
+def is_over(life):
+    """Does a slot with this word of its life hold nobody who lives?"""
+    return names_of("enum rti_task_life").get(number(life)) in (
+        "RTI_TASK_FREE", "RTI_TASK_COMPLETE")
+
+
+def green_tasks():
+    tasks = module_as("RTI_MODULE_TASK", "struct rti_tasks")
+    for index in range(number(tasks["fresh"]) if tasks is not None else 0):
+        task = slot_of(tasks, index)
+        if not is_over(task["life"]):
             yield Green(task, task["fiber"])
+
+
+class Stackless(Task):
+    """What has a turn and no stack."""
+
+    is_parked = False
+    is_stackless = True
+    sites = ()
+    origin = ()
+    parent = 0
+    waited_ns = None
+
+    def __init__(self, value):
+        super().__init__(value, None)
+
+    @property
+    def run(self):
+        return self.value["run"]
+
+
+class Behaviour(Stackless):
+    """An actor without a stack."""
+
+    kind = "behaviour"
+    mailbox = "-"
+
+    @property
+    def number(self):
+        return f"b{self.id & ~TASK_BIT}"
+
+    @property
+    def name(self):
+        kind = self.value["type"]
+        return kind["name"].string(errors="replace") if int(kind) and int(kind["name"]) else ""
+
+    @property
+    def waits_for(self):
+        if self.state != "waits":
+            return []
+        on = number(self.value["pressure"]["on"])
+        return [f"room in the mailbox of actor {label(on)}"] if on else ["mail"]
+
+
+class Poll(Stackless):
+    """A poll task; its name is its function's."""
+
+    kind = "poll task"
+
+    @property
+    def number(self):
+        return f"p{self.id & ~POLL_BIT}"
+
+    @property
+    def name(self):
+        return function_at(int(self.value["poll"]))
+
+    @property
+    def state(self):
+        word = names_of("enum rti_async_word").get(number(self.value["word"]), "")
+        return {"RTI_ASYNC_NOTIFIED": "ready", "RTI_ASYNC_RUNNING": "running"}.get(word, "waits")
+
+    @property
+    def waits_for(self):
+        if self.state != "waits":
+            return []
+        words = []
+        if self.value["is_joining"]:
+            words.append("the end of a poll task")
+        elif int(self.value["cx"]) != 0 and self.value["cx"]["is_waiting"]:
+            words += self.words_of(self.value["cx"]["wait"])
+        if int(self.value["nap"]) != 0:
+            words.append(until(number(self.value["nap"]["timer"]["deadline_ns"])))
+        return words
+
+
+def behaviours():
+    table = module_as("RTI_MODULE_BEHAVIOUR", "struct rti_behaviours")
+    for index in range(number(table["fresh"]) if table is not None else 0):
+        if table["places"][index]["is_alive"]:
+            yield Behaviour(table["places"][index])
+
+
+def poll_tasks():
+    table = module_as("RTI_MODULE_ASYNC", "struct rti_asyncs")
+    for index in range(number(table["fresh"]) if table is not None else 0):
+        task = table["slots"][index]
+        if int(task["poll"]) != 0 and not is_over(task["life"]):
+            yield Poll(task)
 
 
 def all_tasks():
     yield from actors()
     yield from green_tasks()
+    yield from behaviours()
+    yield from poll_tasks()
 
 
 def task_named(word):
@@ -178,12 +294,20 @@ def short(identity):
     return f"t{identity & ~TASK_BIT}" if identity & TASK_BIT else str(identity)
 
 
+_labels = {}
+
+
+def forget_labels():
+    """The program goes on, or is another one: who is who may change."""
+    _labels.clear()
+
+
 def label(identity):
     """An id with its name."""
-    for task in all_tasks():
-        if task.id == identity:
-            return f"{task.number} {task.name}" if task.name else task.number
-    return f"{short(identity)} (ended)"
+    if not _labels:
+        for task in all_tasks():
+            _labels.setdefault(task.id, task.title)
+    return _labels.get(identity, f"{short(identity)} (ended)")
 
 
 def describe_waiter(task, waiter):
@@ -195,9 +319,7 @@ def describe_waiter(task, waiter):
         return "a cancel"
     if "channel" in function_at(int(waiter["unlink"])):
         return describe_channel(task, waiter)
-    reasons = gdb.lookup_type("enum rti_wait_reason").fields()
-    reason = number(waiter["wait"]["reason"])
-    name = next((f.name for f in reasons if f.enumval == reason), "")
+    name = names_of("enum rti_wait_reason").get(number(waiter["wait"]["reason"]), "")
     describe = REASONS.get(name)
     if describe is None:
         return name.removeprefix("RTI_REASON_").lower() or "its turn in a line"
@@ -206,15 +328,17 @@ def describe_waiter(task, waiter):
 
 def describe_deadline(_task, waiter):
     deadline = container(waiter, "struct rti_deadline", "waiter")
-    due = number(deadline["timer"]["deadline_ns"])
+    return until(number(deadline["timer"]["deadline_ns"]))
+
+
+def until(due):
     left = due - now_ns()
     return f"until in {duration(left)}" if left > 0 else "until now"
 
 
 def describe_channel(_task, waiter):
     record = container(waiter, "struct rti_channel_waiter", "waiter")
-    kinds = gdb.lookup_type("enum rti_channel_waiter_kind").fields()
-    kind = next(f.name for f in kinds if f.enumval == number(record["kind"]))
+    kind = names_of("enum rti_channel_waiter_kind").get(number(record["kind"]))
     what = {"RTI_CHANNEL_SEND": "room", "RTI_CHANNEL_RESERVE": "a permit"}.get(kind, "a value")
     channel = record["channel"]
     return (

@@ -20,6 +20,22 @@ def number(value):
     return int(value)
 
 
+_names = {}
+
+
+def names_of(enum_name):
+    """The names of an enum, by their numbers."""
+    if enum_name not in _names:
+        fields = gdb.lookup_type(enum_name).fields()
+        _names[enum_name] = {field.enumval: field.name for field in fields}
+    return _names[enum_name]
+
+
+def forget_names():
+    """Another program, or another library."""
+    _names.clear()
+
+
 def has_field(value, name):
     return any(field.name == name for field in value.type.strip_typedefs().fields())
 
