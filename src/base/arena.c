@@ -14,8 +14,8 @@
 /* Behind the last free block. Larger than every granule number, which ends ordered walks. */
 #define ARENA_END UINT32_MAX
 
-/* Bytes of the two bitmaps for one word of bits each, and of the granules those bits stand for. */
-#define WORD_PAIR_BYTES     (2 * sizeof(uint64_t))
+/* Bytes of the two bitmaps for 64 bits each, and of the granules those bits stand for. */
+#define WORD_PAIR_BYTES     (2 * 64 / 8)
 #define WORD_GRANULES_BYTES ((size_t)64 * RTI_ARENA_GRANULE)
 
 /* What the first granule of a free block holds. */
@@ -69,7 +69,7 @@ void rti_arena_init(struct rti_arena *arena, void *region, size_t size)
     size_t skip = (size_t)(-(uintptr_t)region % RTI_ARENA_GRANULE);
     size_t count = size > skip ? arena_granules_in(size - skip) : 0;
     arena->granules = (unsigned char *)region + (count > 0 ? skip : 0);
-    arena->starts = (uint64_t *)(void *)(arena->granules + count * RTI_ARENA_GRANULE);
+    arena->starts = (rti_bitmap_word *)(void *)(arena->granules + count * RTI_ARENA_GRANULE);
     arena->used = arena->starts + RTI_BITMAP_WORDS(count);
     arena->granule_count = (uint32_t)count;
     arena->free_head = ARENA_END;

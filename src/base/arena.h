@@ -52,8 +52,8 @@
 
 struct rti_arena {
     unsigned char *granules; /* the caller's memory, aligned up to a granule */
-    uint64_t *starts;        /* behind the granules, in the same memory */
-    uint64_t *used;          /* behind `starts` */
+    rti_bitmap_word *starts; /* behind the granules, in the same memory */
+    rti_bitmap_word *used;   /* behind `starts` */
     uint32_t granule_count;
     uint32_t free_head; /* the lowest free block, or ARENA_END of arena.c */
     uint32_t free_granules;

@@ -2,9 +2,9 @@
 #ifndef RTI_BITMAP_H
 #define RTI_BITMAP_H
 
-/* A bitmap of fixed size over 64-bit words that the caller declares:
+/* A bitmap of fixed size over words of the machine that the caller declares:
  *
- *     uint64_t slots[RTI_BITMAP_WORDS(256)];
+ *     rti_bitmap_word slots[RTI_BITMAP_WORDS(256)];
  *     rti_bitmap_clear_all(slots, 256);
  *
  * Every search takes one step per word, not per bit. All functions are inline and take the number
@@ -14,72 +14,77 @@
  * I1  Bits at and beyond `bits` in the last word are zero, so that a search needs no mask at the
  *     end.                                                                  (rti_bitmap_audit)
  *
- * Costs: set, clear, test constant; searches and count bits / 64 steps. */
+ * Costs: set, clear, test constant; searches and count a step per word. */
 
 #include <stdbool.h>
 
 #include "base/assert.h"
 
-#define RTI_BITMAP_WORDS(bits) (((size_t)(bits) + 63) / 64)
+typedef uintptr_t rti_bitmap_word;
+
+#define RTI_BITMAP_WORD_BITS   (sizeof(rti_bitmap_word) * 8)
+#define RTI_BITMAP_WORDS(bits) (((size_t)(bits) + RTI_BITMAP_WORD_BITS - 1) / RTI_BITMAP_WORD_BITS)
 
 /* What a search returns when no bit is set. */
 #define RTI_BITMAP_NONE SIZE_MAX
 
-static inline void rti_bitmap_clear_all(uint64_t *words, size_t bits)
+static inline void rti_bitmap_clear_all(rti_bitmap_word *words, size_t bits)
 {
     for (size_t i = 0; i < RTI_BITMAP_WORDS(bits); i++) {
         words[i] = 0;
     }
 }
 
-static inline void rti_bitmap_set(uint64_t *words, size_t bits, size_t bit)
+static inline void rti_bitmap_set(rti_bitmap_word *words, size_t bits, size_t bit)
 {
     RT_DCHECK(bit < bits);
     (void)bits;
-    words[bit / 64] |= UINT64_C(1) << (bit % 64);
+    words[bit / RTI_BITMAP_WORD_BITS] |= (rti_bitmap_word)1 << (bit % RTI_BITMAP_WORD_BITS);
 }
 
-static inline void rti_bitmap_clear(uint64_t *words, size_t bits, size_t bit)
+static inline void rti_bitmap_clear(rti_bitmap_word *words, size_t bits, size_t bit)
 {
     RT_DCHECK(bit < bits);
     (void)bits;
-    words[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
+    words[bit / RTI_BITMAP_WORD_BITS] &= ~((rti_bitmap_word)1 << (bit % RTI_BITMAP_WORD_BITS));
 }
 
-static inline bool rti_bitmap_test(const uint64_t *words, size_t bits, size_t bit)
+static inline bool rti_bitmap_test(const rti_bitmap_word *words, size_t bits, size_t bit)
 {
     RT_DCHECK(bit < bits);
     (void)bits;
-    return (words[bit / 64] >> (bit % 64)) & 1;
+    return (words[bit / RTI_BITMAP_WORD_BITS] >> (bit % RTI_BITMAP_WORD_BITS)) & 1;
 }
 
 /* The first set bit at or after `from`, or RTI_BITMAP_NONE. `from` may equal `bits`. */
-static inline size_t rti_bitmap_find_from(const uint64_t *words, size_t bits, size_t from)
+static inline size_t rti_bitmap_find_from(const rti_bitmap_word *words, size_t bits, size_t from)
 {
     RT_DCHECK(from <= bits);
-    size_t at = from / 64;
+    size_t at = from / RTI_BITMAP_WORD_BITS;
     if (at >= RTI_BITMAP_WORDS(bits)) {
         return RTI_BITMAP_NONE;
     }
-    uint64_t word = words[at] & (UINT64_MAX << (from % 64));
+    rti_bitmap_word word = words[at] & ((rti_bitmap_word)-1 << (from % RTI_BITMAP_WORD_BITS));
     while (word == 0) {
         if (++at == RTI_BITMAP_WORDS(bits)) {
             return RTI_BITMAP_NONE;
         }
         word = words[at];
     }
-    return at * 64 + (size_t)__builtin_ctzll(word);
+    return at * RTI_BITMAP_WORD_BITS + (size_t)(sizeof(word) == sizeof(unsigned)
+                                                    ? __builtin_ctz((unsigned)word)
+                                                    : __builtin_ctzll(word));
 }
 
 /* The lowest set bit, or RTI_BITMAP_NONE. */
-static inline size_t rti_bitmap_find_first(const uint64_t *words, size_t bits)
+static inline size_t rti_bitmap_find_first(const rti_bitmap_word *words, size_t bits)
 {
     return rti_bitmap_find_from(words, bits, 0);
 }
 
 /* The first set bit at or after `from`, going on at bit 0 after the last; RTI_BITMAP_NONE only if
  * no bit is set. `from` is below `bits`. */
-static inline size_t rti_bitmap_find_cyclic(const uint64_t *words, size_t bits, size_t from)
+static inline size_t rti_bitmap_find_cyclic(const rti_bitmap_word *words, size_t bits, size_t from)
 {
     RT_DCHECK(from < bits);
     size_t bit = rti_bitmap_find_from(words, bits, from);
@@ -87,7 +92,7 @@ static inline size_t rti_bitmap_find_cyclic(const uint64_t *words, size_t bits, 
 }
 
 /* The number of set bits. */
-static inline size_t rti_bitmap_count(const uint64_t *words, size_t bits)
+static inline size_t rti_bitmap_count(const rti_bitmap_word *words, size_t bits)
 {
     size_t count = 0;
     for (size_t i = 0; i < RTI_BITMAP_WORDS(bits); i++) {
@@ -97,10 +102,10 @@ static inline size_t rti_bitmap_count(const uint64_t *words, size_t bits)
 }
 
 /* Checks I1. */
-static inline void rti_bitmap_audit(const uint64_t *words, size_t bits)
+static inline void rti_bitmap_audit(const rti_bitmap_word *words, size_t bits)
 {
-    if (bits % 64 != 0) {
-        RT_ASSERT(words[bits / 64] >> (bits % 64) == 0);
+    if (bits % RTI_BITMAP_WORD_BITS != 0) {
+        RT_ASSERT(words[bits / RTI_BITMAP_WORD_BITS] >> (bits % RTI_BITMAP_WORD_BITS) == 0);
     }
 }
 

@@ -65,7 +65,7 @@ struct rti_io {
     struct rti_pool names;
     struct rti_pool files;
     struct rti_list line;
-    uint64_t unsafe[RTI_BITMAP_WORDS(RTI_IO_UNSAFE_FDS)];
+    rti_bitmap_word unsafe[RTI_BITMAP_WORDS(RTI_IO_UNSAFE_FDS)];
     bool is_unsafe_beyond; /* a sync of a descriptor from RTI_IO_UNSAFE_FDS on has failed */
     RTI_POOL_STORAGE(net_memory, struct rti_net_request, RT_COMPLETION_QUEUE_SIZE);
     RTI_POOL_STORAGE(names_memory, struct rti_name_request, RT_COMPLETION_QUEUE_SIZE);

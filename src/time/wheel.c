@@ -56,7 +56,6 @@
 
 #if RT_WHEEL_DIGIT_BITS > 0
 
-#include "base/bitmap.h"
 #include "time/timer_list.h"
 
 #define WHEEL_DIGIT_BITS ((uint32_t)RT_WHEEL_DIGIT_BITS)
@@ -123,13 +122,13 @@ static inline uint32_t wheel_first_slot(const struct rti_wheel *wheel)
 
 static inline void wheel_mark(struct rti_wheel *wheel, uint32_t slot)
 {
-    rti_bitmap_set(wheel->occupied, RTI_WHEEL_PLACES, slot);
+    wheel->occupied[slot / 64] |= UINT64_C(1) << (slot % 64);
     wheel->summary |= UINT32_C(1) << (slot / 64);
 }
 
 static inline void wheel_unmark(struct rti_wheel *wheel, uint32_t slot)
 {
-    rti_bitmap_clear(wheel->occupied, RTI_WHEEL_PLACES, slot);
+    wheel->occupied[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
     if (wheel->occupied[slot / 64] == 0) {
         wheel->summary &= ~(UINT32_C(1) << (slot / 64));
     }
@@ -487,7 +486,7 @@ size_t rti_wheel_audit(struct rti_wheel *wheel)
     size_t count = 0;
     uint64_t least = RTI_TIME_NEVER;
     for (uint32_t slot = 0; slot < RTI_WHEEL_PLACES; slot++) {
-        bool is_marked = rti_bitmap_test(wheel->occupied, RTI_WHEEL_PLACES, slot);
+        bool is_marked = (wheel->occupied[slot / 64] >> (slot % 64) & 1) != 0;
         RT_ASSERT(is_marked == (wheel->slots[slot] != NULL));
         RT_ASSERT((wheel->summary >> (slot / 64) & 1) == (wheel->occupied[slot / 64] != 0));
         count += wheel_audit_list(wheel, &wheel->slots[slot], slot, &least);

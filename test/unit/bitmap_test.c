@@ -23,7 +23,7 @@ static size_t model_find(const struct model *model, size_t from, bool is_cyclic)
     return is_cyclic ? model_find(model, 0, false) : RTI_BITMAP_NONE;
 }
 
-static void compare(const struct model *model, const uint64_t *words)
+static void compare(const struct model *model, const rti_bitmap_word *words)
 {
     size_t count = 0;
     for (size_t i = 0; i < model->bits; i++) {
@@ -45,7 +45,7 @@ TEST(bitmap_agrees_with_an_array_of_bools)
     rti_rng_init(&rng, 20);
     for (size_t s = 0; s < RTI_COUNT_OF(sizes); s++) {
         struct model model = {.bits = sizes[s]};
-        uint64_t words[RTI_BITMAP_WORDS(BITS_MAX)];
+        rti_bitmap_word words[RTI_BITMAP_WORDS(BITS_MAX)];
         rti_bitmap_clear_all(words, model.bits);
         compare(&model, words);
         for (int step = 0; step < 200; step++) {
@@ -65,7 +65,7 @@ TEST(bitmap_agrees_with_an_array_of_bools)
 
 TEST(bitmap_single_bit_is_found_from_everywhere)
 {
-    uint64_t words[RTI_BITMAP_WORDS(256)];
+    rti_bitmap_word words[RTI_BITMAP_WORDS(256)];
     for (size_t bit = 0; bit < 256; bit++) {
         rti_bitmap_clear_all(words, 256);
         rti_bitmap_set(words, 256, bit);
@@ -78,7 +78,7 @@ TEST(bitmap_single_bit_is_found_from_everywhere)
 
 TEST(bitmap_empty_one_gives_none)
 {
-    uint64_t words[RTI_BITMAP_WORDS(256)];
+    rti_bitmap_word words[RTI_BITMAP_WORDS(256)];
     rti_bitmap_clear_all(words, 256);
     CHECK(rti_bitmap_find_first(words, 256) == RTI_BITMAP_NONE);
     CHECK(rti_bitmap_find_cyclic(words, 256, 255) == RTI_BITMAP_NONE);
@@ -92,7 +92,7 @@ static void audit_stray_bit(void *arg)
 
 TEST(bitmap_audit_sees_a_bit_beyond_the_end)
 {
-    uint64_t words[2] = {0, 2};
+    rti_bitmap_word words[RTI_BITMAP_WORDS(65)] = {[RTI_BITMAP_WORDS(65) - 1] = 2};
     CHECK_PANICS("bitmap", audit_stray_bit, words);
 }
 
@@ -104,7 +104,7 @@ static void set_beyond_the_end(void *arg)
 
 TEST(bitmap_set_beyond_the_end_panics_in_a_checked_build)
 {
-    uint64_t words[2] = {0, 0};
+    rti_bitmap_word words[RTI_BITMAP_WORDS(65)] = {0};
     CHECK_PANICS("bitmap", set_beyond_the_end, words);
 }
 #endif
