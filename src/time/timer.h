@@ -17,13 +17,15 @@
 
 #include "base/assert.h"
 
+typedef uintptr_t rti_timer_seq;
+
 struct rti_timer {
     struct rti_timer *next;                /* next in the list, or next sibling in the heap */
     struct rti_timer **back;               /* the pointer to this node; NULL when not armed */
     uint64_t deadline_ns;                  /* when it is due, exactly */
     uint32_t place;                        /* the wheel's: which slot or structure holds it */
     struct rti_timer *child;               /* heap: the first child; list: a hint to prefetch */
-    uint64_t seq;                          /* the wheel's count of arms: breaks ties */
+    rti_timer_seq seq;                     /* the wheel's count of arms: breaks ties */
     void (*fire)(struct rti_timer *timer); /* the owner's; runs when the deadline has come */
 };
 
@@ -45,13 +47,15 @@ static inline bool rti_timer_is_armed(const struct rti_timer *timer)
 }
 
 /* The one order of timers: by deadline, then by arming. The distance of two live sequence numbers
- * is below 2^63, so the comparison also holds where the count wraps. */
+ * is below half of their range, so the comparison also holds where the count wraps. On a machine of
+ * 32 bits two that are due at the same nanosecond may change places if 2^31 others were armed in
+ * between. */
 static inline bool rti_timer_precedes(const struct rti_timer *a, const struct rti_timer *b)
 {
     if (a->deadline_ns != b->deadline_ns) {
         return a->deadline_ns < b->deadline_ns;
     }
-    return (int64_t)(a->seq - b->seq) < 0;
+    return (rti_timer_seq)(a->seq - b->seq) > (rti_timer_seq)-1 / 2;
 }
 
 /* Puts `timer`, with its children, first in the list that begins at `*head`. */

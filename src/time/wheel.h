@@ -30,9 +30,9 @@
 
 /* Without slots: time/wheel_heap.c. */
 struct rti_wheel {
-    uint64_t seq;               /* of the next arm */
     uint64_t now_ns;            /* the latest time given to it */
     uint64_t pass_end_ns;       /* in expire: the time it was called with, plus one; else 0 */
+    rti_timer_seq seq;          /* of the next arm */
     size_t count;               /* armed timers */
     struct rti_timer_heap heap; /* all of them, but for */
     struct rti_timer *fresh;    /* those armed by a callback for its own pass */
@@ -45,7 +45,7 @@ struct rti_wheel {
     uint64_t next_ns;       /* exact deadline of the earliest timer; 0: not known */
     uint64_t now_ns;        /* the latest time given to it */
     uint64_t pass_end_ns;   /* in expire: the time it was called with, plus one; else 0 */
-    uint64_t seq;           /* of the next arm */
+    rti_timer_seq seq;      /* of the next arm */
     uint64_t horizon_ticks; /* distance from which a timer goes to `overflow` */
     size_t count;           /* armed timers */
     uint32_t summary;       /* bit i: occupied[i] is not 0 */

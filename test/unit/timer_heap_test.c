@@ -37,9 +37,9 @@ static size_t drain(void)
 
 TEST(timer_order_is_by_deadline_then_by_arming_also_where_the_count_wraps)
 {
-    struct rti_timer a = {.deadline_ns = 5, .seq = UINT64_MAX};
+    struct rti_timer a = {.deadline_ns = 5, .seq = (rti_timer_seq)-1};
     struct rti_timer b = {.deadline_ns = 5, .seq = 0};
-    struct rti_timer c = {.deadline_ns = 6, .seq = UINT64_MAX - 1};
+    struct rti_timer c = {.deadline_ns = 6, .seq = (rti_timer_seq)-2};
     CHECK(rti_timer_precedes(&a, &b) && !rti_timer_precedes(&b, &a));
     CHECK(rti_timer_precedes(&b, &c) && !rti_timer_precedes(&c, &b));
     CHECK(!rti_timer_precedes(&a, &a));

@@ -102,7 +102,7 @@ TEST(wheel_fires_equal_deadlines_in_the_order_of_arming)
     struct alarm alarms[40];
     alarms_init(alarms, 40);
     rti_wheel_init(&wheel, 0);
-    wheel.seq = UINT64_MAX - 20; /* the count of arms wraps in the middle */
+    wheel.seq = (rti_timer_seq)-21; /* the count of arms wraps in the middle */
     for (unsigned i = 0; i < 40; i++) {
         rti_wheel_arm(&wheel, &alarms[i].timer, 300 * MS + 7);
         if (i == 13) {
@@ -743,7 +743,7 @@ static void random_start(void)
     now = starts[rti_rng_below(&rng, RTI_COUNT_OF(starts))];
     rti_wheel_init(&wheel, now);
     rti_wheel_set_horizon(&wheel, horizons[rti_rng_below(&rng, RTI_COUNT_OF(horizons))]);
-    wheel.seq = UINT64_MAX - rti_rng_below(&rng, 1000);
+    wheel.seq = (rti_timer_seq)-1 - (rti_timer_seq)rti_rng_below(&rng, 1000);
 }
 
 static uint64_t environment_number(const char *name, uint64_t otherwise)
