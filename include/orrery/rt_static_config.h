@@ -222,6 +222,23 @@
 #define RT_KEEP_ERRNO 1 /* each actor has an errno of its own */
 #endif
 
+/* Without one of these its functions do not exist: who calls them does not link. */
+#ifndef RT_HAS_BUS
+#define RT_HAS_BUS 1 /* rt_bus_create and its like */
+#endif
+
+#ifndef RT_HAS_CALLS
+#define RT_HAS_CALLS 1 /* rt_call and rt_reply; supervisors need them */
+#endif
+
+#ifndef RT_HAS_NAMES
+#define RT_HAS_NAMES 1 /* rt_register and rt_whereis */
+#endif
+
+#ifndef RT_POOL_COUNTS
+#define RT_POOL_COUNTS 1 /* a pool counts what is in use; 0: who asks waits while it is counted */
+#endif
+
 #ifndef RT_QUICK_IPC
 #define RT_QUICK_IPC 1 /* small plain messages have a shorter way, which takes half a kilobyte */
 #endif

@@ -40,7 +40,7 @@ static bool actor_config_is_valid(const actor_config *config)
 static void actor_copy_name(struct rti_actor *actor, const char *name)
 {
     size_t length = 0;
-    while (name != NULL && length < RT_ACTOR_NAME_MAX && name[length] != '\0') {
+    while (name != NULL && length + 1 < sizeof(actor->name) && name[length] != '\0') {
         actor->name[length] = name[length];
         length++;
     }
@@ -53,24 +53,31 @@ void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
     actor->reachable_id = ACTOR_ID_INVALID;
     actor->actors = actors;
     rti_fiber_init_slot(&actor->fiber, actors->sched, rti_actor_on_done);
+    actor->fiber.run.is_actor = true;
     rti_mailbox_init(&actor->mailbox, rti_fiber_wake, &actor->fiber, actors->sched->is_local);
     actor->mailbox.waiter.unlink = rti_actors_unwatch;
     actor->held = NULL;
-    actor->reply = NULL;
     actor->waits_for = ACTOR_ID_INVALID;
-    actor->call_serial = 0;
     actor->is_id_kept = false;
     if (RTI_TRACES_TRAVEL) {
         *rti_actor_trace(actor) = (struct rt_trace){.flags = 0};
     }
+#if RT_HAS_BEHAVIOURS
     rti_pressure_init(&actor->pressure, ACTOR_ID_INVALID, NULL);
     actor->mute_waiter = NULL;
+#endif
+#if RT_HAS_CALLS
+    actor->call_serial = 0;
+    actor->reply = NULL;
     actor->call = NULL;
     rti_waitlist_init(&actor->callers);
+#endif
     rti_list_init(&actor->links);
     rti_list_init(&actor->monitors);
     rti_list_init(&actor->watchers);
+#if RT_HAS_NAMES
     rti_list_init(&actor->names);
+#endif
     for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
         rti_list_init(&actor->owned[i]);
     }
@@ -87,10 +94,14 @@ static inline void actor_begin(struct rti_actor *actor, actor_id id)
     actor->messages_sent = 0;
     actor->messages_received = 0;
     actor->turn_mark = 0;
+#if RT_HAS_BEHAVIOURS
     actor->pressure.self = id;
+#endif
+#if RT_HAS_BUS
     actor->bus_published = 0;
     actor->bus_read = 0;
-    actor->spawn_status = RT_SUCCESS;
+#endif
+    actor->spawn_status = NULL;
     /* call_serial goes on: an id may live again, and no answer to a former life may find this. */
 }
 
@@ -133,10 +144,10 @@ static RTI_COLD actor_id actor_refuse_spawn(struct rti_actors *actors, const rt_
 {
     struct rti_actor *self = rti_actor_current();
     if (self != NULL) {
-        self->spawn_status = *why;
+        self->spawn_status = why;
     } else {
         rti_actors_lock(actors);
-        actors->spawn_status = *why;
+        actors->spawn_status = why;
         rti_actors_unlock(actors);
     }
     return ACTOR_ID_INVALID;
@@ -151,12 +162,12 @@ rt_status rt_spawn_status(void)
     }
     struct rti_actor *self = rti_actor_of(worker);
     if (self != NULL) {
-        return self->spawn_status;
+        return self->spawn_status != NULL ? *self->spawn_status : RT_SUCCESS;
     }
     rti_actors_lock(actors);
-    rt_status status = actors->spawn_status;
+    const rt_status *status = actors->spawn_status;
     rti_actors_unlock(actors);
-    return status;
+    return status != NULL ? *status : RT_SUCCESS;
 }
 
 /* With several workers: takes a stack, which may have to be asked of the system, which nobody does
@@ -351,11 +362,15 @@ void rti_actor_drop_held(struct rti_actor *actor, rt_status_code result)
 
 void rti_actor_drop_reply(struct rti_actor *actor)
 {
+#if RT_HAS_CALLS
     struct rti_entry *reply = actor->reply;
     if (reply != NULL) {
         actor->reply = NULL;
         rti_ipc_pools_free(&actor->actors->ipc, reply);
     }
+#else
+    (void)actor;
+#endif
 }
 
 rt_status rti_actor_refusal(const struct rti_worker *worker)
@@ -443,15 +458,14 @@ static size_t actor_depth_max(const struct rti_actor *actor)
 
 static void actor_describe(const struct rti_actor *actor, struct rt_actor_stats *out)
 {
-    *out = (struct rt_actor_stats){
-        .priority = (rt_priority)actor->fiber.run.priority,
-        .state = actor_state(actor),
-        .messages_sent = actor->messages_sent,
-        .messages_received = actor->messages_received,
-        .bus_published = actor->bus_published,
-        .bus_read = actor->bus_read,
-        .mailbox_depth = actor->mailbox.count,
-        .mailbox_depth_max = actor_depth_max(actor),
+    *out = (struct rt_actor_stats)
+    {
+        .priority = (rt_priority)actor->fiber.run.priority, .state = actor_state(actor),
+        .messages_sent = actor->messages_sent, .messages_received = actor->messages_received,
+#if RT_HAS_BUS
+        .bus_published = actor->bus_published, .bus_read = actor->bus_read,
+#endif
+        .mailbox_depth = actor->mailbox.count, .mailbox_depth_max = actor_depth_max(actor),
         .stack_size = rti_stack_own_size(&actor->fiber.stack),
         .stack_used_max = actor->is_stack_painted ? rti_stack_high_water(&actor->fiber.stack) : 0,
     };

@@ -42,7 +42,9 @@ struct rti_call_wait;
 
 /* Lists that modules above hang their per-actor records in; they empty them in their death hook. */
 enum rti_owned {
-    RTI_OWNED_SUBSCRIPTIONS, /* bus */
+#if RT_HAS_BUS
+    RTI_OWNED_SUBSCRIPTIONS,
+#endif
     RTI_OWNED_TIMERS,
     RTI_OWNED_ATTACHMENTS, /* attachment.h */
     RTI_OWNED_COUNT,
@@ -54,28 +56,36 @@ struct rti_actor {
     actor_id reachable_id;
     struct rti_actors *actors;
     struct rti_mailbox mailbox;
-    struct rti_entry *held;  /* received last, still readable; NULL if none */
-    struct rti_entry *reply; /* the answer to its last call, still readable; NULL if none */
+    struct rti_entry *held; /* received last, still readable; NULL if none */
     rti_count messages_sent;
     rti_count messages_received;
+#if RT_HAS_BUS
     rti_count bus_published; /* entries, on any bus */
     rti_count bus_read;
-    actor_id waits_for;          /* the receiver of its SYNC message, or whom it calls */
+#endif
+    actor_id waits_for; /* the receiver of its SYNC message, or whom it calls */
+#if RT_HAS_CALLS
     uint32_t call_serial;        /* of its last call */
+    struct rti_entry *reply;     /* the answer to its last call, still readable; NULL if none */
     struct rti_call_wait *call;  /* on its stack while it waits for an answer */
     struct rti_waitlist callers; /* calls that wait for this actor's answer */
-    struct rti_list links;       /* its link ends, oldest first */
-    struct rti_list monitors;    /* those it made */
-    struct rti_list watchers;    /* those on it, oldest first */
-    struct rti_list names;       /* registered */
+#endif
+    struct rti_list links;    /* its link ends, oldest first */
+    struct rti_list monitors; /* those it made */
+    struct rti_list watchers; /* those on it, oldest first */
+#if RT_HAS_NAMES
+    struct rti_list names; /* registered */
+#endif
     struct rti_list owned[RTI_OWNED_COUNT];
-    struct rti_stack_block stack; /* the memory of its fiber's stack */
-    rt_status spawn_status;       /* why its last spawn that failed did */
+    struct rti_stack_block stack;  /* the memory of its fiber's stack */
+    const rt_status *spawn_status; /* why its last spawn that failed did; NULL: none has */
     bool is_stack_painted;
+#if RT_HAS_BEHAVIOURS
     struct rti_pressure pressure;
     rt_mailbox_config limit;        /* what pressure.limit points to, if it does */
     struct rti_waiter *mute_waiter; /* on its stack while it is muted */
-    rti_count turn_mark;            /* messages sent and received when its turn began */
+#endif
+    rti_count turn_mark; /* messages sent and received when its turn began */
 #if RTI_TRACES_TRAVEL
     struct rt_trace trace; /* of the message received last, or what was set since */
 #endif
@@ -97,21 +107,57 @@ static inline struct rt_trace *rti_actor_trace(struct rti_actor *actor)
 /* Makes a free slot, once for all the actors that will have it. */
 void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors);
 
+/* The limit of its mailbox; NULL: none. */
+static inline const rt_mailbox_config *rti_actor_limit(const struct rti_actor *actor)
+{
+#if RT_HAS_BEHAVIOURS
+    return rti_pressure_limit(&actor->pressure);
+#else
+    (void)actor;
+    return NULL;
+#endif
+}
+
+/* The answer to its last call; NULL: none that it may still read. */
+static inline struct rti_entry *rti_actor_reply(const struct rti_actor *actor)
+{
+#if RT_HAS_CALLS
+    return actor->reply;
+#else
+    (void)actor;
+    return NULL;
+#endif
+}
+
+/* Does nobody wait for its answer, and has it no name? */
+static inline bool rti_actor_is_unknown(const struct rti_actor *actor)
+{
+    bool is_unknown = true;
+#if RT_HAS_CALLS
+    is_unknown = is_unknown && rti_waitlist_is_empty(&actor->callers);
+#endif
+#if RT_HAS_NAMES
+    is_unknown = is_unknown && rti_list_is_empty(&actor->names);
+#endif
+    (void)actor;
+    return is_unknown;
+}
+
 /* Is nothing attached to the actor that others know of, or that its end would have to give back?
  * Its stack aside. */
 static inline bool rti_actor_is_bare(const struct rti_actor *actor)
 {
-    bool is_bare = actor->mailbox.count == 0 && actor->held == NULL && actor->reply == NULL &&
-                   rti_waitlist_is_empty(&actor->callers) && rti_list_is_empty(&actor->links) &&
-                   rti_list_is_empty(&actor->monitors) && rti_list_is_empty(&actor->watchers) &&
-                   rti_list_is_empty(&actor->names) && rti_pressure_limit(&actor->pressure) == NULL;
+    bool is_bare = actor->mailbox.count == 0 && actor->held == NULL &&
+                   rti_actor_reply(actor) == NULL && rti_actor_is_unknown(actor) &&
+                   rti_list_is_empty(&actor->links) && rti_list_is_empty(&actor->monitors) &&
+                   rti_list_is_empty(&actor->watchers) && rti_actor_limit(actor) == NULL;
     for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
         is_bare = is_bare && rti_list_is_empty(&actor->owned[i]);
     }
     return is_bare;
 }
 
-/* A fiber's end, and what tells an actor's fiber from any other. */
+/* The end of an actor's fiber. */
 void rti_actor_on_done(struct rti_fiber *fiber);
 
 /* The actor that runs on this worker; NULL on the worker's own stack and in a fiber that is none.
@@ -119,7 +165,7 @@ void rti_actor_on_done(struct rti_fiber *fiber);
 static inline struct rti_actor *rti_actor_of(struct rti_worker *worker)
 {
     struct rti_fiber *fiber = worker->fiber;
-    if (fiber == NULL || fiber->on_done != rti_actor_on_done) {
+    if (fiber == NULL || !fiber->run.is_actor) {
         return NULL;
     }
     return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber);

@@ -9,11 +9,22 @@ static struct rti_actor_timers *timers_of(const struct rti_actor *actor)
     return actor->actors->sched->modules[RTI_MODULE_ACTOR_TIMER];
 }
 
+/* Is a post of it on its way? Only with several workers. */
+static inline bool timer_is_posted(const struct rti_actor_timer *record)
+{
+#if RTI_ONE_WORKER
+    (void)record;
+    return false;
+#else
+    return rti_u32_load_relaxed(&record->due) != 0;
+#endif
+}
+
 /* Gives the record back once it has ended and no tick of it is posted, queued or held. */
 static void timer_free_if_idle(struct rti_actor_timer *record)
 {
     if (!record->is_ended || record->is_notice_out[0] || record->is_notice_out[1] ||
-        rti_u32_load_relaxed(&record->due) != 0) {
+        timer_is_posted(record)) {
         return;
     }
     if (rti_link_is_linked(&record->at_owner)) {
@@ -85,6 +96,8 @@ static uint64_t timer_next_deadline(const struct rti_actor_timer *record, uint64
     return next_ns;
 }
 
+#if !RTI_ONE_WORKER
+
 /* With several workers: what timer_fire has left to do, without the lock of the wheel. */
 static void timer_bring(struct rti_post *post)
 {
@@ -120,16 +133,20 @@ static void timer_fire_shared(struct rti_actor_timer *record)
     }
 }
 
+#endif
+
 static void timer_fire(struct rti_timer *timer)
 {
     struct rti_actor_timer *record = RTI_CONTAINER_OF(timer, struct rti_actor_timer, timer);
     struct rti_actor_timers *timers = timers_of(record->owner);
     struct rti_sched *sched = timers->actors->sched;
     rti_worker_note_here(RTI_NOTE_TIMER, 0, record->owner->id);
+#if !RTI_ONE_WORKER
     if (!rti_sched_is_local(sched)) {
         timer_fire_shared(record);
         return;
     }
+#endif
     rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_TIMER,
                                                         .task = record->owner->id,
                                                         .timer = record->id});
@@ -139,7 +156,7 @@ static void timer_fire(struct rti_timer *timer)
         uint64_t missed;
         rti_clockwork_rearm(timer_clockwork(timers, record), timer,
                             timer_next_deadline(record, sched->now_ns, &missed));
-        record->overruns += missed;
+        record->overruns += (rti_count)missed;
     }
     timer_send_tick(record);
 }
@@ -158,10 +175,12 @@ static void timer_init(struct rti_actor_timer *record, struct rti_actor *owner, 
         rti_notice_init(&record->notices[i], RT_SENDER_TIMER, &record->id, sizeof(record->id));
         record->is_notice_out[i] = false;
     }
+#if !RTI_ONE_WORKER
     rti_u32_init(&record->due, 0);
     record->post.call = timer_bring;
-    record->notices[0].release = timer_release_first;
-    record->notices[1].release = timer_release_second;
+#endif
+    record->notices[0].entry.release = timer_release_first;
+    record->notices[1].entry.release = timer_release_second;
     rti_list_push_tail(&owner->owned[RTI_OWNED_TIMERS], &record->at_owner);
 }
 
@@ -222,7 +241,7 @@ static void timer_end(struct rti_actor_timers *timers, struct rti_actor_timer *r
 {
     RT_ASSERT(!record->is_ended);
     bool was_armed = rti_clockwork_disarm(timer_clockwork(timers, record), &record->timer);
-    RT_ASSERT(was_armed || rti_u32_load_relaxed(&record->due) != 0);
+    RT_ASSERT(was_armed || timer_is_posted(record));
     record->is_ended = true;
     for (size_t i = 0; i < RTI_ACTOR_TIMER_NOTICES; i++) {
         if (rti_notice_is_queued(&record->notices[i])) {
@@ -299,7 +318,7 @@ static void timers_owner_died(struct rti_death_hook *hook, struct rti_actor *act
         }
         if (rti_link_is_linked(&record->at_owner)) {
             /* Its post is on its way, and finds nobody to bring a tick to. */
-            RT_ASSERT(rti_u32_load_relaxed(&record->due) != 0);
+            RT_ASSERT(timer_is_posted(record));
             rti_list_remove(&record->at_owner);
         }
     }
@@ -340,7 +359,7 @@ size_t rti_actor_timers_audit(const struct rti_actor_timers *timers)
                   !rti_sched_is_local(timers->actors->sched));
         RT_ASSERT(!rti_notice_is_queued(&record->notices[0]) ||
                   !rti_notice_is_queued(&record->notices[1]));
-        RT_ASSERT(rti_link_is_linked(&record->at_owner) || rti_u32_load_relaxed(&record->due) != 0);
+        RT_ASSERT(rti_link_is_linked(&record->at_owner) || timer_is_posted(record));
     }
     RT_ASSERT(used == timers->ids.used_count);
     return used;

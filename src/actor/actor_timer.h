@@ -33,15 +33,15 @@ struct rti_actor_timer {
     struct rti_timer timer;
     struct rti_link at_owner; /* in owner->owned[RTI_OWNED_TIMERS] */
     struct rti_actor *owner;
-    timer_id id;          /* what a tick's data points to */
-    bool is_ended;        /* fires no more; the id names nothing */
-    uint64_t interval_ns; /* 0: one-shot */
-    uint64_t overruns;
-    struct rti_notice notices[RTI_ACTOR_TIMER_NOTICES];
+    timer_id id;                                 /* what a tick's data points to */
+    bool is_ended;                               /* fires no more; the id names nothing */
     bool is_notice_out[RTI_ACTOR_TIMER_NOTICES]; /* queued or held */
-    rti_atomic_u32 due;                          /* ticks that a post is to bring */
-    struct rti_post post;                        /* on its way iff `due` is not 0 */
+    rti_count overruns;
+    uint64_t interval_ns; /* 0: one-shot */
+    struct rti_notice notices[RTI_ACTOR_TIMER_NOTICES];
 #if !RTI_ONE_WORKER
+    rti_atomic_u32 due;              /* ticks that a post is to bring */
+    struct rti_post post;            /* on its way iff `due` is not 0 */
     struct rti_clockwork *clockwork; /* where it lies: that of the worker that started it */
 #endif
 };

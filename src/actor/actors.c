@@ -5,9 +5,8 @@
 
 static struct rt_trace *actors_trace_of(struct rti_fiber *fiber)
 {
-    return fiber->on_done != rti_actor_on_done
-               ? NULL
-               : rti_actor_trace(RTI_CONTAINER_OF(fiber, struct rti_actor, fiber));
+    return !fiber->run.is_actor ? NULL
+                                : rti_actor_trace(RTI_CONTAINER_OF(fiber, struct rti_actor, fiber));
 }
 
 rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
@@ -24,12 +23,14 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
     rti_ipc_pools_init(&actors->ipc);
     rti_links_init(&actors->links);
     rti_monitors_init(&actors->monitors);
+#if RT_HAS_NAMES
     rti_registry_init(&actors->registry);
+#endif
     for (size_t step = 0; step < RTI_DEATH_STEP_COUNT; step++) {
         rti_list_init(&actors->death_hooks[step]);
     }
     actors->has_hooks_for_all = false;
-    actors->spawn_status = RT_SUCCESS;
+    actors->spawn_status = NULL;
     rti_handle_init(&actors->ids, actors->id_slots, RT_MAX_ACTORS, RTI_ACTOR_INDEX_BITS);
     rti_handle_let_end(&actors->ids, RTI_ACTOR_ID_MAX);
     actors->kept_count = 0;
@@ -46,7 +47,9 @@ void rti_actors_deinit(struct rti_actors *actors)
     RT_ASSERT(rti_actors_count(actors) == 0);
     RT_AUDIT(rti_actors_audit(actors));
     actors->sched->modules[RTI_MODULE_ACTOR] = NULL;
+#if RT_HAS_NAMES
     rti_registry_deinit(&actors->registry);
+#endif
     rti_monitors_deinit(&actors->monitors);
     rti_links_deinit(&actors->links);
     rti_ipc_pools_deinit(&actors->ipc);
@@ -102,18 +105,21 @@ static void actors_audit_one(const struct rti_actor *actor, struct ledger *ledge
 {
     RT_ASSERT(actor->reachable_id == actor->id || actor->reachable_id == ACTOR_ID_INVALID);
     RT_ASSERT(actor->held == NULL || !rti_link_is_linked(&actor->held->link));
-    RT_ASSERT(actor->reply == NULL || !rti_link_is_linked(&actor->reply->link));
+    const struct rti_entry *reply = rti_actor_reply(actor);
+    RT_ASSERT(reply == NULL || !rti_link_is_linked(&reply->link));
     RT_ASSERT(!rti_sched_is_local(actor->actors->sched) || actor->waits_for == ACTOR_ID_INVALID ||
               actor->fiber.wait != NULL ||
               rti_runnable_state(&actor->fiber.run) == RTI_RUNNABLE_RUNNING);
+#if RT_HAS_CALLS
     RT_ASSERT(actor->call == NULL || actor->waits_for != ACTOR_ID_INVALID);
+#endif
     ledger->actors++;
     if (!actor->stack.is_heap) {
         ledger->arena_stacks++;
     }
     ledger->entries += rti_mailbox_audit(&actor->mailbox);
     ledger->entries += actor->held != NULL && actor->held->kind != RTI_ENTRY_NOTICE;
-    ledger->entries += actor->reply != NULL;
+    ledger->entries += reply != NULL;
     ledger->link_ends += rti_links_audit(actor);
     ledger->monitors += rti_monitors_audit(actor);
 }
@@ -140,5 +146,7 @@ void rti_actors_audit(const struct rti_actors *actors)
     RT_ASSERT(ledger.link_ends == rti_pool_in_use(&actors->links.pool));
     RT_ASSERT(ledger.monitors == rti_handle_audit(&actors->monitors.refs));
     rti_ipc_pools_audit(&actors->ipc);
+#if RT_HAS_NAMES
     rti_registry_audit(&actors->registry);
+#endif
 }

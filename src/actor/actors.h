@@ -49,10 +49,12 @@ struct rti_actors {
     struct rti_ipc_pools ipc;
     struct rti_links links;
     struct rti_monitors monitors;
+#if RT_HAS_NAMES
     struct rti_registry registry;
+#endif
     struct rti_list death_hooks[RTI_DEATH_STEP_COUNT];
-    rt_status spawn_status; /* of callers that are no actors */
-    bool has_hooks_for_all; /* some are called for actors that own nothing too */
+    const rt_status *spawn_status; /* of callers that are no actors */
+    bool has_hooks_for_all;        /* some are called for actors that own nothing too */
     struct rti_handle_table ids;
     uint32_t kept_count; /* ids that are taken although nobody lives under them */
     struct rti_handle_slot id_slots[RT_MAX_ACTORS];
@@ -107,15 +109,23 @@ void rti_actors_unwatch(struct rti_waiter *waiter);
 void rti_actors_unlink_sync(struct rti_waiter *waiter);
 void rti_actors_unlink_line(struct rti_waiter *waiter);
 
-/* The living actor with this id; NULL for every other number. Under the lock. */
-static inline struct rti_actor *rti_actors_lookup(struct rti_actors *actors, actor_id id)
+/* Is this the id of a living actor? Then `actor` is that one. Under the lock. */
+static RTI_ALWAYSINLINE bool rti_actors_find(struct rti_actors *actors, actor_id id,
+                                             struct rti_actor **actor)
 {
     uint32_t index = id & RTI_ACTOR_INDEX_MASK;
     if (RTI_UNLIKELY(index >= RT_MAX_ACTORS || id == ACTOR_ID_INVALID)) {
-        return NULL;
+        return false;
     }
-    struct rti_actor *actor = &actors->table[index];
-    return RTI_LIKELY(actor->reachable_id == id) ? actor : NULL;
+    *actor = &actors->table[index];
+    return RTI_LIKELY((*actor)->reachable_id == id);
+}
+
+/* The living actor with this id; NULL for every other number. Under the lock. */
+static inline struct rti_actor *rti_actors_lookup(struct rti_actors *actors, actor_id id)
+{
+    struct rti_actor *actor;
+    return rti_actors_find(actors, id, &actor) ? actor : NULL;
 }
 
 #endif

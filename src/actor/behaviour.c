@@ -10,6 +10,8 @@
 #include "base/marks.h"
 #include "sched/crew.h"
 
+#if RT_HAS_BEHAVIOURS
+
 _Static_assert(sizeof(struct rti_behaviour) <= RT_BEHAVIOUR_SIZE, "an idle behaviour is small");
 _Static_assert(RT_MAX_BEHAVIOURS > 0 && RT_MAX_BEHAVIOURS <= 1 << RTI_BEHAVIOUR_INDEX_BITS_MAX,
                "the id has room for generations");
@@ -691,3 +693,5 @@ void rti_behaviours_audit(const struct rti_behaviours *module)
     RT_ASSERT(rti_cells_in_use(&module->cells) <= queued + module->live);
     rti_cells_audit(&module->cells);
 }
+
+#endif

@@ -18,11 +18,13 @@ actor_id rti_sender_id(const struct rti_worker *worker)
         return turn->self->life_id;
     }
     const struct rti_fiber *fiber = worker->fiber;
-    if (fiber == NULL || fiber->on_done != rti_actor_on_done) {
+    if (fiber == NULL || !fiber->run.is_actor) {
         return ACTOR_ID_INVALID;
     }
     return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber)->id;
 }
+
+#if RT_HAS_BEHAVIOURS
 
 static rt_status send_unknown(void)
 {
@@ -386,6 +388,8 @@ rt_status rt_behaviour_forward(actor_id to, uint32_t id)
     return send_to_behaviour(worker, turn->module, to, id, cell);
 }
 
+#endif
+
 uint32_t rt_behaviour_id(const rt_message *msg)
 {
     struct rti_actor *self = rti_actor_current();
@@ -394,40 +398,20 @@ uint32_t rt_behaviour_id(const rt_message *msg)
     return has_id ? held->call_serial : RT_BEHAVIOUR_PLAIN;
 }
 
-rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *receiver,
-                                  struct rti_entry *entry)
+/* Puts an entry that nothing refuses into a mailbox. */
+static void send_put(struct rti_worker *worker, struct rti_actor *receiver, struct rti_entry *entry)
 {
-    struct rti_ipc_pools *pools = &receiver->actors->ipc;
-    struct rti_behaviours *module = rti_behaviours_of(worker);
-    enum rti_admission admission = RTI_ADMIT;
-    if (rti_pressure_limit(&receiver->pressure) != NULL) {
-        admission =
-            rti_pressure_admit(&receiver->pressure, rti_mailbox_mail_count(&receiver->mailbox));
-    }
-    if (!send_is_admitted(admission)) {
-        actor_id to = receiver->id;
-        rti_ipc_pools_end(pools, entry, RT_OK);
-        rti_actors_unlock(receiver->actors);
-        return send_refuse(module, admission, to);
-    }
-    if (admission == RTI_ADMIT_FOR_OLD) {
-        rti_mailbox_drop_oldest(receiver);
-    }
     struct rti_actor *sender = rti_actor_of(worker);
     if (sender != NULL) {
         sender->messages_sent++;
     }
     rti_worker_note(worker, RTI_NOTE_SEND, 0, receiver->id);
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, entry->sender, receiver->id);
-    rti_ipc_attach_trace(worker, pools, entry);
+    rti_ipc_attach_trace(worker, &receiver->actors->ipc, entry);
     rti_mailbox_push(&receiver->mailbox, entry);
-    if (admission == RTI_ADMIT_MUTED && module != NULL) {
-        send_mute(worker, module, &receiver->pressure);
-    } else {
-        rti_actors_unlock(receiver->actors);
-    }
-    return RT_SUCCESS;
 }
+
+#if RT_HAS_BEHAVIOURS
 
 void rti_mailbox_drop_oldest(struct rti_actor *receiver)
 {
@@ -453,6 +437,46 @@ void rti_mailbox_drop_oldest(struct rti_actor *receiver)
     (void)rti_u32_add_relaxed(&receiver->pressure.dropped, 1);
 }
 
+rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *receiver,
+                                  struct rti_entry *entry)
+{
+    struct rti_ipc_pools *pools = &receiver->actors->ipc;
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    enum rti_admission admission = RTI_ADMIT;
+    if (rti_actor_limit(receiver) != NULL) {
+        admission =
+            rti_pressure_admit(&receiver->pressure, rti_mailbox_mail_count(&receiver->mailbox));
+    }
+    if (!send_is_admitted(admission)) {
+        actor_id to = receiver->id;
+        rti_ipc_pools_end(pools, entry, RT_OK);
+        rti_actors_unlock(receiver->actors);
+        return send_refuse(module, admission, to);
+    }
+    if (admission == RTI_ADMIT_FOR_OLD) {
+        rti_mailbox_drop_oldest(receiver);
+    }
+    send_put(worker, receiver, entry);
+    if (admission == RTI_ADMIT_MUTED && module != NULL) {
+        send_mute(worker, module, &receiver->pressure);
+    } else {
+        rti_actors_unlock(receiver->actors);
+    }
+    return RT_SUCCESS;
+}
+
+#else
+
+rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *receiver,
+                                  struct rti_entry *entry)
+{
+    send_put(worker, receiver, entry);
+    rti_actors_unlock(receiver->actors);
+    return RT_SUCCESS;
+}
+
+#endif
+
 rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -460,9 +484,7 @@ rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
     if (actors == NULL) {
         return rti_actor_refusal(worker);
     }
-    if (!RT_HAS_BEHAVIOURS) {
-        return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this build has no limits")};
-    }
+#if RT_HAS_BEHAVIOURS
     rti_actors_lock(actors);
     struct rti_actor *actor = rti_actors_lookup(actors, id);
     bool is_set = actor != NULL && (config == NULL || rti_mailbox_config_is_valid(config));
@@ -479,6 +501,11 @@ rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
     return is_set ? RT_SUCCESS
                   : (rt_status){RT_ERR_INVALID,
                                 RTI_SENTENCE("no living actor with a stack, or no such policy")};
+#else
+    (void)id;
+    (void)config;
+    return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this build has no limits")};
+#endif
 }
 
 rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
@@ -497,6 +524,7 @@ rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
         rti_actors_unlock(actors);
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id, or no room")};
     }
+#if RT_HAS_BEHAVIOURS
     const struct rti_pressure *pressure =
         behaviour != NULL ? &behaviour->pressure : &actor->pressure;
     *out = (rt_mailbox_stats){
@@ -508,6 +536,9 @@ rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
         .releases = pressure->releases,
         .is_muted = pressure->on != ACTOR_ID_INVALID,
     };
+#else
+    *out = (rt_mailbox_stats){.depth = rti_mailbox_mail_count(&actor->mailbox)};
+#endif
     rti_actors_unlock(actors);
     return RT_SUCCESS;
 }

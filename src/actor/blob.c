@@ -8,6 +8,8 @@
 #include "actor/ipc.h"
 #include "base/marks.h"
 
+#if RT_HAS_BEHAVIOURS
+
 _Static_assert(RT_MAX_MESSAGE_SIZE >= sizeof(rt_blob_token), "a message can carry a token");
 
 struct rti_list *rti_attachments_of(struct rti_worker *worker)
@@ -374,3 +376,5 @@ void rti_blobs_audit(const struct rti_blobs *module)
     RT_ASSERT(live == rti_arena_audit(&module->arena));
     (void)rti_pool_audit(&module->holds);
 }
+
+#endif

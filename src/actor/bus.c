@@ -6,6 +6,8 @@
 
 #include "time/deadline.h"
 
+#if RT_HAS_BUS
+
 _Static_assert(RT_MAX_BUSES > 0 && RT_MAX_BUSES <= 1 << 16, "the id has room for generations");
 
 /* What ends the wait of a reader, beside its deadline. */
@@ -476,3 +478,5 @@ size_t rti_buses_audit(const struct rti_buses *buses)
     }
     return blocks;
 }
+
+#endif

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#if RT_HAS_BUS
+
 _Static_assert(RT_MAX_BUS_SUBSCRIBERS == 32, "the readers of an entry are a mask of 32 bits");
 _Static_assert(RT_MAX_BUS_ENTRIES > 0, "a bus without a place for an entry");
 
@@ -196,3 +198,5 @@ void rti_bus_entries_audit(const struct rti_bus_entries *entries)
         entries_audit_cursor(entries, (unsigned)__builtin_ctz(left));
     }
 }
+
+#endif

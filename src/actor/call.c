@@ -8,6 +8,8 @@
 #include "base/marks.h"
 #include "time/deadline.h"
 
+#if RT_HAS_CALLS
+
 static struct rti_call_wait *call_wait_of(struct rti_waiter *waiter)
 {
     return RTI_CONTAINER_OF(waiter, struct rti_call_wait, waiter);
@@ -226,3 +228,5 @@ bool rti_waiter_is_of_call(const struct rti_waiter *waiter)
 {
     return waiter->unlink == call_unlink;
 }
+
+#endif

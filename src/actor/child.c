@@ -27,7 +27,8 @@ bool rti_child_spec_is_valid(const rt_child_spec *spec, bool is_kind)
            (unsigned)spec->restart <= RT_TEMPORARY && spec->shutdown_ms >= RT_SHUTDOWN_FOREVER &&
            !(spec->keeps_address && spec->supervisor != NULL) &&
            !(spec->is_significant && spec->restart == RT_PERMANENT) &&
-           (spec->behaviour == NULL || rti_behaviour_type_is_valid(spec->behaviour));
+           (spec->behaviour == NULL ||
+            (RT_HAS_BEHAVIOURS && rti_behaviour_type_is_valid(spec->behaviour)));
 }
 
 /* Copies what fits; NULL is "". */
@@ -124,7 +125,7 @@ static void child_give_address_back(struct rti_child *child)
     if (child->kept == ACTOR_ID_INVALID) {
         return;
     }
-    if (child->code.behaviour != NULL) {
+    if (RT_HAS_BEHAVIOURS && child->code.behaviour != NULL) {
         rti_behaviour_forget_id(actors, child->kept);
     } else {
         rti_actor_forget_id(actors, child->kept);
@@ -175,7 +176,7 @@ static rt_status child_spawn(struct rti_child *child, actor_id *id)
         const struct rti_birth birth = {ACTOR_ID_INVALID, child_prepare_actor, child};
         return rti_supervisor_open(child->supervisor->module, code->supervisor, &birth, id);
     }
-    if (code->behaviour != NULL) {
+    if (RT_HAS_BEHAVIOURS && code->behaviour != NULL) {
         const struct rti_behaviour_birth birth = {child->kept, child_prepare_behaviour, child};
         *id = rti_behaviour_spawn_as(code->behaviour, code->arg, &birth);
     } else {
@@ -243,7 +244,7 @@ void rti_child_ask(struct rti_child *child)
     rti_child_to(child, RT_CHILD_STOPPING);
     if (child->shutdown_ms == 0) {
         (void)rt_actor_kill(child->actor);
-    } else if (child->code.behaviour != NULL) {
+    } else if (RT_HAS_BEHAVIOURS && child->code.behaviour != NULL) {
         rti_behaviour_ask_to_stop(actors, child->actor);
     } else {
         rti_actors_lock(actors);
@@ -323,7 +324,7 @@ void rti_child_orphan(struct rti_child *child)
         rti_mailbox_remove_notice(actor, &child->request);
     }
     RT_SOMETIMES(true, "child: is killed with its supervisor");
-    if (child->code.behaviour != NULL) {
+    if (RT_HAS_BEHAVIOURS && child->code.behaviour != NULL) {
         if (rti_behaviour_drop_id(actors, child->actor, &child->kept)) {
             (void)rti_behaviour_kill(actors, child->actor);
         }
@@ -349,7 +350,7 @@ struct rti_child *rti_child_of_message(const struct rti_actor *supervisor, const
         return NULL;
     }
     struct rti_notice *notice = rti_notice_of(held);
-    if (notice->release != child_watch_released) {
+    if (notice->entry.release != child_watch_released) {
         return NULL;
     }
     return RTI_CONTAINER_OF(notice, struct rti_child, watch.notice);

@@ -66,7 +66,9 @@ static void death_clear_mailbox(struct rti_actor *actor)
         rti_mailbox_remove(&actor->mailbox, entry);
         rti_ipc_pools_end(pools, entry, RT_ERR_CLOSED);
     }
+#if RT_HAS_CALLS
     rti_calls_close(actor);
+#endif
 }
 
 static void death_run_hooks(struct rti_actor *actor, enum rti_death_step step)
@@ -82,6 +84,7 @@ static void death_run_hooks(struct rti_actor *actor, enum rti_death_step step)
     }
 }
 
+#if RT_HAS_BEHAVIOURS
 /* Those who are muted on it go on; its slot has no limit any more. */
 static void death_lift_limit(struct rti_actor *actor)
 {
@@ -90,6 +93,7 @@ static void death_lift_limit(struct rti_actor *actor)
     }
     rti_pressure_init(&actor->pressure, ACTOR_ID_INVALID, NULL);
 }
+#endif
 
 /* Steps 1 to 5, and of step 6 what is not the actor's own. */
 static RTI_NOINLINE void death_detach(struct rti_actor *actor, rt_exit_reason reason)
@@ -97,13 +101,19 @@ static RTI_NOINLINE void death_detach(struct rti_actor *actor, rt_exit_reason re
     death_clear_mailbox(actor);
     rti_links_notify(actor, reason);
     rti_monitors_notify(actor, reason);
+#if RT_HAS_BUS
     death_run_hooks(actor, RTI_DEATH_BUS);
+#endif
     death_run_hooks(actor, RTI_DEATH_TIMERS);
+#if RT_HAS_NAMES
     rti_registry_forget(&actor->actors->registry, actor);
+#endif
     rti_attachments_end(&actor->owned[RTI_OWNED_ATTACHMENTS]);
-    if (RT_HAS_BEHAVIOURS && rti_pressure_limit(&actor->pressure) != NULL) {
+#if RT_HAS_BEHAVIOURS
+    if (rti_actor_limit(actor) != NULL) {
         death_lift_limit(actor);
     }
+#endif
     death_run_hooks(actor, RTI_DEATH_RESOURCES);
     RT_ASSERT(rti_actor_is_bare(actor));
 }

@@ -35,7 +35,7 @@ static RTI_ALWAYSINLINE void ipc_hand_over(struct rti_worker *worker, struct rti
     receiver->held = entry;
     receiver->messages_received++;
     RTI_PROBE2(receive, receiver->id, entry->sender);
-    rti_fiber_wake_quietly(worker->sched, &receiver->mailbox.wait, RTI_NOTE_HAND);
+    rti_fiber_wake_straight(worker, &receiver->fiber, RTI_NOTE_HAND);
 }
 
 /* Is nothing to be told or locked when a message goes straight to a reader? */
@@ -43,7 +43,7 @@ static inline bool ipc_may_hand_over(const struct rti_worker *worker,
                                      const struct rti_actor *receiver)
 {
     return RT_QUICK_IPC && rti_sched_is_local(worker->sched) && !rti_sched_is_told(worker->sched) &&
-           rti_pressure_limit(&receiver->pressure) == NULL;
+           rti_actor_limit(receiver) == NULL;
 }
 
 void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, struct rti_entry *entry)
@@ -190,9 +190,8 @@ static RTI_ALWAYSINLINE struct rti_actor *ipc_quick_self(struct rti_worker *work
 {
     struct rti_fiber *fiber = RTI_LIKELY(worker != NULL) ? worker->fiber : NULL;
     if (RTI_UNLIKELY(!RT_QUICK_IPC || fiber == NULL ||
-                     rti_arch_stack_pointer() < fiber->stack.limit ||
-                     fiber->on_done != rti_actor_on_done || !rti_sched_is_local(worker->sched) ||
-                     rti_sched_is_told(worker->sched))) {
+                     rti_arch_stack_pointer() < fiber->stack.limit || !fiber->run.is_actor ||
+                     !rti_sched_is_local(worker->sched) || rti_sched_is_told(worker->sched))) {
         return NULL;
     }
     return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber);
@@ -212,8 +211,9 @@ RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc
     if (RTI_UNLIKELY(self == NULL || mode != IPC_ASYNC || len > RTI_SMALL_MAX || data == NULL)) {
         return ipc_send(to, data, len, mode);
     }
-    struct rti_actor *receiver = rti_actors_lookup(self->actors, to);
-    if (RTI_UNLIKELY(receiver == NULL || rti_pressure_limit(&receiver->pressure) != NULL)) {
+    struct rti_actor *receiver;
+    if (RTI_UNLIKELY(!rti_actors_find(self->actors, to, &receiver) ||
+                     rti_actor_limit(receiver) != NULL)) {
         return ipc_send(to, data, len, mode);
     }
     RTI_KEEP(receiver);
@@ -246,19 +246,22 @@ static inline void ipc_show(const struct rti_entry *entry, rt_message *msg)
  * it: those who are muted on it may go on. */
 static RTI_NOINLINE void ipc_release_muted(struct rti_actor *self)
 {
+#if RT_HAS_BEHAVIOURS
     struct rti_behaviours *module = rti_behaviours_of(rti_worker_current());
     if (module != NULL && !rti_list_is_empty(&self->pressure.muted)) {
         rti_pressure_release(module, &self->pressure);
     }
+#else
+    (void)self;
+#endif
 }
 
 /* Takes an entry out of the queue and shows it to its receiver. */
 static inline void ipc_take(struct rti_actor *self, struct rti_entry *entry, rt_message *msg)
 {
     rti_mailbox_remove(&self->mailbox, entry);
-    if (RTI_UNLIKELY(rti_pressure_limit(&self->pressure) != NULL) &&
-        rti_mailbox_mail_count(&self->mailbox) <=
-            rti_pressure_low(rti_pressure_limit(&self->pressure))) {
+    if (RTI_UNLIKELY(rti_actor_limit(self) != NULL) &&
+        rti_mailbox_mail_count(&self->mailbox) <= rti_pressure_low(rti_actor_limit(self))) {
         ipc_release_muted(self);
     }
     self->messages_received++;
@@ -287,7 +290,7 @@ static inline void ipc_begin_receive(struct rti_actor *self)
             rti_ipc_pools_end(&self->actors->ipc, held, RT_OK);
         }
     }
-    if (RTI_UNLIKELY(self->reply != NULL)) {
+    if (RTI_UNLIKELY(rti_actor_reply(self) != NULL)) {
         rti_actor_drop_reply(self);
     }
 }
@@ -328,6 +331,19 @@ static rt_status ipc_timed_out(void)
 
 static rt_status ipc_end_doomed(struct rti_actor *self, rt_message *msg);
 
+/* The end of a receive that waited for ever, if what woke it is in the mailbox. */
+static RTI_NOINLINE rt_status ipc_receive_woken(struct rti_actor *self, rt_message *msg)
+{
+    rti_actors_lock(self->actors);
+    struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
+    if (RTI_UNLIKELY(entry == NULL)) {
+        return ipc_end_doomed(self, msg);
+    }
+    ipc_take(self, entry, msg);
+    rti_actors_unlock(self->actors);
+    return RT_SUCCESS;
+}
+
 /* The part of a receive that waits for ever. What woke it is in its hand, or in its mailbox. Under
  * the lock, which it gives back. */
 static rt_status ipc_receive_later(void *actor, void *msg, uintptr_t on)
@@ -336,19 +352,26 @@ static rt_status ipc_receive_later(void *actor, void *msg, uintptr_t on)
     struct rti_actor *self = actor;
     struct rti_wait *wait = rti_mailbox_watch_for_ever(&self->mailbox);
     rti_actors_unlock(self->actors);
-    (void)rti_fiber_park_here(worker, wait);
+    (void)(RTI_ONE_WORKER ? rti_fiber_park_open(worker, wait) : rti_fiber_park_here(worker, wait));
     const struct rti_entry *held = self->held;
     if (RTI_LIKELY(held != NULL)) {
         ipc_show(held, msg);
         return RT_SUCCESS;
     }
-    rti_actors_lock(self->actors);
-    struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
-    if (RTI_UNLIKELY(entry == NULL)) {
-        return ipc_end_doomed(self, msg);
+    return ipc_receive_woken(self, msg);
+}
+
+/* The same for a quick receive. */
+static rt_status ipc_receive_straight(void *actor, void *msg, uintptr_t on)
+{
+    struct rti_actor *self = actor;
+    struct rti_wait *wait = rti_mailbox_watch_for_ever(&self->mailbox);
+    rti_fiber_park_straight((struct rti_worker *)on, &self->fiber, wait);
+    const struct rti_entry *held = self->held;
+    if (RTI_UNLIKELY(held == NULL)) {
+        return ipc_receive_woken(self, msg);
     }
-    ipc_take(self, entry, msg);
-    rti_actors_unlock(self->actors);
+    ipc_show(held, msg);
     return RT_SUCCESS;
 }
 
@@ -407,13 +430,15 @@ static RTI_NOINLINE rt_status ipc_receive(rt_message *msg, int32_t timeout_ms)
     }
     rti_actors_lock(self->actors);
     ipc_begin_receive(self);
-    if (RTI_UNLIKELY(ipc_is_turn_over(self))) {
+    struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
+    /* Who waits lets the others run anyway. */
+    if (RTI_UNLIKELY((entry != NULL || timeout_ms == 0) && ipc_is_turn_over(self))) {
         rti_actors_unlock(self->actors);
         ipc_end_turn(worker, self);
         worker = rti_worker_current();
         rti_actors_lock(self->actors);
+        entry = rti_mailbox_peek(&self->mailbox);
     }
-    struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
     if (entry == NULL && timeout_ms < 0) {
         return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_later);
     }
@@ -427,34 +452,35 @@ static RTI_NOINLINE rt_status ipc_receive(rt_message *msg, int32_t timeout_ms)
     return entry != NULL ? RT_SUCCESS : ipc_would_block();
 }
 
-/* Is what the actor holds a small plain message, and what waits first nothing that a receive ends
- * at once? */
-static RTI_ALWAYSINLINE bool ipc_receive_is_quick(const struct rti_entry *held,
-                                                  const struct rti_entry *entry)
-{
-    return (held == NULL || (held->kind <= RTI_ENTRY_CALL && rti_ipc_pools_is_small(held))) &&
-           (entry == NULL || entry->data != NULL);
-}
-
 RTI_FLAT rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
 {
     struct rti_worker *worker = rti_worker_here();
     struct rti_actor *self = ipc_quick_self(worker);
-    if (RTI_UNLIKELY(self == NULL || msg == NULL || self->reply != NULL ||
-                     rti_pressure_limit(&self->pressure) != NULL || ipc_is_turn_over(self))) {
+    if (RTI_UNLIKELY(self == NULL || msg == NULL || rti_actor_reply(self) != NULL ||
+                     rti_actor_limit(self) != NULL)) {
         return ipc_receive(msg, timeout_ms);
     }
     struct rti_entry *held = self->held;
+    if (RTI_UNLIKELY(held != NULL && !rti_ipc_pools_is_plain(held))) {
+        return ipc_receive(msg, timeout_ms);
+    }
+    if (RTI_LIKELY(rti_mailbox_is_empty(&self->mailbox))) {
+        if (RTI_UNLIKELY(timeout_ms >= 0)) {
+            return ipc_receive(msg, timeout_ms);
+        }
+        self->held = NULL;
+        if (RTI_LIKELY(held != NULL)) {
+            rti_ipc_pools_free_small(&self->actors->ipc, held);
+        }
+        return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_straight);
+    }
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
-    if (RTI_UNLIKELY(!ipc_receive_is_quick(held, entry) || (entry == NULL && timeout_ms >= 0))) {
+    if (RTI_UNLIKELY(entry->data == NULL || ipc_is_turn_over(self))) {
         return ipc_receive(msg, timeout_ms);
     }
     self->held = entry;
     if (RTI_LIKELY(held != NULL)) {
         rti_ipc_pools_free_small(&self->actors->ipc, held);
-    }
-    if (RTI_LIKELY(entry == NULL)) {
-        return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_later);
     }
     rti_mailbox_remove(&self->mailbox, entry);
     self->messages_received++;
@@ -515,7 +541,7 @@ static rt_status ipc_receive_match(struct rti_worker *worker, struct rti_actor *
     }
     uint64_t deadline_ns = entry != NULL ? RTI_TIME_NEVER : ipc_deadline(worker, timeout_ms);
     while (entry == NULL) {
-        if (RTI_UNLIKELY(rti_pressure_limit(&self->pressure) != NULL)) {
+        if (RTI_UNLIKELY(rti_actor_limit(self) != NULL)) {
             ipc_release_muted(self);
         }
         uint32_t event = ipc_await_mail(rti_worker_current(), self, deadline_ns);

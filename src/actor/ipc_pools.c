@@ -15,13 +15,17 @@ void rti_ipc_pools_init(struct rti_ipc_pools *pools)
                   RT_MESSAGE_DATA_POOL_SIZE);
     rti_pool_init(&pools->sync, pools->sync_memory, sizeof(struct rti_sync_buffer),
                   RT_SYNC_BUFFER_POOL_SIZE);
+#if RTI_PAYLOADS_COUNT
     pools->small_count = 0;
+#endif
     memset(pools->sync_turns, 0, sizeof(pools->sync_turns));
 }
 
 void rti_ipc_pools_deinit(struct rti_ipc_pools *pools)
 {
+#if RTI_PAYLOADS_COUNT
     RT_ASSERT(pools->small_count == 0);
+#endif
     rti_pool_deinit(&pools->entries);
     rti_pool_deinit(&pools->data);
     rti_pool_deinit(&pools->sync);
@@ -30,7 +34,7 @@ void rti_ipc_pools_deinit(struct rti_ipc_pools *pools)
 struct rti_entry *rti_ipc_pools_make(struct rti_ipc_pools *pools, const void *data, size_t len)
 {
     RT_DCHECK(len <= RT_MAX_MESSAGE_SIZE);
-    if (rti_ipc_pools_data_in_use(pools) >= RT_MESSAGE_DATA_POOL_SIZE) {
+    if (!rti_ipc_pools_has_data(pools)) {
         return NULL;
     }
     struct rti_pooled_entry *pooled = rti_pool_alloc(&pools->entries);
@@ -46,7 +50,7 @@ struct rti_entry *rti_ipc_pools_make(struct rti_ipc_pools *pools, const void *da
     struct rti_entry *entry = &pooled->entry;
     rti_link_init(&entry->link);
     entry->data = block;
-    entry->len = (uint32_t)len;
+    entry->len = (rti_entry_len)len;
     entry->kind = RTI_ENTRY_ASYNC;
     entry->has_trace = false;
     return entry;
@@ -71,7 +75,7 @@ struct rti_entry *rti_ipc_pools_make_sync(struct rti_ipc_pools *pools, const voi
     if (len > 0) {
         memcpy(start, data, len);
     }
-    *entry = (struct rti_entry){.data = start, .len = (uint32_t)len, .kind = RTI_ENTRY_SYNC};
+    *entry = (struct rti_entry){.data = start, .len = (rti_entry_len)len, .kind = RTI_ENTRY_SYNC};
     return entry;
 }
 
@@ -92,11 +96,11 @@ void rti_ipc_pools_end(struct rti_ipc_pools *pools, struct rti_entry *entry, rt_
         ipc_pools_end_sync(pools, entry, result);
     } else if (entry->kind == RTI_ENTRY_NOTICE) {
         struct rti_notice *notice = rti_notice_of(entry);
-        if (notice->release != NULL) {
-            notice->release(notice);
+        if (entry->release != NULL) {
+            entry->release(notice);
         }
     } else {
-        if (RTI_UNLIKELY(entry->kind == RTI_ENTRY_BLOB)) {
+        if (RT_HAS_BEHAVIOURS && RTI_UNLIKELY(entry->kind == RTI_ENTRY_BLOB)) {
             rti_blob_discard(rti_worker_current()->sched, entry->data);
         }
         rti_ipc_pools_free(pools, entry);

@@ -14,7 +14,8 @@
  * A payload of up to RTI_SMALL_MAX bytes lies in the entry itself and costs no second block. It
  * counts as one all the same: the data pool is used up when blocks and small payloads together
  * reach its size, so what a program can send does not depend on the lengths it sends. Everyone who
- * takes data blocks asks rti_ipc_pools_data_alloc.
+ * takes data blocks asks rti_ipc_pools_data_alloc. Where only messages take blocks, and there are
+ * no fewer blocks than entries, entries run out first: nobody need count.
  *
  * Where a SYNC payload starts in its buffer moves with each use of the buffer, in SYNC_TURNS steps.
  * A SYNC message is released by identity, and its data pointer is that identity. With a fixed start
@@ -39,6 +40,10 @@
 #define RTI_SYNC_TURNS        4
 #define RTI_SMALL_MAX         16
 
+/* Can the data pool be used up before the entries are? */
+#define RTI_PAYLOADS_COUNT                                                                         \
+    (RT_HAS_BUS || RT_CHECKS || RT_MESSAGE_DATA_POOL_SIZE < RT_MAILBOX_ENTRY_POOL_SIZE)
+
 /* An entry as it lies in the pool. */
 struct rti_pooled_entry {
     struct rti_entry entry;
@@ -58,7 +63,9 @@ struct rti_ipc_pools {
     struct rti_pool entries;
     struct rti_pool data;
     struct rti_pool sync;
+#if RTI_PAYLOADS_COUNT
     uint32_t small_count; /* payloads that lie in their entries */
+#endif
 #if RTI_TRACES_TRAVEL
     struct rt_trace traces[RT_MAILBOX_ENTRY_POOL_SIZE]; /* by entry, of those with has_trace */
 #endif
@@ -76,20 +83,47 @@ void rti_ipc_pools_deinit(struct rti_ipc_pools *pools);
 /* Payloads of ASYNC messages and bus entries that are there now. */
 static inline size_t rti_ipc_pools_data_in_use(const struct rti_ipc_pools *pools)
 {
+#if RTI_PAYLOADS_COUNT
     return rti_pool_in_use(&pools->data) + pools->small_count;
+#else
+    return rti_pool_in_use(&pools->entries) - rti_pool_in_use(&pools->sync);
+#endif
+}
+
+/* Is there room for one more? */
+static inline bool rti_ipc_pools_has_data(const struct rti_ipc_pools *pools)
+{
+    return !RTI_PAYLOADS_COUNT || rti_ipc_pools_data_in_use(pools) < RT_MESSAGE_DATA_POOL_SIZE;
+}
+
+/* One more or one less payload lies in its entry. */
+static inline void rti_ipc_pools_count_small(struct rti_ipc_pools *pools, int step)
+{
+#if RTI_PAYLOADS_COUNT
+    pools->small_count += (uint32_t)step;
+#else
+    (void)pools;
+    (void)step;
+#endif
 }
 
 /* A block for a payload of any length; NULL when the data pool is used up. rti_pool_free gives it
  * back. */
 static inline void *rti_ipc_pools_data_alloc(struct rti_ipc_pools *pools)
 {
-    bool is_left = rti_ipc_pools_data_in_use(pools) < RT_MESSAGE_DATA_POOL_SIZE;
-    return is_left ? rti_pool_alloc(&pools->data) : NULL;
+    return rti_ipc_pools_has_data(pools) ? rti_pool_alloc(&pools->data) : NULL;
 }
 
 /* Copies up to RTI_SMALL_MAX bytes in at most two moves; a call to memcpy takes longer. */
 static inline void rti_ipc_copy_small(unsigned char *to, const unsigned char *from, size_t len)
 {
+#if RTI_ONE_WORKER
+    if (RTI_LIKELY(len == sizeof(uint32_t))) {
+        memcpy(to, from, sizeof(uint32_t)); /* a word, on a machine of words */
+    } else {
+        memcpy(to, from, len);
+    }
+#else
     if (len >= 8) {
         memcpy(to, from, 8);
         memcpy(to + len - 8, from + len - 8, 8);
@@ -101,6 +135,7 @@ static inline void rti_ipc_copy_small(unsigned char *to, const unsigned char *fr
             to[i] = from[i];
         }
     }
+#endif
 }
 
 /* Fills a taken block as an unlinked ASYNC entry with a small payload. */
@@ -112,9 +147,9 @@ static inline struct rti_entry *rti_ipc_pools_fill_small(struct rti_ipc_pools *p
     RT_DCHECK(len <= RTI_SMALL_MAX);
     rti_ipc_copy_small(pooled->small, data, len);
     entry->data = pooled->small;
-    pools->small_count++;
+    rti_ipc_pools_count_small(pools, 1);
     rti_link_init(&entry->link);
-    entry->len = (uint32_t)len;
+    entry->len = (rti_entry_len)len;
     entry->kind = RTI_ENTRY_ASYNC;
     entry->has_trace = false;
     return entry;
@@ -125,7 +160,7 @@ static inline struct rti_entry *rti_ipc_pools_fill_small(struct rti_ipc_pools *p
 static inline struct rti_entry *rti_ipc_pools_make_quick(struct rti_ipc_pools *pools,
                                                          const void *data, size_t len)
 {
-    if (RTI_UNLIKELY(rti_ipc_pools_data_in_use(pools) >= RT_MESSAGE_DATA_POOL_SIZE)) {
+    if (RTI_UNLIKELY(!rti_ipc_pools_has_data(pools))) {
         return NULL;
     }
     struct rti_pooled_entry *pooled =
@@ -152,11 +187,19 @@ static inline bool rti_ipc_pools_is_small(const struct rti_entry *entry)
     return entry->data == RTI_CONTAINER_OF(entry, struct rti_pooled_entry, entry)->small;
 }
 
+/* Is any entry an ASYNC or CALL one whose payload lies in it? Of the others only the token of a
+ * blob lies there. */
+static inline bool rti_ipc_pools_is_plain(const struct rti_entry *entry)
+{
+    return rti_ipc_pools_is_small(entry) &&
+           (!RT_HAS_BEHAVIOURS || RTI_LIKELY(entry->kind <= RTI_ENTRY_CALL));
+}
+
 /* Ends an ASYNC or CALL entry whose payload lies in it. */
 static inline void rti_ipc_pools_free_small(struct rti_ipc_pools *pools, struct rti_entry *entry)
 {
     RT_DCHECK(entry->kind <= RTI_ENTRY_CALL && rti_ipc_pools_is_small(entry));
-    pools->small_count--;
+    rti_ipc_pools_count_small(pools, -1);
     rti_pool_free_sized(&pools->entries, entry, sizeof(struct rti_pooled_entry));
 }
 
@@ -166,7 +209,7 @@ static inline void rti_ipc_pools_free(struct rti_ipc_pools *pools, struct rti_en
     RT_DCHECK(entry->kind <= RTI_ENTRY_BLOB);
     struct rti_pooled_entry *pooled = RTI_CONTAINER_OF(entry, struct rti_pooled_entry, entry);
     if (entry->data == pooled->small) {
-        pools->small_count--;
+        rti_ipc_pools_count_small(pools, -1);
     } else {
         rti_pool_free(&pools->data, (void *)(uintptr_t)entry->data);
     }

@@ -9,7 +9,9 @@ void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait 
     mailbox->reader = NULL;
     mailbox->count = 0;
     mailbox->count_max = 0;
+#if RT_HAS_BEHAVIOURS
     mailbox->notice_count = 0;
+#endif
     mailbox->seen = NULL;
     mailbox->is_shown = false;
     rti_wait_begin(&mailbox->wait, wake, fiber, is_local);
@@ -21,14 +23,14 @@ void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait 
 void rti_notice_init(struct rti_notice *notice, actor_id sender, const void *data, size_t len)
 {
     RT_ASSERT((data == NULL) == (len == 0));
-    RT_ASSERT(len <= UINT32_MAX);
+    RT_ASSERT(len <= (rti_entry_len)-1);
     notice->entry = (struct rti_entry){
         .data = data,
         .sender = sender,
-        .len = (uint32_t)len,
+        .len = (rti_entry_len)len,
         .kind = RTI_ENTRY_NOTICE,
     };
-    notice->release = NULL;
+    notice->entry.release = NULL;
 }
 
 struct rti_entry *rti_mailbox_next(const struct rti_mailbox *mailbox, const struct rti_entry *entry)
@@ -94,6 +96,6 @@ size_t rti_mailbox_audit(const struct rti_mailbox *mailbox)
         RT_ASSERT(at->kind != RTI_ENTRY_SYNC || at->waiting == NULL || at->waiting->entry == at);
         pooled += at->kind != RTI_ENTRY_NOTICE;
     }
-    RT_ASSERT(mailbox->count - pooled == mailbox->notice_count);
+    RT_ASSERT(mailbox->count - pooled == rti_mailbox_notice_count(mailbox));
     return pooled;
 }

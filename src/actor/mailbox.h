@@ -49,25 +49,36 @@ enum rti_entry_kind {
     RTI_ENTRY_NOTICE,
 };
 
+struct rti_notice;
 struct rti_sync_wait;
+
+/* The length of a message. */
+#if RTI_ONE_WORKER && RT_MAX_MESSAGE_SIZE <= 0xffff
+typedef uint16_t rti_entry_len;
+#else
+typedef uint32_t rti_entry_len;
+#endif
 
 /* One message. Written by who sends it; `link` by the mailbox. */
 struct rti_entry {
-    struct rti_link link;          /* the mailbox's queue */
-    const void *data;              /* what the receiver sees */
-    struct rti_sync_wait *waiting; /* SYNC only: its sender, NULL if that is gone */
+    struct rti_link link; /* the mailbox's queue */
+    const void *data;     /* what the receiver sees */
+    union {
+        struct rti_sync_wait *waiting; /* SYNC: its sender, NULL if that is gone */
+        uint32_t call_serial; /* CALL: which call of the sender; TYPED, BLOB: the message's id */
+        /* NOTICE: the receiver is done with it, or is dead: the memory is the record's again. May
+         * be NULL. */
+        void (*release)(struct rti_notice *notice);
+    };
     actor_id sender;
-    uint32_t len;         /* bytes at `data` */
-    uint32_t call_serial; /* CALL: which call of the sender; TYPED: the id of the message */
-    uint8_t kind;         /* enum rti_entry_kind */
-    bool has_trace;       /* a context goes with it (ipc_pools.h) */
+    rti_entry_len len; /* bytes at `data` */
+    uint8_t kind;      /* enum rti_entry_kind */
+    bool has_trace;    /* a context goes with it (ipc_pools.h) */
 };
 
 /* A message of the system, part of the record that makes it. */
 struct rti_notice {
     struct rti_entry entry;
-    /* The receiver is done with it, or is dead: the memory is the record's again. May be NULL. */
-    void (*release)(struct rti_notice *notice);
 };
 
 /* A SYNC sender's wait, on its stack. */
@@ -82,12 +93,40 @@ struct rti_mailbox {
     struct rti_waiter *reader;
     uint32_t count;
     uint32_t count_max;
-    uint32_t notice_count;    /* of `count`, those that are notices */
+#if RT_HAS_BEHAVIOURS
+    uint32_t notice_count; /* of `count`, those that are notices; for limits */
+#endif
     struct rti_entry *seen;   /* the last one that a receive with a filter has looked at */
     bool is_shown;            /* a filter looks at the queue now */
     struct rti_wait wait;     /* the owner's, in the receive that waits for ever */
     struct rti_waiter waiter; /* its only one */
 };
+
+/* How many notices wait. */
+static inline uint32_t rti_mailbox_notice_count(const struct rti_mailbox *mailbox)
+{
+#if RT_HAS_BEHAVIOURS
+    return mailbox->notice_count;
+#else
+    uint32_t count = 0;
+    for (const struct rti_link *at = mailbox->queue.head.next; at != &mailbox->queue.head;
+         at = at->next) {
+        count += RTI_CONTAINER_OF(at, struct rti_entry, link)->kind == RTI_ENTRY_NOTICE;
+    }
+    return count;
+#endif
+}
+
+/* One more or one less entry of this kind waits. */
+static inline void rti_mailbox_count_notice(struct rti_mailbox *mailbox,
+                                            const struct rti_entry *entry, int step)
+{
+#if RT_HAS_BEHAVIOURS
+    mailbox->notice_count += entry->kind == RTI_ENTRY_NOTICE ? (uint32_t)step : 0;
+#else
+    (void)mailbox, (void)entry, (void)step;
+#endif
+}
 
 /* Makes an empty mailbox for the owner's fiber, whose `wake` is the one of its waits. */
 void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait *), void *fiber,
@@ -97,7 +136,7 @@ void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait 
 static inline void rti_mailbox_reset(struct rti_mailbox *mailbox)
 {
     RT_ASSERT(mailbox->count == 0 && mailbox->reader == NULL && !mailbox->is_shown);
-    RT_ASSERT(mailbox->notice_count == 0);
+    RT_ASSERT(rti_mailbox_notice_count(mailbox) == 0);
     mailbox->count_max = 0;
     /* The end of the last owner may have finished it. */
     mailbox->wait.waiters = &mailbox->waiter;
@@ -121,7 +160,7 @@ static inline bool rti_notice_is_queued(const struct rti_notice *notice)
 /* Messages that wait, notices not counted. */
 static inline uint32_t rti_mailbox_mail_count(const struct rti_mailbox *mailbox)
 {
-    return mailbox->count - mailbox->notice_count;
+    return mailbox->count - rti_mailbox_notice_count(mailbox);
 }
 
 static inline bool rti_mailbox_is_empty(const struct rti_mailbox *mailbox)
@@ -133,7 +172,7 @@ static inline bool rti_mailbox_is_empty(const struct rti_mailbox *mailbox)
 static inline void rti_mailbox_append(struct rti_mailbox *mailbox, struct rti_entry *entry)
 {
     rti_list_push_tail(&mailbox->queue, &entry->link);
-    mailbox->notice_count += entry->kind == RTI_ENTRY_NOTICE;
+    rti_mailbox_count_notice(mailbox, entry, 1);
     uint32_t count = ++mailbox->count;
     if (count > mailbox->count_max) {
         mailbox->count_max = count;
@@ -179,7 +218,7 @@ static inline void rti_mailbox_remove(struct rti_mailbox *mailbox, struct rti_en
     RT_ASSERT(mailbox->count > 0 && !mailbox->is_shown);
     rti_list_remove(&entry->link);
     mailbox->count--;
-    mailbox->notice_count -= entry->kind == RTI_ENTRY_NOTICE;
+    rti_mailbox_count_notice(mailbox, entry, -1);
 }
 
 /* The entry that has waited longest, left where it is; NULL if there is none. */

@@ -46,7 +46,7 @@ static void monitor_init(struct rti_monitor *monitor, uint32_t ref, struct rti_a
     monitor->owner = owner;
     monitor->target = target;
     rti_notice_init(&monitor->notice, RT_SENDER_SYSTEM, &monitor->exit, sizeof(monitor->exit));
-    monitor->notice.release = monitor_release;
+    monitor->notice.entry.release = monitor_release;
     rti_link_init(&monitor->at_owner);
     rti_link_init(&monitor->at_target);
     rti_list_push_tail(&owner->monitors, &monitor->at_owner);
@@ -129,7 +129,7 @@ void rti_monitor_embed(struct rti_monitor *monitor, struct rti_actor *owner,
     monitor->owner = owner;
     monitor->target = target;
     rti_notice_init(&monitor->notice, RT_SENDER_SYSTEM, &monitor->exit, sizeof(monitor->exit));
-    monitor->notice.release = release;
+    monitor->notice.entry.release = release;
     rti_link_init(&monitor->at_owner);
     rti_link_init(&monitor->at_target);
     rti_list_push_tail(watchers, &monitor->at_target);

@@ -5,6 +5,8 @@
 #include "actor/behaviour.h"
 #include "base/marks.h"
 
+#if RT_HAS_BEHAVIOURS
+
 void rti_pressure_init(struct rti_pressure *pressure, actor_id self, const rt_mailbox_config *limit)
 {
     rti_list_init(&pressure->muted);
@@ -200,3 +202,5 @@ void rti_pressure_audit(const struct rti_pressure *pressure)
         RT_ASSERT(RTI_CONTAINER_OF(at, struct rti_pressure, link)->on == pressure->self);
     }
 }
+
+#endif

@@ -6,6 +6,8 @@
 
 #include "actor/actors.h"
 
+#if RT_HAS_NAMES
+
 void rti_registry_init(struct rti_registry *registry)
 {
     rti_pool_init(&registry->pool, registry->memory, sizeof(struct rti_name), RT_NAME_POOL_SIZE);
@@ -188,3 +190,5 @@ size_t rti_registry_audit(const struct rti_registry *registry)
     RT_ASSERT(count == rti_pool_in_use(&registry->pool));
     return count;
 }
+
+#endif

@@ -33,12 +33,27 @@
 #define RTI_OPAQUE __attribute__((noipa))
 #endif
 
+/* Assembly names it: link-time optimization may neither take it away nor give it another name. */
+#if defined(__clang__)
+#define RTI_ASM_NAMED __attribute__((used))
+#else
+#define RTI_ASM_NAMED __attribute__((used, externally_visible))
+#endif
+
 /* The sanitizers leave the function as it is: for code that changes stacks under their feet. */
 #if defined(__clang__)
 #define RTI_UNSANITIZED __attribute__((noinline, no_sanitize("address", "thread")))
 #else
 #define RTI_UNSANITIZED __attribute__((noinline, no_sanitize_address, no_sanitize_thread))
 #endif
+
+/* Tells the compiler what it cannot know. */
+#define RTI_ASSUME(c)                                                                              \
+    do {                                                                                           \
+        if (!(c)) {                                                                                \
+            __builtin_unreachable();                                                               \
+        }                                                                                          \
+    } while (0)
 
 /* Keeps a computed address in a register; a compiler that saves space may compute it anew each time
  * it is used. */
@@ -64,6 +79,10 @@ typedef uintptr_t rti_count;
 #else
 #define RTI_ONE_WORKER 0
 #endif
+
+/* What tools ask of a program that runs: who started a fiber, since when it waits. It takes memory
+ * in every fiber, so a small machine that keeps no traces is without. */
+#define RTI_HAS_TOOLS (RT_TRACE || !RTI_ONE_WORKER)
 
 /* Two threads that write within one line slow each other down; adjacent-line prefetch makes it two.
  */

@@ -9,18 +9,22 @@ void rti_handle_init(struct rti_handle_table *table, struct rti_handle_slot *slo
     RT_ASSERT(index_bits >= 1 && index_bits <= RTI_HANDLE_BITS_MAX);
     RT_ASSERT(count <= (size_t)1 << index_bits);
     table->slots = slots;
-    table->count = (uint32_t)count;
-    table->index_bits = index_bits;
+    RT_ASSERT(count < RTI_HANDLE_END);
+    table->count = (rti_handle_number)count;
+    table->index_bits = (uint8_t)index_bits;
     table->step = UINT32_C(1) << index_bits;
-    table->free_head = RTI_HANDLE_END;
-    table->free_tail = RTI_HANDLE_END;
+    table->free_head = count > 0 ? 0 : RTI_HANDLE_END;
+    table->free_tail = (rti_handle_number)(table->count - 1);
     table->used_count = 0;
     table->retired_count = 0;
     table->id_max = RTI_HANDLE_ID_MAX;
     table->is_wrapping = false;
     for (uint32_t index = 0; index < table->count; index++) {
         slots[index].id = index;
-        rti_handle_enqueue(table, index);
+        slots[index].next = (rti_handle_number)(index + 1);
+    }
+    if (count > 0) {
+        slots[count - 1].next = RTI_HANDLE_END;
     }
     RT_AUDIT(rti_handle_audit(table));
 }
@@ -35,6 +39,38 @@ void rti_handle_refuse(void)
 {
     rti_panic(RTI_MODULE, __LINE__, "an id that does not resolve");
 }
+
+#if RTI_ONE_WORKER
+
+uint32_t rti_handle_alloc(struct rti_handle_table *table)
+{
+    uint32_t index = table->free_head;
+    if (index == RTI_HANDLE_END) {
+        return RTI_HANDLE_NONE;
+    }
+    struct rti_handle_slot *slot = &table->slots[index];
+    uint32_t id = rti_handle_successor(table, slot->id);
+    if (RTI_UNLIKELY(id == RTI_HANDLE_NONE || id > table->id_max)) {
+        rti_handle_refuse();
+    }
+    table->free_head = slot->next;
+    slot->id = id;
+    slot->next = RTI_HANDLE_IN_USE;
+    table->used_count++;
+    return id;
+}
+
+void rti_handle_free(struct rti_handle_table *table, uint32_t id)
+{
+    int32_t index = rti_handle_lookup(table, id);
+    if (RTI_UNLIKELY(index < 0)) {
+        rti_handle_refuse();
+    }
+    table->used_count--;
+    rti_handle_enqueue(table, (uint32_t)index);
+}
+
+#endif
 
 void rti_handle_let_end(struct rti_handle_table *table, uint32_t id_max)
 {

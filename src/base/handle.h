@@ -35,28 +35,34 @@
 
 #include "base/assert.h"
 
-#define RTI_HANDLE_NONE     UINT32_C(0)
-#define RTI_HANDLE_ID_MAX   UINT32_C(0xfffffffd)
-#define RTI_HANDLE_IN_USE   UINT32_MAX
-#define RTI_HANDLE_RETIRED  (UINT32_MAX - 1)
-#define RTI_HANDLE_END      (UINT32_MAX - 2)
+#define RTI_HANDLE_NONE   UINT32_C(0)
+#define RTI_HANDLE_ID_MAX UINT32_C(0xfffffffd)
+#if RTI_ONE_WORKER
+typedef uint16_t rti_handle_number;
+#define RTI_HANDLE_IN_USE UINT32_C(0xffff)
+#else
+typedef uint32_t rti_handle_number;
+#define RTI_HANDLE_IN_USE UINT32_MAX
+#endif
+#define RTI_HANDLE_RETIRED  (RTI_HANDLE_IN_USE - 1)
+#define RTI_HANDLE_END      (RTI_HANDLE_IN_USE - 2)
 #define RTI_HANDLE_BITS_MAX 31
 
 struct rti_handle_slot {
-    uint32_t id;   /* the last id issued for this slot */
-    uint32_t next; /* the next free slot, or one of the marks above */
+    uint32_t id;            /* the last id issued for this slot */
+    rti_handle_number next; /* the next free slot, or one of the marks above */
 };
 
 struct rti_handle_table {
     struct rti_handle_slot *slots; /* the caller's memory */
-    uint32_t count;
-    uint32_t index_bits;
-    uint32_t step;      /* from one id of a slot to its next: 1 << index_bits */
-    uint32_t free_head; /* freed first, issued next; RTI_HANDLE_END if none */
-    uint32_t free_tail;
-    uint32_t used_count;
-    uint32_t retired_count;
-    uint32_t id_max;  /* no id above it is issued */
+    uint32_t step;                 /* from one id of a slot to its next: 1 << index_bits */
+    uint32_t id_max;               /* no id above it is issued */
+    rti_handle_number count;
+    rti_handle_number free_head; /* freed first, issued next; RTI_HANDLE_END if none */
+    rti_handle_number free_tail;
+    rti_handle_number used_count;
+    rti_handle_number retired_count;
+    uint8_t index_bits;
     bool is_wrapping; /* no slot retires */
 };
 
@@ -98,17 +104,21 @@ static inline void rti_handle_enqueue(struct rti_handle_table *table, uint32_t i
     }
     table->slots[index].next = RTI_HANDLE_END;
     if (table->free_head == RTI_HANDLE_END) {
-        table->free_head = index;
+        table->free_head = (rti_handle_number)index;
     } else {
-        table->slots[table->free_tail].next = index;
+        table->slots[table->free_tail].next = (rti_handle_number)index;
     }
-    table->free_tail = index;
+    table->free_tail = (rti_handle_number)index;
 }
 
 /* Panics: the table is not what it must be, or an id that does not resolve was to be freed. */
 _Noreturn RTI_COLD void rti_handle_refuse(void);
 
-/* Issues an id; RTI_HANDLE_NONE if every slot is in use or retired. */
+/* Issues an id; RTI_HANDLE_NONE if every slot is in use or retired. Where flash is scarce this and
+ * rti_handle_free are there once. */
+#if RTI_ONE_WORKER
+uint32_t rti_handle_alloc(struct rti_handle_table *table);
+#else
 static inline uint32_t rti_handle_alloc(struct rti_handle_table *table)
 {
     uint32_t index = table->free_head;
@@ -126,6 +136,7 @@ static inline uint32_t rti_handle_alloc(struct rti_handle_table *table)
     table->used_count++;
     return id;
 }
+#endif
 
 /* The slot of an id that is in use, or -1 for every other number. Any number is a fair question. */
 static inline int32_t rti_handle_lookup(const struct rti_handle_table *table, uint32_t id)
@@ -147,6 +158,9 @@ static inline uint32_t rti_handle_index(const struct rti_handle_table *table, ui
 }
 
 /* Ends an id: it resolves no more, ever. Panics if it does not resolve now. */
+#if RTI_ONE_WORKER
+void rti_handle_free(struct rti_handle_table *table, uint32_t id);
+#else
 static inline void rti_handle_free(struct rti_handle_table *table, uint32_t id)
 {
     int32_t index = rti_handle_lookup(table, id);
@@ -156,6 +170,7 @@ static inline void rti_handle_free(struct rti_handle_table *table, uint32_t id)
     table->used_count--;
     rti_handle_enqueue(table, (uint32_t)index);
 }
+#endif
 
 /* Checks I1 to I4, one step per slot, and returns the number of ids in use. */
 size_t rti_handle_audit(const struct rti_handle_table *table);

@@ -28,28 +28,34 @@ static size_t pool_inverse(size_t odd)
 void rti_pool_init(struct rti_pool *pool, void *memory, size_t block_size, size_t count)
 {
     RT_ASSERT(memory != NULL);
-    RT_ASSERT((uintptr_t)memory % _Alignof(uint32_t) == 0);
+    RT_ASSERT((uintptr_t)memory % _Alignof(rti_pool_link) == 0);
     RT_ASSERT(block_size > 0);
     RT_ASSERT(count <= RTI_POOL_COUNT_MAX);
-    RT_ASSERT(block_size <= SIZE_MAX / 2 - sizeof(uint32_t));
-    RT_ASSERT(count <= SIZE_MAX / 2 / (block_size + sizeof(uint32_t)));
-    unsigned shift = (unsigned)__builtin_ctzll(block_size);
+    RT_ASSERT(block_size <= SIZE_MAX / 2 - sizeof(rti_pool_link));
+    RT_ASSERT(count <= SIZE_MAX / 2 / (block_size + sizeof(rti_pool_link)));
+    unsigned shift = 0;
+    while ((block_size >> shift & 1) == 0) {
+        shift++;
+    }
     pool->blocks = memory;
-    pool->links = (uint32_t *)(void *)(pool->blocks + RTI_POOL_LINKS_OFFSET(block_size, count));
+    pool->links =
+        (rti_pool_link *)(void *)(pool->blocks + RTI_POOL_LINKS_OFFSET(block_size, count));
     pool->block_size = block_size;
     pool->inverse = pool_inverse(block_size >> shift);
-    pool->shift = shift;
+    pool->shift = (rti_pool_number)shift;
     pool->free_head = RTI_POOL_END;
     pool->fresh = 0;
+#if RT_POOL_COUNTS
     pool->in_use = 0;
-    pool->count = (uint32_t)count;
+#endif
+    pool->count = (rti_pool_number)count;
     POOL_HIDE(pool->blocks, block_size * count);
     RT_AUDIT(rti_pool_audit(pool));
 }
 
 void rti_pool_deinit(struct rti_pool *pool)
 {
-    RT_ASSERT(pool->in_use == 0);
+    RT_ASSERT(rti_pool_in_use(pool) == 0);
     RT_AUDIT(rti_pool_audit(pool));
     POOL_SHOW(pool->blocks, pool->block_size * pool->count);
     pool->fresh = 0;
@@ -59,17 +65,32 @@ void rti_pool_deinit(struct rti_pool *pool)
 
 void *rti_pool_alloc_fresh(struct rti_pool *pool)
 {
-    RT_ASSERT(pool->in_use == pool->fresh);
+    RT_ASSERT(!RT_POOL_COUNTS || rti_pool_in_use(pool) == pool->fresh);
     if (pool->fresh == pool->count) {
         return NULL;
     }
-    uint32_t index = pool->fresh++;
+    rti_pool_number index = pool->fresh++;
     pool->links[index] = RTI_POOL_IN_USE;
-    pool->in_use++;
+    rti_pool_count(pool, 1);
     void *block = rti_pool_block(pool, index);
     POOL_SHOW(block, pool->block_size);
     return block;
 }
+
+#if RTI_ONE_WORKER
+
+void *rti_pool_alloc(struct rti_pool *pool)
+{
+    void *block = rti_pool_reuse(pool, pool->block_size);
+    return RTI_LIKELY(block != NULL) ? block : rti_pool_alloc_fresh(pool);
+}
+
+void rti_pool_free(struct rti_pool *pool, void *block)
+{
+    rti_pool_free_at(pool, block, rti_pool_index(pool, block));
+}
+
+#endif
 
 void rti_pool_mark_used(struct rti_pool *pool, void *block)
 {
@@ -101,22 +122,34 @@ void rti_pool_refuse(const struct rti_pool *pool, const void *block)
     rti_panic(RTI_MODULE, __LINE__, "free of a block that is free already");
 }
 
+#if !RT_POOL_COUNTS
+size_t rti_pool_in_use(const struct rti_pool *pool)
+{
+    size_t in_use = 0;
+    for (rti_pool_number at = 0; at < pool->fresh; at++) {
+        in_use += pool->links[at] == RTI_POOL_IN_USE;
+    }
+    return in_use;
+}
+#endif
+
 size_t rti_pool_audit(const struct rti_pool *pool)
 {
-    RT_ASSERT(pool->in_use <= pool->fresh);
+    size_t in_use = rti_pool_in_use(pool);
+    RT_ASSERT(in_use <= pool->fresh);
     RT_ASSERT(pool->fresh <= pool->count);
     size_t listed = 0;
-    for (uint32_t at = pool->free_head; at != RTI_POOL_END; at = pool->links[at]) {
-        RT_ASSERT(at < pool->fresh);
+    for (rti_pool_link at = pool->free_head; at != RTI_POOL_END; at = pool->links[at]) {
+        RT_ASSERT((rti_pool_number)at < pool->fresh);
         /* Also ends the walk of a list that has become a ring. */
-        RT_ASSERT(++listed <= pool->fresh - pool->in_use);
+        RT_ASSERT(++listed <= pool->fresh - in_use);
     }
-    RT_ASSERT(listed == pool->fresh - pool->in_use);
+    RT_ASSERT(listed == pool->fresh - in_use);
     size_t used = 0;
-    for (uint32_t at = 0; at < pool->fresh; at++) {
+    for (rti_pool_number at = 0; at < pool->fresh; at++) {
         used += pool->links[at] == RTI_POOL_IN_USE;
         RT_ASSERT(rti_pool_index(pool, rti_pool_block(pool, at)) == at);
     }
-    RT_ASSERT(used == pool->in_use);
-    return pool->count - pool->in_use;
+    RT_ASSERT(used == in_use);
+    return pool->count - in_use;
 }

@@ -5,7 +5,8 @@
 /* A fixed pool: `count` blocks of one size in memory that the caller gives, allocated and freed in
  * constant time, with every wrong free caught in constant time and in every build.
  *
- * The memory holds the blocks and, behind them, one 32-bit link per block:
+ * The memory holds the blocks and, behind them, one link per block, of 32 bits or, on a small
+ * machine, 16:
  *
  *     | block 0 | block 1 | ... | block count-1 | pad | link 0 | link 1 | ... |
  *
@@ -33,10 +34,11 @@
  *
  * I1  A free-list walk visits each block below `fresh` that is not in use, once.   (rti_pool_audit)
  * I2  in_use + length of the free list = fresh <= count.                           (rti_pool_audit)
+ *     Without RT_POOL_COUNTS this is how in_use is found.
  * I3  A block below `fresh` is in use iff its link is RTI_POOL_IN_USE.    (rti_pool_free, audit)
  * I4  A free block holds the poison everywhere (checked builds).                   (rti_pool_alloc)
  *
- * A pool belongs to one thread. Costs: 4 bytes per block; about ten instructions each way.
+ * A pool belongs to one thread. Costs: a link per block; about ten instructions each way.
  *
  * Rejected: the link inside the free block (a stale write corrupts the pool; a double free is
  * seen only by walking); one mark bit per block (one more cache line and the link as well);
@@ -47,17 +49,27 @@
 
 #include "base/assert.h"
 
+#if RTI_ONE_WORKER
+typedef int16_t rti_pool_link; /* signed, for the marks are shorter to compare with */
+typedef uint16_t rti_pool_number;
+#define RTI_POOL_IN_USE    (-1)
+#define RTI_POOL_END       (-2)
+#define RTI_POOL_COUNT_MAX INT16_MAX
+#else
+typedef uint32_t rti_pool_link;
+typedef uint32_t rti_pool_number;
 #define RTI_POOL_IN_USE    UINT32_MAX
 #define RTI_POOL_END       (UINT32_MAX - 1)
 #define RTI_POOL_COUNT_MAX (UINT32_MAX - 2)
-#define RTI_POOL_POISON    0xDB
+#endif
+#define RTI_POOL_POISON 0xDB
 
 /* The bytes that `count` blocks of `block_size` need. Constant if both are. */
 #define RTI_POOL_LINKS_OFFSET(block_size, count)                                                   \
-    (((size_t)(block_size) * (size_t)(count) + sizeof(uint32_t) - 1) / sizeof(uint32_t) *          \
-     sizeof(uint32_t))
+    (((size_t)(block_size) * (size_t)(count) + sizeof(rti_pool_link) - 1) /                        \
+     sizeof(rti_pool_link) * sizeof(rti_pool_link))
 #define RTI_POOL_BYTES(block_size, count)                                                          \
-    (RTI_POOL_LINKS_OFFSET(block_size, count) + (size_t)(count) * sizeof(uint32_t))
+    (RTI_POOL_LINKS_OFFSET(block_size, count) + (size_t)(count) * sizeof(rti_pool_link))
 
 /* Declares memory for `count` objects of `type`, aligned for any object:
  *
@@ -68,19 +80,21 @@
 
 struct rti_pool {
     unsigned char *blocks; /* the caller's memory */
-    uint32_t *links;       /* behind the blocks, in the same memory */
+    rti_pool_link *links;  /* behind the blocks, in the same memory */
     size_t block_size;
-    size_t inverse;     /* of the odd part of block_size, modulo the word */
-    uint32_t shift;     /* block_size is odd << shift */
-    uint32_t free_head; /* block freed last, or RTI_POOL_END */
-    uint32_t fresh;     /* blocks ever handed out; the high-water mark */
-    uint32_t in_use;
-    uint32_t count;
+    size_t inverse;          /* of the odd part of block_size, modulo the word */
+    rti_pool_number shift;   /* block_size is odd << shift */
+    rti_pool_link free_head; /* block freed last, or RTI_POOL_END */
+    rti_pool_number fresh;   /* blocks ever handed out; the high-water mark */
+    rti_pool_number count;
+#if RT_POOL_COUNTS
+    rti_pool_number in_use;
+#endif
 };
 
 /* Makes a pool of `count` free blocks in `memory`, RTI_POOL_BYTES(block_size, count) bytes, which
  * stays the caller's and must outlive the pool. `memory` is aligned for the blocks and at least
- * for a uint32_t; each block is as aligned as `memory` and `block_size` both are. A count of 0
+ * for a link; each block is as aligned as `memory` and `block_size` both are. A count of 0
  * makes a pool that is always exhausted. */
 void rti_pool_init(struct rti_pool *pool, void *memory, size_t block_size, size_t count);
 
@@ -116,33 +130,51 @@ static inline bool rti_pool_is_in_use(const struct rti_pool *pool, const void *b
     return index < pool->fresh && pool->links[index] == RTI_POOL_IN_USE;
 }
 
+/* One more or one less is handed out. */
+static RTI_ALWAYSINLINE void rti_pool_count(struct rti_pool *pool, int step)
+{
+#if RT_POOL_COUNTS
+    pool->in_use = (rti_pool_number)(pool->in_use + (rti_pool_number)step);
+#else
+    (void)pool;
+    (void)step;
+#endif
+}
+
 /* Hands out a block that was freed before; NULL if there is none, though fresh ones may be left.
  * Needs no call, so that a caller's common path can do without a frame. `block_size` is the pool's,
  * and cheaper if it is a constant. */
 static RTI_ALWAYSINLINE void *rti_pool_reuse(struct rti_pool *pool, size_t block_size)
 {
-    uint32_t index = pool->free_head;
+    rti_pool_link head = pool->free_head;
     RT_DCHECK(block_size == pool->block_size);
-    if (RTI_UNLIKELY(index == RTI_POOL_END)) {
+    if (RTI_UNLIKELY(head == RTI_POOL_END)) {
         return NULL;
     }
+    size_t index = (size_t)head;
     RT_DCHECK(index < pool->fresh);
     pool->free_head = pool->links[index];
     pool->links[index] = RTI_POOL_IN_USE;
-    pool->in_use++;
+    rti_pool_count(pool, 1);
     void *block = pool->blocks + index * block_size;
 #if RTI_POOL_MARKS
     rti_pool_mark_used(pool, block);
 #endif
+    RTI_ASSUME(block != NULL);
     return block;
 }
 
-/* Hands out a block with undefined content, or NULL when all are in use. */
+/* Hands out a block with undefined content, or NULL when all are in use. Where flash is scarce this
+ * and rti_pool_free are there once. */
+#if RTI_ONE_WORKER
+void *rti_pool_alloc(struct rti_pool *pool);
+#else
 static inline void *rti_pool_alloc(struct rti_pool *pool)
 {
     void *block = rti_pool_reuse(pool, pool->block_size);
     return RTI_LIKELY(block != NULL) ? block : rti_pool_alloc_fresh(pool);
 }
+#endif
 
 /* Takes back the block that starts at `block`, whose index this is if it has one. */
 static RTI_ALWAYSINLINE void rti_pool_free_at(struct rti_pool *pool, void *block, size_t index)
@@ -154,16 +186,20 @@ static RTI_ALWAYSINLINE void rti_pool_free_at(struct rti_pool *pool, void *block
     rti_pool_mark_free(pool, block);
 #endif
     pool->links[index] = pool->free_head;
-    pool->free_head = (uint32_t)index;
-    pool->in_use--;
+    pool->free_head = (rti_pool_link)index;
+    rti_pool_count(pool, -1);
 }
 
 /* Takes a block back. Panics, before it changes anything, if `block` is not a block of this pool
  * or is free already; NULL is no block. */
+#if RTI_ONE_WORKER
+void rti_pool_free(struct rti_pool *pool, void *block);
+#else
 static inline void rti_pool_free(struct rti_pool *pool, void *block)
 {
     rti_pool_free_at(pool, block, rti_pool_index(pool, block));
 }
+#endif
 
 /* The same where the size of the pool's blocks is a constant. */
 static RTI_ALWAYSINLINE void rti_pool_free_sized(struct rti_pool *pool, void *block,
@@ -177,14 +213,19 @@ static RTI_ALWAYSINLINE void rti_pool_free_sized(struct rti_pool *pool, void *bl
         unsigned left = (unsigned)(sizeof(size_t) * 8 - shift) % (sizeof(size_t) * 8);
         rti_pool_free_at(pool, block, (offset >> shift) | (offset << left));
     } else {
-        rti_pool_free(pool, block);
+        rti_pool_free_at(pool, block, rti_pool_index(pool, block));
     }
 }
 
+/* How many blocks are handed out now. */
+#if RT_POOL_COUNTS
 static inline size_t rti_pool_in_use(const struct rti_pool *pool)
 {
     return pool->in_use;
 }
+#else
+size_t rti_pool_in_use(const struct rti_pool *pool);
+#endif
 
 /* The most blocks that were ever in use at once. */
 static inline size_t rti_pool_high_water(const struct rti_pool *pool)

@@ -121,9 +121,16 @@ static bool node_snap(const struct search *search, const struct rti_fiber *fiber
                       const struct rti_wait **wait, uint64_t *parked_ns)
 {
     rti_peek peek = search->options->peek;
-    return rti_runnable_state(&fiber->run) == RTI_RUNNABLE_PARKED &&
-           rti_peek_copy(peek, wait, &fiber->wait, sizeof(fiber->wait)) &&
-           rti_peek_copy(peek, parked_ns, &fiber->parked_ns, sizeof(*parked_ns));
+    if (rti_runnable_state(&fiber->run) != RTI_RUNNABLE_PARKED ||
+        !rti_peek_copy(peek, wait, &fiber->wait, sizeof(fiber->wait))) {
+        return false;
+    }
+#if RTI_HAS_TOOLS
+    return rti_peek_copy(peek, parked_ns, &fiber->parked_ns, sizeof(*parked_ns));
+#else
+    *parked_ns = 0;
+    return true;
+#endif
 }
 
 static void node_init(struct search *search, struct rti_deadlock_node *node,

@@ -35,12 +35,16 @@ static void dump_line(struct dump *dump, struct rti_remark *line)
 
 static void dump_add_wait(struct rti_remark *line, const struct rti_fiber *fiber, uint64_t now_ns)
 {
-    uint64_t since = now_ns > fiber->parked_ns ? now_ns - fiber->parked_ns : 0;
     rti_remark_add(line, " for ");
     rti_remark_add(line, rti_task_waits_for(fiber));
+#if RTI_HAS_TOOLS
+    uint64_t since = now_ns > fiber->parked_ns ? now_ns - fiber->parked_ns : 0;
     rti_remark_add(line, " since ");
     rti_remark_add_number(line, (rti_count)(since / RTI_NS_PER_MS));
     rti_remark_add(line, " ms");
+#else
+    (void)now_ns;
+#endif
 }
 
 static void dump_task(struct dump *dump, const struct rti_task *task)

@@ -3,6 +3,8 @@
 #include "actor/bus.h"
 #include "runtime/runtime.h"
 
+#if RT_HAS_BUS
+
 static struct rti_buses buses;
 
 static void part_start(struct rt_runtime *runtime)
@@ -16,3 +18,5 @@ static void part_stop(void)
 }
 
 const struct rti_runtime_part rti_part_bus = {part_start, NULL, part_stop};
+
+#endif

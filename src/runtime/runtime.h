@@ -43,6 +43,7 @@ enum rti_runtime_phase {
 };
 
 struct rt_runtime {
+    struct rti_stacks stacks;                /* first: it is aligned as nothing else is */
     rti_atomic_u32 phase;                    /* enum rti_runtime_phase, and the visitors */
     rti_atomic_u32 is_stop_posted;           /* the stop post is queued */
     bool is_forked;                          /* it is the parent's: this process has a copy */
@@ -51,7 +52,6 @@ struct rt_runtime {
     struct rti_clockwork clockwork;          /* the fixed engine's */
     const struct rti_runtime_engine *engine; /* NULL: the fixed one */
     struct rti_sched sched;
-    struct rti_stacks stacks;
     struct rti_actors actors;
     struct rti_actor_timers timers;
 };

@@ -116,9 +116,9 @@ static void context_init(struct rti_context *context, void *stack_low, size_t st
     RT_ASSERT(entry != NULL);
     RT_ASSERT(stack_low != NULL && stack_size >= RTI_CONTEXT_STACK_MIN);
     RT_ASSERT(stack_size <= UINTPTR_MAX - (uintptr_t)stack_low);
-    *context = (struct rti_context){.stack_low = stack_low, .stack_size = stack_size};
-    char *high = context->stack_low + stack_size;
-    high -= (uintptr_t)high % 16;
+    *context = (struct rti_context){.saved = {.sp = NULL}};
+    rti_context_set_bounds(context, stack_low, stack_size);
+    char *high = rti_context_top_of(stack_low, stack_size);
 #if RTI_ASAN
     __asan_unpoison_memory_region(stack_low, stack_size);
 #endif
@@ -159,7 +159,7 @@ void rti_context_place_annotated(struct rti_context *context, void *stack_low, s
 
 void rti_context_adopt(struct rti_context *context)
 {
-    *context = (struct rti_context){.stack_low = NULL};
+    *context = (struct rti_context){.saved = {.sp = NULL}};
     rti_arch_fp_control_save(&context->saved);
     rti_arch_set_guard(&context->saved, NULL);
 #if RTI_TSAN
@@ -186,7 +186,7 @@ void rti_context_forget(struct rti_context *context)
         (void)VALGRIND_MAKE_MEM_UNDEFINED(context->stack_low, context->stack_size);
     }
 #endif
-    *context = (struct rti_context){.stack_low = NULL};
+    *context = (struct rti_context){.saved = {.sp = NULL}};
 }
 
 void rti_context_keep_fp_control(struct rti_context *context)
@@ -208,11 +208,13 @@ void rti_context_audit(const struct rti_context *context)
 {
     RT_ASSERT(!RTI_CONTEXT_MARKED || context->saved.pc != NULL);
     RT_ASSERT(context->saved.sp != NULL);
+#if RTI_CONTEXT_BOUNDED
     if (context->stack_low != NULL) {
         const char *sp = context->saved.sp;
         RT_ASSERT(sp > context->stack_low);
         RT_ASSERT(sp < context->stack_low + context->stack_size);
     }
+#endif
 }
 
 bool rti_context_shadow_stack_is_on(void)

@@ -50,11 +50,21 @@
 #define RTI_CONTEXT_MARKED 1
 #endif
 
+/* May valgrind be told of stacks? */
+#define RTI_VALGRIND_KNOWS (!RTI_ONE_WORKER)
+
+/* Does a context know where its stack lies? On a small machine only for I1. */
+#define RTI_CONTEXT_BOUNDED (RT_CHECKS || !RTI_ONE_WORKER)
+
 struct rti_context {
     struct rti_arch_context saved; /* written by the switch away; meaningful while NEW or PARKED */
-    char *stack_low;               /* NULL in an adopted context until a sanitizer reports it */
+#if RTI_CONTEXT_BOUNDED
+    char *stack_low; /* NULL in an adopted context until a sanitizer reports it */
     size_t stack_size;
+#endif
+#if RTI_VALGRIND_KNOWS
     unsigned valgrind_stack_id;
+#endif
 #if RTI_CONTEXT_ANNOTATED
     void (*entry)(void *transfer);
     struct rti_context *came_from; /* who switched here last */
@@ -126,10 +136,32 @@ void rti_context_place_annotated(struct rti_context *context, void *stack_low, s
 #endif
 
 /* The top of a stack, as a context may use it. */
-static inline char *rti_context_stack_top(const struct rti_context *context)
+static inline char *rti_context_top_of(char *stack_low, size_t stack_size)
 {
-    char *high = context->stack_low + context->stack_size;
+    char *high = stack_low + stack_size;
     return high - (uintptr_t)high % 16;
+}
+
+/* Notes where the stack lies. */
+static inline void rti_context_set_bounds(struct rti_context *context, char *stack_low,
+                                          size_t stack_size)
+{
+#if RTI_CONTEXT_BOUNDED
+    context->stack_low = stack_low;
+    context->stack_size = stack_size;
+#else
+    (void)context, (void)stack_low, (void)stack_size;
+#endif
+}
+
+/* It has no stack any more, or not yet. */
+static inline void rti_context_forget_bounds(struct rti_context *context)
+{
+#if RTI_CONTEXT_BOUNDED
+    context->stack_low = NULL;
+#else
+    (void)context;
+#endif
 }
 
 /* Init in two steps, for who starts many. First the controls: those of `starter`, which runs on
@@ -154,11 +186,12 @@ static inline void rti_context_place(struct rti_context *context, void *stack_lo
     rti_context_place_annotated(context, stack_low, stack_size, entry);
 #else
     RT_DCHECK(stack_low != NULL && stack_size >= RTI_CONTEXT_STACK_MIN);
-    context->stack_low = stack_low;
-    context->stack_size = stack_size;
+    rti_context_set_bounds(context, stack_low, stack_size);
+#if RTI_VALGRIND_KNOWS
     context->valgrind_stack_id = 0;
-    rti_arch_prepare(&context->saved, rti_context_stack_top(context), (void (*)(void))entry,
-                     context);
+#endif
+    rti_arch_prepare(&context->saved, rti_context_top_of(stack_low, stack_size),
+                     (void (*)(void))entry, context);
     rti_arch_set_guard(&context->saved, stack_low);
     RT_AUDIT(rti_context_audit(context));
 #endif
@@ -168,12 +201,14 @@ static inline void rti_context_place(struct rti_context *context, void *stack_lo
  * told of it: then the thread may be about to leave (rti_context_pass). */
 static inline void rti_context_deinit(struct rti_context *context)
 {
+#if RTI_VALGRIND_KNOWS
     if (RTI_CONTEXT_ANNOTATED || context->valgrind_stack_id != 0) {
         rti_context_forget(context);
-    } else {
-        context->saved.pc = NULL;
-        context->stack_low = NULL;
+        return;
     }
+#endif
+    context->saved.pc = NULL;
+    rti_context_forget_bounds(context);
 }
 
 /* A context that runs has no pc, so this one look also refuses a switch to oneself. */
@@ -226,14 +261,18 @@ _Noreturn static RTI_ALWAYSINLINE void rti_context_leave(struct rti_context *fro
 #endif
 }
 
-#if !RTI_CONTEXT_ANNOTATED
+#if !RTI_CONTEXT_ANNOTATED && RTI_CONTEXT_BOUNDED
 /* Forgets all frames of `self`, which runs, and calls entry(transfer) at the top of its stack. */
 _Noreturn static RTI_ALWAYSINLINE void
 rti_context_restart(struct rti_context *self, void (*entry)(void *transfer), void *transfer)
 {
-    rti_arch_prepare(&self->saved, rti_context_stack_top(self), (void (*)(void))entry, self);
+    rti_arch_prepare(&self->saved, rti_context_top_of(self->stack_low, self->stack_size),
+                     (void (*)(void))entry, self);
     rti_arch_leave(&self->saved, transfer);
 }
+#endif
+
+#if !RTI_CONTEXT_ANNOTATED
 
 /* Like leave, from a context whose memory is another's by now; `gone` is a copy of what it had
  * saved, which still says what its controls were. */

@@ -68,8 +68,8 @@ static RTI_ALWAYSINLINE void fiber_yield_to(struct rti_worker *worker, struct rt
  * frame. This one: nobody of the same level is ready, or somebody more urgent is. */
 static RTI_NOINLINE void fiber_yield_by_queue(struct rti_worker *worker, struct rti_fiber *self)
 {
-    rti_processor_queue(worker->processor, &self->run);
-    struct rti_runnable *next = rti_processor_pick(worker->processor);
+    rti_processor_queue(rti_worker_processor(worker), &self->run);
+    struct rti_runnable *next = rti_processor_pick(rti_worker_processor(worker));
     if (next == &self->run) {
         rti_runnable_to_running(next);
         return;
@@ -90,7 +90,7 @@ static RTI_NOINLINE void fiber_yield_at_a_look(struct rti_worker *worker, struct
         fiber_yield_by_queue(worker, self);
         return;
     }
-    rti_processor_queue(worker->processor, &self->run);
+    rti_processor_queue(rti_worker_processor(worker), &self->run);
     rti_fiber_suspend_to_scheduler(worker, self, NULL);
 }
 
@@ -103,7 +103,7 @@ RTI_FLAT void rti_fiber_yield(struct rti_worker *worker)
         fiber_yield_at_a_look(worker, self);
         return;
     }
-    struct rti_runnable *next = rti_processor_rotate(worker->processor, &self->run);
+    struct rti_runnable *next = rti_processor_rotate(rti_worker_processor(worker), &self->run);
     if (RTI_UNLIKELY(next == NULL)) {
         fiber_yield_by_queue(worker, self);
         return;

@@ -51,19 +51,26 @@ struct rti_stack_slab; /* sched/stack_slab.h */
 #define RTI_HAS_BERTH   (!RTI_ONE_WORKER)
 #define RTI_BERTH_WORDS 28
 
+/* Do stacks come from slabs? A small machine has its arena. */
+#define RTI_HAS_SLABS (!RTI_ONE_WORKER)
+
 struct rti_fiber {
     struct rti_runnable run;
-    rti_atomic_u32 killed;       /* not 0: ends at its next dispatch */
-    uint8_t end;                 /* enum rti_fiber_end, valid in on_done */
-    uint8_t fault;               /* enum rti_fault_kind, valid if it faulted */
-    uint8_t blocking_depth;      /* of rt_blocking_enter */
-    uint8_t pin_depth;           /* of rt_pin */
-    int saved_errno;             /* while it does not run */
-    uint32_t bay;                /* of its stack in `slab`, once it has one */
-    struct rti_wait *wait;       /* what it is parked on */
-    struct rti_context context;  /* where it continues */
-    struct rti_stack stack;      /* low is NULL: it takes one from `slab` when it first runs */
+    rti_atomic_u32 killed;  /* not 0: ends at its next dispatch */
+    uint8_t end;            /* enum rti_fiber_end, valid in on_done */
+    uint8_t fault;          /* enum rti_fault_kind, valid if it faulted */
+    uint8_t blocking_depth; /* of rt_blocking_enter */
+    uint8_t pin_depth;      /* of rt_pin */
+#if RT_KEEP_ERRNO
+    int saved_errno; /* while it does not run */
+#endif
+    struct rti_wait *wait;      /* what it is parked on */
+    struct rti_context context; /* where it continues */
+    struct rti_stack stack;     /* low is NULL: it takes one from `slab` when it first runs */
+#if RTI_HAS_SLABS
     struct rti_stack_slab *slab; /* where its stack is from; NULL: its maker knows */
+    uint32_t bay;                /* of its stack in `slab`, once it has one */
+#endif
     void (*main)(void *arg);
     void *arg;
     void (*on_done)(struct rti_fiber *fiber);
@@ -73,13 +80,26 @@ struct rti_fiber {
     bool is_on_heap;           /* its stack is gone once it is settled: nobody stands on it then */
     struct rti_list cleanups;  /* what it holds: the cleanup stack */
     struct rti_sched *sched;   /* where it was started */
-    uint64_t parked_ns;        /* the scheduler's clock at its last park; for tools */
-    struct rti_origin origin;  /* who started it, and where; for tools */
+#if RTI_HAS_TOOLS
+    uint64_t parked_ns;       /* the scheduler's clock at its last park */
+    struct rti_origin origin; /* who started it, and where */
+#endif
 #if RTI_HAS_BERTH
     bool is_berth_ready; /* what never changes is written */
     void *berth[RTI_BERTH_WORDS];
 #endif
 };
+
+/* Notes when the fiber began to wait. */
+static RTI_ALWAYSINLINE void rti_fiber_note_parked(struct rti_fiber *fiber, uint64_t now_ns)
+{
+#if RTI_HAS_TOOLS
+    fiber->parked_ns = now_ns;
+#else
+    (void)fiber;
+    (void)now_ns;
+#endif
+}
 
 struct rti_fiber_options {
     uint32_t id;
@@ -106,34 +126,21 @@ void rti_fiber_yield(struct rti_worker *worker);
 /* The wake of a fiber's wait: queues the fiber. */
 void rti_fiber_wake(struct rti_wait *wait);
 
-/* The same for who claimed the wait on `sched`'s own thread, knows that it is a fiber's, and has
- * seen that no journal is written: short enough to be inline. `what` is the word of a recording. */
-static inline void rti_fiber_wake_quietly(struct rti_sched *sched, struct rti_wait *wait,
-                                          enum rti_note what)
-{
-    struct rti_fiber *fiber = wait->target;
-    RT_DCHECK(wait->wake == rti_fiber_wake);
-    RT_DCHECK(rti_sched_journal(sched) == NULL);
-    RTI_PROBE1(ready, fiber->run.id);
-    if (RTI_UNLIKELY(!rti_sched_is_local(sched))) {
-        rti_sched_wake_shared(sched, &fiber->run);
-        return;
-    }
-    RT_DCHECK(rti_worker_current() == &sched->worker);
-    rti_worker_note(&sched->worker, what, 0, fiber->run.id);
-    if (RTI_LIKELY(rti_runnable_to_woken(&fiber->run))) {
-        rti_processor_queue(&sched->processor, &fiber->run);
-    }
-}
-
-/* The same for a call that goes straight: the fiber whose wait it has claimed is parked. */
-static RTI_ALWAYSINLINE void rti_fiber_wake_here(struct rti_worker *worker, struct rti_fiber *fiber)
+/* The same for a call that goes straight (worker->straight): the fiber whose wait it has claimed is
+ * parked. `what` is the word of a recording. */
+static RTI_ALWAYSINLINE void rti_fiber_wake_straight(struct rti_worker *worker,
+                                                     struct rti_fiber *fiber, enum rti_note what)
 {
     RT_DCHECK(worker->straight == worker->sched->modules);
     RTI_PROBE1(ready, fiber->run.id);
-    rti_worker_note(worker, RTI_NOTE_WAKE, 0, fiber->run.id);
+    rti_worker_note(worker, what, 0, fiber->run.id);
     rti_runnable_to_woken_here(&fiber->run);
-    rti_processor_queue(worker->processor, &fiber->run);
+    rti_processor_queue(rti_worker_processor(worker), &fiber->run);
+}
+
+static RTI_ALWAYSINLINE void rti_fiber_wake_here(struct rti_worker *worker, struct rti_fiber *fiber)
+{
+    rti_fiber_wake_straight(worker, fiber, RTI_NOTE_WAKE);
 }
 
 /* Begins a wait of the current fiber. */

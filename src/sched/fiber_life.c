@@ -171,12 +171,12 @@ void rti_fiber_abandon(void *arg)
     rti_context_abandon(&self->context, &worker->context, worker);
 }
 
-_Noreturn void rti_fiber_overflow(struct rti_worker *worker)
+RTI_ASM_NAMED _Noreturn void rti_fiber_overflow(struct rti_worker *worker)
 {
     struct rti_fiber *self = worker->fiber;
     if (worker->sched->catches_faults) {
         /* There may be no room for another call: go the way of those who went too far. */
-        *(volatile char *)self->stack.guard = 0;
+        *(volatile char *)rti_stack_guard(&self->stack) = 0;
     }
     fiber_finish(worker, RTI_FIBER_OVERFLOWED);
 }
@@ -255,13 +255,14 @@ static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
         worker->departed = fiber;
         return;
     }
-    /* Only a host has slabs. */
-    if (RT_MAX_WORKERS > 1 && RTI_UNLIKELY(fiber->stack.low == NULL)) {
+#if RTI_HAS_SLABS
+    if (RTI_UNLIKELY(fiber->stack.low == NULL)) {
         fiber->bay = rti_stack_slab_take(fiber->slab, &fiber->stack);
         fiber->run.is_direct = true;
         rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
                           rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
     }
+#endif
     RTI_PROBE1(start, fiber->run.id);
     worker->fiber = fiber;
     rti_fiber_bring_errno(worker, fiber);
@@ -300,7 +301,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->sched = NULL;
     rti_u32_init(&fiber->killed, 0);
     fiber->end = RTI_FIBER_RETURNED;
-    fiber->saved_errno = 0;
+    rti_fiber_clear_errno(fiber);
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     fiber->wait = NULL;
@@ -314,8 +315,8 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
 #endif
-    fiber->slab = NULL;
-    fiber->parked_ns = 0;
+    rti_fiber_set_slab(fiber, NULL);
+    rti_fiber_note_parked(fiber, 0);
     rti_fiber_note_origin(fiber, starter, options->site);
     rti_list_init(&fiber->cleanups);
     fiber_init_context(fiber, starter, is_foreign);
@@ -329,7 +330,7 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
     fiber->run.is_fiber = true;
     fiber->sched = sched;
     fiber->wait = NULL;
-    fiber->slab = NULL;
+    rti_fiber_set_slab(fiber, NULL);
     fiber->on_done = on_done;
     fiber->cx = NULL;
     fiber->cancel = NULL;
@@ -337,7 +338,7 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
 #endif
-    fiber->parked_ns = 0;
+    rti_fiber_note_parked(fiber, 0);
     rti_list_init(&fiber->cleanups);
 }
 

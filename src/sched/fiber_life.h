@@ -38,11 +38,47 @@ void rti_fiber_entry(void *transfer);
 static RTI_ALWAYSINLINE void
 rti_fiber_note_origin(struct rti_fiber *fiber, const struct rti_fiber *starter, const void *site)
 {
+#if RTI_HAS_TOOLS
     if (RTI_LIKELY(starter != NULL)) {
         rti_origin_init(&fiber->origin, site, &starter->origin, starter->run.id);
     } else {
         rti_origin_init(&fiber->origin, site, NULL, 0);
     }
+#else
+    (void)fiber, (void)starter, (void)site;
+#endif
+}
+
+/* Notes where the fiber's stack comes from; NULL: from who makes the fiber. */
+static RTI_ALWAYSINLINE void rti_fiber_set_slab(struct rti_fiber *fiber,
+                                                struct rti_stack_slab *slab)
+{
+#if RTI_HAS_SLABS
+    fiber->slab = slab;
+#else
+    (void)fiber;
+    RT_ASSERT(slab == NULL);
+#endif
+}
+
+static RTI_ALWAYSINLINE bool rti_fiber_has_slab(const struct rti_fiber *fiber)
+{
+#if RTI_HAS_SLABS
+    return fiber->slab != NULL;
+#else
+    (void)fiber;
+    return false;
+#endif
+}
+
+/* The errno that a fiber begins with. */
+static RTI_ALWAYSINLINE void rti_fiber_clear_errno(struct rti_fiber *fiber)
+{
+#if RT_KEEP_ERRNO
+    fiber->saved_errno = 0;
+#else
+    (void)fiber;
+#endif
 }
 
 /* What a life begins with, whatever its stack. */
@@ -62,7 +98,7 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
     fiber->fault = 0;
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
-    fiber->saved_errno = 0;
+    rti_fiber_clear_errno(fiber);
     fiber->is_hindered = false;
     fiber->main = life->main;
     fiber->arg = life->arg;
@@ -77,7 +113,7 @@ static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
 {
     RT_DCHECK(rti_stack_is_intact(&fiber->stack));
     rti_fiber_begin_life(fiber, worker, life);
-    fiber->slab = NULL;
+    rti_fiber_set_slab(fiber, NULL);
     fiber->run.is_direct = true;
     rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
                       rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
@@ -90,9 +126,9 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_stack_slab *slab,
                                                 const struct rti_fiber_life *life)
 {
     rti_fiber_begin_life(fiber, worker, life);
-    fiber->slab = slab;
+    rti_fiber_set_slab(fiber, slab);
     fiber->stack.low = NULL;
-    fiber->context.stack_low = NULL;
+    rti_context_forget_bounds(&fiber->context);
     /* Who would switch to it goes to the scheduler, which gives it its stack. */
     fiber->run.is_direct = false;
 }
@@ -100,9 +136,13 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_stack_slab *slab,
 /* Gives the stack of a fiber that has ended back to its slab; nothing if it never ran. */
 static inline void rti_fiber_leave_slab(struct rti_fiber *fiber)
 {
+#if RTI_HAS_SLABS
     if (RTI_LIKELY(fiber->stack.low != NULL)) {
         rti_stack_slab_give(fiber->slab, fiber->bay);
     }
+#else
+    (void)fiber;
+#endif
 }
 
 /* rti_fiber_start for one that has just begun on `sched`. */

@@ -27,41 +27,47 @@ RTI_NOINLINE void rti_fiber_leave_shared(struct rti_worker *worker, struct rti_f
 _Noreturn RTI_COLD void rti_fiber_die(struct rti_worker *worker);
 
 /* Might the worker's own stack need a word before the next fiber runs? */
-static inline bool rti_fiber_is_scheduler_due(struct rti_worker *worker, struct rti_fiber *self)
+static RTI_ALWAYSINLINE bool rti_fiber_is_scheduler_due(struct rti_worker *worker,
+                                                        struct rti_fiber *self)
 {
     /* Each is one comparison with memory and a branch that is never taken: fewer instructions than
-     * to gather the answers, and their number is what a yield costs. For the same reason it is the
-     * sign of the count that tells: one instruction takes it down and asks. */
+     * to gather the answers, and their number is what a yield costs. */
     return RTI_UNLIKELY(!rti_stack_is_intact(&self->stack)) ||
            RTI_UNLIKELY(rti_u32_load_relaxed(worker->attention) != 0) ||
-           RTI_UNLIKELY(--worker->turns_until_look < 0);
+           RTI_UNLIKELY(!rti_worker_take_turn(worker));
 }
 
 /* The errno of the fiber that leaves this worker, and of the one that comes. */
 static inline void rti_fiber_keep_errno(const struct rti_worker *worker, struct rti_fiber *fiber)
 {
-    if (RT_KEEP_ERRNO) {
-        fiber->saved_errno = *worker->errno_address;
-    }
+#if RT_KEEP_ERRNO
+    fiber->saved_errno = *worker->errno_address;
+#else
+    (void)worker, (void)fiber;
+#endif
 }
 
 static inline void rti_fiber_bring_errno(const struct rti_worker *worker,
                                          const struct rti_fiber *fiber)
 {
-    if (RT_KEEP_ERRNO) {
-        *worker->errno_address = fiber->saved_errno;
-    }
+#if RT_KEEP_ERRNO
+    *worker->errno_address = fiber->saved_errno;
+#else
+    (void)worker, (void)fiber;
+#endif
 }
 
 /* Both at once. The address is read once; the compiler cannot know that a worker holds no errno. */
 static inline void rti_fiber_exchange_errno(const struct rti_worker *worker, struct rti_fiber *from,
                                             const struct rti_fiber *to)
 {
-    if (RT_KEEP_ERRNO) {
-        int *address = worker->errno_address;
-        from->saved_errno = *address;
-        *address = to->saved_errno;
-    }
+#if RT_KEEP_ERRNO
+    int *address = worker->errno_address;
+    from->saved_errno = *address;
+    *address = to->saved_errno;
+#else
+    (void)worker, (void)from, (void)to;
+#endif
 }
 
 /* The same from fiber to fiber; the caller tells the recorder. */
@@ -85,7 +91,7 @@ static RTI_ALWAYSINLINE void rti_fiber_suspend_parked(struct rti_worker *worker,
         rti_fiber_suspend_to_scheduler(worker, self, NULL);
         return;
     }
-    struct rti_runnable *next = rti_processor_pick(worker->processor);
+    struct rti_runnable *next = rti_processor_pick(rti_worker_processor(worker));
     if (may_be_woken && RTI_UNLIKELY(next == &self->run)) {
         /* Woken on its way to park, and nobody else is ready. */
         rti_runnable_to_running(next);
@@ -108,9 +114,7 @@ static RTI_ALWAYSINLINE void rti_fiber_park_straight(struct rti_worker *worker,
               worker->straight == worker->sched->modules);
     self->wait = wait;
     RTI_PROBE2(park, self->run.id, wait->reason);
-    if (RT_TRACE) {
-        self->parked_ns = worker->sched->now_ns;
-    }
+    rti_fiber_note_parked(self, worker->sched->now_ns);
     rti_runnable_to_parked_here(&self->run);
     rti_fiber_suspend_parked(worker, self, false);
     if (RTI_UNLIKELY(rti_fiber_is_killed(self))) {
@@ -128,14 +132,12 @@ static RTI_ALWAYSINLINE uint32_t rti_fiber_park_here(struct rti_worker *worker,
     self->wait = wait;
     RTI_PROBE2(park, self->run.id, wait->reason);
     if (RTI_UNLIKELY(rti_runnable_is_shared(&self->run))) {
-        self->parked_ns = worker->now_ns;
+        rti_fiber_note_parked(self, worker->now_ns);
         rti_fiber_leave_shared(worker, self, true);
     } else {
-        if (RT_TRACE) {
-            self->parked_ns = worker->sched->now_ns;
-        }
+        rti_fiber_note_parked(self, worker->sched->now_ns);
         if (!rti_runnable_to_parked(&self->run)) {
-            rti_processor_queue(worker->processor, &self->run);
+            rti_processor_queue(rti_worker_processor(worker), &self->run);
         }
         rti_fiber_suspend_parked(worker, self, true);
     }

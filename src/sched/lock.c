@@ -4,6 +4,8 @@
 
 #include "base/probe.h"
 
+#if !RTI_ONE_WORKER
+
 /* How long a thread naps that has watched long enough. Nobody ends the nap: the holder does not
  * know of it. */
 #define LOCK_NAP_NS 50000
@@ -44,5 +46,7 @@ void rti_lock_note(const struct rti_lock *lock, bool is_held)
         worker->locks_held ^= bit;
     }
 }
+
+#endif
 
 #endif

@@ -43,7 +43,9 @@ enum rti_lock_rank {
 };
 
 struct rti_lock {
+#if !RTI_ONE_WORKER
     rti_atomic_u32 is_taken;
+#endif
     uint8_t rank;
     bool is_shared; /* more than one worker may want it; else nothing is done */
 };
@@ -60,7 +62,9 @@ struct rti_lock {
 static inline void rti_lock_init(struct rti_lock *lock, const struct rti_sched *sched,
                                  enum rti_lock_rank rank)
 {
+#if !RTI_ONE_WORKER
     rti_u32_init(&lock->is_taken, 0);
+#endif
     lock->rank = (uint8_t)rank;
     lock->is_shared = !sched->is_local;
 }
@@ -79,9 +83,23 @@ void rti_lock_note(const struct rti_lock *lock, bool is_held);
 #endif
 
 /* Takes the lock. `sched` is the one it was made for. Any thread. */
+#if RTI_ONE_WORKER
+
 static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_sched *sched)
 {
-    if (RTI_ONE_WORKER || RTI_LIKELY(!rti_lock_is_shared(lock))) {
+    (void)lock, (void)sched;
+}
+
+static RTI_ALWAYSINLINE void rti_lock_release(struct rti_lock *lock)
+{
+    (void)lock;
+}
+
+#else
+
+static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_sched *sched)
+{
+    if (RTI_LIKELY(!rti_lock_is_shared(lock))) {
         return;
     }
 #if RT_CHECKS
@@ -99,7 +117,7 @@ static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_
 /* Gives it back. The thread that took it. */
 static RTI_ALWAYSINLINE void rti_lock_release(struct rti_lock *lock)
 {
-    if (RTI_ONE_WORKER || RTI_LIKELY(!rti_lock_is_shared(lock))) {
+    if (RTI_LIKELY(!rti_lock_is_shared(lock))) {
         return;
     }
     RT_ASSERT(rti_u32_load_relaxed(&lock->is_taken) != 0);
@@ -109,5 +127,7 @@ static RTI_ALWAYSINLINE void rti_lock_release(struct rti_lock *lock)
     /* Release pairs with the next holder's acquire. */
     rti_u32_store_release(&lock->is_taken, 0);
 }
+
+#endif
 
 #endif

@@ -102,6 +102,12 @@ static inline struct rti_runnable *rti_processor_rotate(struct rti_processor *pr
     }
     struct rti_runqueue *level = &processor->levels[runnable->priority];
     struct rti_runnable *next = level->head;
+#if defined(__arm__)
+    /* Without a branch: the link is read back, for `tail` may be `next`. */
+    level->tail->next = runnable;
+    level->head = next->next;
+    runnable->next = NULL;
+#else
     struct rti_runnable *after = next->next;
     runnable->next = NULL;
     /* A branch and not a link that is read back: the next yield waits for what `head` is. */
@@ -111,6 +117,7 @@ static inline struct rti_runnable *rti_processor_rotate(struct rti_processor *pr
         level->tail->next = runnable;
         level->head = after;
     }
+#endif
     level->tail = runnable;
     return next;
 }

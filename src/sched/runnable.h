@@ -60,6 +60,7 @@ struct rti_runnable {
     bool is_direct; /* a suspending fiber may switch to it without the scheduler's help */
     bool is_shared; /* several workers: the word below is changed by whoever wakes it, too */
     uint16_t pin;   /* several workers: it runs on this member only, 1 the first; 0: on any */
+    bool is_actor;  /* it is the fiber of a struct rti_actor */
     void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
     uint64_t deadline_ns; /* logical, for policies that order by it; else RTI_TIME_NEVER */
 };
@@ -81,6 +82,7 @@ static inline void rti_runnable_init(struct rti_runnable *runnable, uint32_t id,
     runnable->is_direct = false;
     runnable->is_shared = false;
     runnable->pin = 0;
+    runnable->is_actor = false;
     runnable->step = step;
     runnable->deadline_ns = RTI_TIME_NEVER;
 }
@@ -106,11 +108,15 @@ static inline void rti_runnable_to_running(struct rti_runnable *runnable)
     rti_runnable_to(runnable, RTI_RUNNABLE_READY, RTI_RUNNABLE_RUNNING);
 }
 
-/* The same for a fiber that is switched to at once: a context that runs is refused by the switch
- * itself (rti_context_check), so the edge is checked only where checks may be dear. */
+/* The same for a fiber that is switched to at once. Where a context that runs is refused by the
+ * switch itself (rti_context_check) the edge is checked only if checks may be dear. */
 static inline void rti_runnable_to_switched(struct rti_runnable *runnable)
 {
+#if defined(__arm__) && !RT_SWITCH_MARK
+    RT_ASSERT(rti_u32_load_relaxed(&runnable->state) == RTI_RUNNABLE_READY);
+#else
     RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
+#endif
     rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_RUNNING);
 }
 

@@ -308,7 +308,7 @@ static void sched_dispatch(struct rti_sched *sched, struct rti_runnable *runnabl
     rti_worker_note(worker, RTI_NOTE_RUN, 0, runnable->id);
     rti_runnable_to_running(runnable);
     worker->turns++;
-    worker->turns_until_look--;
+    (void)rti_worker_take_turn(worker);
     runnable->step(runnable, worker);
     rti_worker_note(worker, RTI_NOTE_LEAVE, 0, 0);
     RT_ASSERT(worker->fiber == NULL);

@@ -71,12 +71,12 @@ struct rti_worker {
     struct rti_processor *processor;
     struct rti_sched *sched;
     int *errno_address;           /* this thread's */
-    int32_t turns_until_look;     /* counts down with each dispatch; none left: a look is due */
+    int32_t turns_until_look;     /* taken down by each turn; none left: a look is due */
     rti_atomic_u32 *attention;    /* the port's: any thread sets it; cleared before a look */
     struct rti_runnable *handoff; /* picked by a fiber, to be stepped on this stack */
     struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */
     void *const *straight; /* the modules, for calls that go straight; or rti_sched_no_modules */
-    uint64_t turns;        /* dispatches from this stack; all of them while observed */
+    rti_count turns;       /* dispatches from this stack; all of them while observed */
     uint32_t reductions;   /* blocks that counted themselves: sched/reductions.c */
     uint32_t locks_held;   /* a bit per rank of sched/lock.h; checked builds only */
     void *turn;            /* of the behaviour that runs on this stack now; else NULL */
@@ -149,6 +149,13 @@ struct rti_sched {
     uint64_t steps_max; /* observed turns after which a run gives up; 0: never */
     void *modules[RTI_MODULE_COUNT];
 };
+
+/* What the worker picks from. Where there is one worker it lies beside it. */
+static RTI_ALWAYSINLINE struct rti_processor *rti_worker_processor(struct rti_worker *worker)
+{
+    return RTI_ONE_WORKER ? &RTI_CONTAINER_OF(worker, struct rti_sched, worker)->processor
+                          : worker->processor;
+}
 
 /* One worker? Where there can be no more the compiler knows. */
 static inline bool rti_sched_is_local(const struct rti_sched *sched)
@@ -293,6 +300,23 @@ static inline void rti_worker_note_here(enum rti_note what, uint32_t detail, uin
     if (worker != NULL) {
         rti_worker_note(worker, what, detail, id);
     }
+}
+
+/* Takes one from the turns until the next look; false if none is left. Where an instruction can
+ * take down what lies in memory it is the sign of the count that tells; elsewhere a comparison with
+ * 0, before, is the shortest. */
+static RTI_ALWAYSINLINE bool rti_worker_take_turn(struct rti_worker *worker)
+{
+#if defined(__arm__)
+    int32_t turns = worker->turns_until_look;
+    if (RTI_UNLIKELY(turns == 0)) {
+        return false;
+    }
+    worker->turns_until_look = turns - 1;
+    return true;
+#else
+    return RTI_LIKELY(--worker->turns_until_look >= 0);
+#endif
 }
 
 /* Is the worker about to sleep? It says so. */

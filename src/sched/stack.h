@@ -67,8 +67,10 @@ struct rti_stack {
     char *low;        /* the memory's start, where the low guard lies; 16-byte aligned */
     char *high_guard; /* where the high guard lies, in the last eight bytes */
     char *limit;      /* no call to the runtime begins below; NULL: not protected */
-    char *guard;      /* from here to `low` any access faults; NULL: not protected */
-    char *low_guard;  /* the word that is looked at for the low end; most often at `low` */
+#if !RTI_ONE_WORKER
+    char *guard;     /* from here to `low` any access faults; NULL: not protected */
+    char *low_guard; /* the word that is looked at for the low end; most often at `low` */
+#endif
 };
 
 /* The guards take a whole alignment unit at each end, so that what lies between stays aligned. */
@@ -77,10 +79,41 @@ struct rti_stack {
 /* Panics: the memory is none, or too small. */
 _Noreturn RTI_COLD void rti_stack_refuse(void);
 
+/* Says where the protected memory begins, NULL for none, and which word is looked at for the low
+ * end. A Cortex-M has no such memory, and its low word lies at the low end. */
+static inline void rti_stack_set_guard(struct rti_stack *stack, char *guard, char *low_guard)
+{
+#if RTI_ONE_WORKER
+    (void)stack, (void)guard, (void)low_guard;
+#else
+    stack->guard = guard;
+    stack->low_guard = low_guard;
+#endif
+}
+
+static inline char *rti_stack_guard(const struct rti_stack *stack)
+{
+#if RTI_ONE_WORKER
+    (void)stack;
+    return NULL;
+#else
+    return stack->guard;
+#endif
+}
+
+static inline char *rti_stack_low_guard(const struct rti_stack *stack)
+{
+#if RTI_ONE_WORKER
+    return stack->low;
+#else
+    return stack->low_guard;
+#endif
+}
+
 /* Puts the guard words back in their place. */
 static inline void rti_stack_mend(const struct rti_stack *stack)
 {
-    *(uint64_t *)(void *)stack->low_guard = RTI_STACK_GUARD;
+    *(uint64_t *)(void *)rti_stack_low_guard(stack) = RTI_STACK_GUARD;
     *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
 }
 
@@ -99,8 +132,7 @@ static inline void rti_stack_init(struct rti_stack *stack, void *memory, size_t 
     stack->high_guard = stack->low + usable - sizeof(uint64_t);
     stack->limit =
         RTI_STACK_FORBIDDEN != 0 ? stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
-    stack->guard = NULL;
-    stack->low_guard = stack->low;
+    rti_stack_set_guard(stack, NULL, stack->low);
     rti_stack_mend(stack);
 }
 
@@ -122,7 +154,7 @@ static inline bool rti_stack_is_intact(const struct rti_stack *stack)
     if (!RT_GUARD_WORDS) {
         return true;
     }
-    uint64_t low = *(const volatile uint64_t *)(const void *)stack->low_guard;
+    uint64_t low = *(const volatile uint64_t *)(const void *)rti_stack_low_guard(stack);
     uint64_t high = *(const volatile uint64_t *)(const void *)stack->high_guard;
     return RTI_LIKELY(low == RTI_STACK_GUARD) && RTI_LIKELY(high == RTI_STACK_GUARD);
 }
@@ -136,7 +168,7 @@ static inline void rti_stack_protect(struct rti_stack *stack, void *guard)
                          RTI_STACK_RESERVE + (size_t)RTI_STACK_SIZE_MIN / 2)) {
         rti_stack_refuse();
     }
-    stack->guard = guard;
+    rti_stack_set_guard(stack, guard, rti_stack_low_guard(stack));
     stack->limit = stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE;
 }
 
@@ -146,7 +178,7 @@ size_t rti_stack_own_size(const struct rti_stack *stack);
 /* Does an access to this address hit the guard page? */
 static inline bool rti_stack_guards(const struct rti_stack *stack, uintptr_t address)
 {
-    return stack->guard != NULL && address >= (uintptr_t)stack->guard &&
+    return rti_stack_guard(stack) != NULL && address >= (uintptr_t)rti_stack_guard(stack) &&
            address < (uintptr_t)stack->low;
 }
 
@@ -156,8 +188,9 @@ static inline bool rti_stack_guards(const struct rti_stack *stack, uintptr_t add
 static inline bool rti_stack_holds(const struct rti_stack *stack, uintptr_t sp)
 {
     uintptr_t lowest = (uintptr_t)stack->low;
-    if (stack->guard != NULL) {
-        lowest = (uintptr_t)stack->guard - (lowest - (uintptr_t)stack->guard);
+    uintptr_t guard = (uintptr_t)rti_stack_guard(stack);
+    if (guard != 0) {
+        lowest = guard - (lowest - guard);
     }
     return sp >= lowest && sp <= (uintptr_t)stack->high_guard;
 }

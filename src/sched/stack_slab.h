@@ -83,9 +83,9 @@ static inline void rti_stack_slab_describe(const struct rti_stack_slab *slab, rt
     bool is_guarded = (bay & 1) != 0;
     stack->high_guard = guard + slab->stride - sizeof(uint64_t);
     stack->low = guard + RT_STACK_GUARD_SIZE;
-    stack->guard = is_guarded ? guard : NULL;
     stack->limit = is_guarded ? stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
-    stack->low_guard = is_guarded ? stack->high_guard : stack->low;
+    rti_stack_set_guard(stack, is_guarded ? guard : NULL,
+                        is_guarded ? stack->high_guard : stack->low);
 }
 
 /* Takes a bay and describes its stack. Cannot fail. */

@@ -121,13 +121,16 @@ void rti_stacks_init(struct rti_stacks *stacks, struct rti_sched *sched)
         RT_STACK_GUARD_SIZE > 0 && page_size > 0 && RT_STACK_GUARD_SIZE % page_size == 0;
     stacks->free_bytes = rti_stack_block_granules(RT_STACK_ARENA_SIZE);
     stacks->in_use = 0;
+#if RT_STACK_GUARD_SIZE > 0
     stacks->kept_count = 0;
+#endif
     rti_arena_init(&stacks->arena, stacks->memory,
                    stacks->is_protecting ? sizeof(stacks->memory)
                                          : RTI_ARENA_BYTES(RT_STACK_ARENA_SIZE));
     sched->modules[RTI_MODULE_STACKS] = stacks;
 }
 
+#if RT_STACK_GUARD_SIZE > 0
 /* Gives the stack that was kept longest back to the arena. */
 static void stack_forget_oldest(struct rti_stacks *stacks)
 {
@@ -143,16 +146,21 @@ static void stack_forget_oldest(struct rti_stacks *stacks)
     stack_unguard(stacks, block);
     rti_arena_free(&stacks->arena, block);
 }
+#endif
 
 void rti_stacks_deinit(struct rti_stacks *stacks)
 {
     RT_ASSERT(stacks->sched->modules[RTI_MODULE_STACKS] == stacks && stacks->in_use == 0);
-    while (RT_STACK_GUARD_SIZE > 0 && stacks->kept_count > 0) {
+#if RT_STACK_GUARD_SIZE > 0
+    while (stacks->kept_count > 0) {
         stack_forget_oldest(stacks);
     }
+#endif
     rti_arena_deinit(&stacks->arena);
     stacks->sched->modules[RTI_MODULE_STACKS] = NULL;
 }
+
+#if RT_STACK_GUARD_SIZE > 0
 
 /* The stack of this size that was used last; false if none is kept. */
 static bool stack_take_kept(struct rti_stacks *stacks, struct rti_stack_block *memory,
@@ -213,6 +221,8 @@ static bool stack_take_block(struct rti_stacks *stacks, struct rti_stack_block *
     return is_new && memory->block != NULL;
 }
 
+#endif
+
 /* Makes a fiber's stack of a block that has its guard, if it is to have one. */
 static void stack_make(struct rti_stack_block *memory, struct rti_stack *stack)
 {
@@ -222,6 +232,7 @@ static void stack_make(struct rti_stack_block *memory, struct rti_stack *stack)
     }
 }
 
+#if RT_STACK_GUARD_SIZE > 0
 static void stack_take_protected(struct rti_stacks *stacks, struct rti_stack_block *memory,
                                  struct rti_stack *stack)
 {
@@ -234,6 +245,7 @@ static void stack_take_protected(struct rti_stacks *stacks, struct rti_stack_blo
         stack_make(memory, stack);
     }
 }
+#endif
 
 static void stack_take_plain(struct rti_stacks *stacks, struct rti_stack_block *memory)
 {
@@ -259,11 +271,15 @@ bool rti_stacks_take_any(struct rti_stacks *stacks, struct rti_stack_block *memo
 {
     memory->block = NULL;
     memory->is_guarded = false;
+#if RTI_VALGRIND_KNOWS
     memory->valgrind_id = 0;
+#endif
+#if RT_STACK_GUARD_SIZE > 0
     if (!memory->is_heap && stack_is_protecting(stacks)) {
         stack_take_protected(stacks, memory, stack);
         return memory->block != NULL;
     }
+#endif
     if (memory->is_heap) {
         stack_take_heap(stacks, memory);
     } else {
@@ -300,9 +316,13 @@ void rti_stacks_give_any(struct rti_stacks *stacks, struct rti_stack_block *memo
     if (stack_is_protecting(stacks)) {
         stacks->free_bytes += rti_stack_block_granules(given.size);
     }
+#if RT_STACK_GUARD_SIZE > 0
     if (stack_is_guarded(&given)) {
         stack_keep(stacks, &given, stack);
-    } else {
+        given.block = NULL;
+    }
+#endif
+    if (given.block != NULL) {
         rti_arena_free(&stacks->arena, given.block);
     }
     rti_lock_release(&stacks->lock);
@@ -310,15 +330,18 @@ void rti_stacks_give_any(struct rti_stacks *stacks, struct rti_stack_block *memo
 
 size_t rti_stacks_audit(const struct rti_stacks *stacks)
 {
-    RT_ASSERT(stacks->kept_count <= RTI_STACKS_MAX);
-    RT_ASSERT(stacks->is_protecting || stacks->kept_count == 0);
-    for (size_t i = 0; i < stacks->kept_count; i++) {
+    size_t kept_count = rti_stacks_kept_count(stacks);
+#if RT_STACK_GUARD_SIZE > 0
+    RT_ASSERT(kept_count <= RTI_STACKS_MAX);
+    RT_ASSERT(stacks->is_protecting || kept_count == 0);
+    for (size_t i = 0; i < kept_count; i++) {
         const struct rti_stack_block *memory = &stacks->kept[i].memory;
         size_t size = rti_arena_block_size(&stacks->arena, memory->block);
         RT_ASSERT(size == stack_block_size(memory->size) && memory->is_guarded);
     }
+#endif
     RT_ASSERT(stacks->in_use > 0 || !stacks->is_protecting ||
               stacks->free_bytes == rti_stack_block_granules(RT_STACK_ARENA_SIZE));
-    RT_ASSERT(stacks->in_use + stacks->kept_count == rti_arena_audit(&stacks->arena));
+    RT_ASSERT(stacks->in_use + kept_count == rti_arena_audit(&stacks->arena));
     return stacks->in_use;
 }

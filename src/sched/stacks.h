@@ -35,8 +35,8 @@
 /* Stacks that exist at a time: one for each actor and each task, and one that cleans up. */
 #define RTI_STACKS_MAX (RT_MAX_ACTORS + RT_MAX_TASKS + 1)
 
-/* How many of them may be kept; without guards there is nothing to keep them for. */
-#define RTI_STACKS_KEPT (RT_STACK_GUARD_SIZE > 0 ? RTI_STACKS_MAX : 1)
+/* How many of them may be kept, where there are guards to keep them for. */
+#define RTI_STACKS_KEPT RTI_STACKS_MAX
 
 /* What protection adds to a stack: the guard, the reserve, and up to a page of rounding. */
 #define RTI_STACKS_ROOM                                                                            \
@@ -55,8 +55,10 @@ struct rti_stack_block {
     void *block; /* of the arena or the heap */
     size_t size; /* as asked for */
     bool is_heap;
-    bool is_guarded;      /* has guard and reserve */
+    bool is_guarded; /* has guard and reserve */
+#if RTI_VALGRIND_KNOWS
     unsigned valgrind_id; /* what valgrind calls it; 0: nobody asks */
+#endif
 };
 
 /* A stack that nobody uses, ready for the next: its guard words are in place. */
@@ -71,9 +73,11 @@ struct rti_stacks {
     struct rti_lock lock; /* over all that follows */
     bool is_protecting;
     size_t free_bytes;
+    size_t in_use; /* stacks of the arena that somebody has */
+#if RT_STACK_GUARD_SIZE > 0
     size_t kept_count;
-    size_t in_use;                               /* stacks of the arena that somebody has */
     struct rti_kept_stack kept[RTI_STACKS_KEPT]; /* the last one was used last */
+#endif
     struct rti_arena arena;
     _Alignas(RTI_STACKS_ALIGNMENT) unsigned char memory[RTI_STACKS_BYTES];
 };
@@ -113,6 +117,7 @@ void rti_stacks_show(const struct rti_stack_block *memory);
 static inline bool rti_stacks_take(struct rti_stacks *stacks, struct rti_stack_block *memory,
                                    struct rti_stack *stack)
 {
+#if RT_STACK_GUARD_SIZE > 0
     /* The common case: there is one worker, and what was kept last is of this size. */
     if (RTI_UNLIKELY(!rti_sched_is_local(stacks->sched))) {
         return rti_stacks_take_any(stacks, memory, stack);
@@ -132,12 +137,16 @@ static inline bool rti_stacks_take(struct rti_stacks *stacks, struct rti_stack_b
     stacks->free_bytes -= counted;
     stacks->in_use++;
     return true;
+#else
+    return rti_stacks_take_any(stacks, memory, stack);
+#endif
 }
 
 /* Gives it back. The guard words are in place. */
 static inline void rti_stacks_give(struct rti_stacks *stacks, struct rti_stack_block *memory,
                                    const struct rti_stack *stack)
 {
+#if RT_STACK_GUARD_SIZE > 0
     if (RTI_UNLIKELY(!rti_sched_is_local(stacks->sched) || memory->is_heap || !memory->is_guarded ||
                      stacks->kept_count == RTI_STACKS_KEPT)) {
         rti_stacks_give_any(stacks, memory, stack);
@@ -153,6 +162,20 @@ static inline void rti_stacks_give(struct rti_stacks *stacks, struct rti_stack_b
     stacks->kept_count++;
     stacks->in_use--;
     stacks->free_bytes += rti_stack_block_granules(memory->size);
+#else
+    rti_stacks_give_any(stacks, memory, stack);
+#endif
+}
+
+/* How many are kept. */
+static inline size_t rti_stacks_kept_count(const struct rti_stacks *stacks)
+{
+#if RT_STACK_GUARD_SIZE > 0
+    return stacks->kept_count;
+#else
+    (void)stacks;
+    return 0;
+#endif
 }
 
 /* The module of a scheduler. */

@@ -73,14 +73,20 @@ enum rti_wait_reason {
 
 struct rti_wait;
 
+/* Are waiters numbered as they come? The numbers are for I3 alone, so where memory is scarce only
+ * checked builds have them. */
+#define RTI_HAS_ARRIVALS (RT_CHECKS || !RTI_ONE_WORKER)
+
 struct rti_waiter {
     struct rti_wait *wait;                     /* fixed by rti_wait_add */
     void (*unlink)(struct rti_waiter *waiter); /* leaves the source; called if it lost */
     void *slot;                                /* where the claimer puts or takes the value */
     uint32_t event;                            /* what `claimed` becomes if this one wins */
-    uint64_t id;                               /* order of arrival on its list */
-    struct rti_link link;                      /* the source's list; linked by the source */
-    struct rti_waiter *sibling;                /* next waiter of the same wait */
+#if RTI_HAS_ARRIVALS
+    uint64_t id; /* order of arrival on its list */
+#endif
+    struct rti_link link;       /* the source's list; linked by the source */
+    struct rti_waiter *sibling; /* next waiter of the same wait */
 };
 
 struct rti_wait {
@@ -113,7 +119,9 @@ static inline void rti_wait_add(struct rti_wait *wait, struct rti_waiter *waiter
     waiter->wait = wait;
     waiter->sibling = wait->waiters;
     waiter->unlink = unlink;
+#if RTI_HAS_ARRIVALS
     waiter->id = 0;
+#endif
     waiter->slot = NULL;
     waiter->event = event;
     wait->waiters = waiter;
@@ -213,13 +221,17 @@ static inline void rti_wait_finish(struct rti_wait *wait)
 /* A source's line of waiters. On an engine with several workers the source's lock guards it. */
 struct rti_waitlist {
     struct rti_list list;
+#if RTI_HAS_ARRIVALS
     uint64_t next_id;
+#endif
 };
 
 static inline void rti_waitlist_init(struct rti_waitlist *waitlist)
 {
     rti_list_init(&waitlist->list);
+#if RTI_HAS_ARRIVALS
     waitlist->next_id = 1;
+#endif
 }
 
 static inline bool rti_waitlist_is_empty(const struct rti_waitlist *waitlist)
@@ -229,8 +241,23 @@ static inline bool rti_waitlist_is_empty(const struct rti_waitlist *waitlist)
 
 static inline void rti_waitlist_add(struct rti_waitlist *waitlist, struct rti_waiter *waiter)
 {
+#if RTI_HAS_ARRIVALS
     waiter->id = waitlist->next_id++;
+#endif
     rti_list_push_tail(&waitlist->list, &waiter->link);
+}
+
+/* Checks I3 for a waiter in this line: it came behind the one whose number `last` holds, 0 for
+ * none, and takes its place there. */
+static inline void rti_waitlist_audit(const struct rti_waitlist *waitlist,
+                                      const struct rti_waiter *waiter, uint64_t *last)
+{
+#if RTI_HAS_ARRIVALS
+    RT_ASSERT(waiter->id > *last && waiter->id < waitlist->next_id);
+    *last = waiter->id;
+#else
+    (void)waitlist, (void)waiter, (void)last;
+#endif
 }
 
 /* The `unlink` of a waiter whose source is a plain wait list. */

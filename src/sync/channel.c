@@ -662,9 +662,8 @@ static void channel_audit_line(const struct rti_channel *channel, const struct r
     for (struct rti_link *at = rti_list_peek(&line->list); at != NULL;
          at = rti_list_next(&line->list, at)) {
         struct rti_waiter *waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
-        RT_ASSERT(waiter->id > last_id && waiter->id < line->next_id);
+        rti_waitlist_audit(line, waiter, &last_id);
         RT_ASSERT(rti_channel_waiter_of(waiter)->channel == channel);
-        last_id = waiter->id;
     }
 }
 

@@ -191,7 +191,6 @@ void rti_line_audit(const struct rti_line *line)
         struct rti_waiter *waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
         RT_ASSERT(line_waiter_of(waiter)->line == line);
         RT_ASSERT(line_waiter_of(waiter)->result == RT_ERR_WOULDBLOCK);
-        RT_ASSERT(waiter->id > last_id && waiter->id < line->list.next_id);
-        last_id = waiter->id;
+        rti_waitlist_audit(&line->list, waiter, &last_id);
     }
 }

@@ -144,7 +144,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, const struct rti_
 /* Gives back the stack of a task that has ended, or did not come to begin. */
 static inline void task_give_stack(struct rti_task *task)
 {
-    if (RTI_LIKELY(task->fiber.slab != NULL)) {
+    if (RTI_LIKELY(rti_fiber_has_slab(&task->fiber))) {
         rti_fiber_leave_slab(&task->fiber);
     } else {
         rti_stacks_give(task->tasks->stacks, &task->stack, &task->fiber.stack);

@@ -13,7 +13,9 @@ void rti_clockwork_init(struct rti_clockwork *clockwork, uint64_t now_ns)
 {
     clockwork->sched = NULL;
     rti_u64_init(&clockwork->next_ns, RTI_TIME_NEVER);
+#if !RTI_ONE_WORKER
     rti_u32_init(&clockwork->lock.is_taken, 0);
+#endif
     clockwork->lock.rank = RTI_LOCK_TIME;
     clockwork->lock.is_shared = false;
     rti_wheel_init(&clockwork->wheel, now_ns);

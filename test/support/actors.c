@@ -98,7 +98,7 @@ rt_status actors_run(struct actors_world *world)
 size_t actors_stacks_in_use(const struct actors_world *world)
 {
     const struct rti_stacks *stacks = &world->stacks;
-    return rti_arena_stats(&stacks->arena).used_count - stacks->kept_count;
+    return rti_arena_stats(&stacks->arena).used_count - rti_stacks_kept_count(stacks);
 }
 
 void actors_check_ledger(struct actors_world *world)

@@ -67,7 +67,7 @@ TEST(death_runs_its_hooks_in_the_order_of_the_steps)
     rti_notice_init(&notices[1], RT_SENDER_TIMER, &data, sizeof(data));
     rti_notice_init(&notices[2], RT_SENDER_TIMER, &data, sizeof(data));
     for (size_t i = 0; i < 3; i++) {
-        notices[i].release = release_said;
+        notices[i].entry.release = release_said;
         rti_mailbox_push_notice(actor, &notices[i]);
     }
     actors_finish(world);

@@ -115,7 +115,7 @@ TEST(ipc_pools_give_a_notice_back_to_its_maker)
     rti_ipc_pools_init(&pools);
     rti_notice_init(&notice, RT_SENDER_TIMER, NULL, 0);
     rti_ipc_pools_end(&pools, &notice.entry, RT_OK);
-    notice.release = count_release;
+    notice.entry.release = count_release;
     rti_ipc_pools_end(&pools, &notice.entry, RT_OK);
     CHECK_EQ(released_count, 1);
     CHECK_EQ(rti_pool_in_use(&pools.entries), 0);

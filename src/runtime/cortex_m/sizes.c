@@ -25,7 +25,9 @@ RTI_UNUSED static __attribute__((used)) void sizes(void)
     SIZE(actors, SIZE_OF(struct rti_actors, table));
     SIZE(links, sizeof(struct rti_links));
     SIZE(monitors, sizeof(struct rti_monitors));
+#if RT_HAS_NAMES
     SIZE(names, sizeof(struct rti_registry));
+#endif
     SIZE(timers, sizeof(struct rti_actor_timers));
     SIZE(wheel, sizeof(struct rti_wheel));
     SIZE(scheduler, sizeof(struct rti_sched));
