@@ -125,7 +125,7 @@ def lint_list(stage):
 
 
 def lint_explain(stage):
-    return stage.orrery("lint", "--explain", "local-escapes")
+    return stage.orrery("lint", "--explain", "all")
 
 
 def pauses(stage):

@@ -15,9 +15,11 @@ set -eu
     separator=
     for file in "$SOURCE_DIR"/test/tools/lint/*.c; do
         command="cc -std=gnu11 -I$SOURCE_DIR/include -c x"
-        printf '%s{"directory": "%s", "file": "%s", "command": "%s"}\n' \
-            "$separator" "$work" "$file" "$command"
-        separator=,
+        for place in "$file" "$work/$(basename "$file")"; do
+            printf '%s{"directory": "%s", "file": "%s", "command": "%s"}\n' \
+                "$separator" "$work" "$place" "$command"
+            separator=,
+        done
     done
     echo ']'
 ) >"$work/compile_commands.json"
@@ -30,12 +32,18 @@ for rule in $(awk '{ print $1 }' "$work/out"); do
     expect 0 "$tool" lint --explain "$rule"
     has "orrery-lint: allow $rule: reason"
 done
+expect 0 "$tool" lint --explain all
+[ "$(grep -c '^To let it be: ' "$work/out")" -eq 10 ] || fail "not all rules are explained"
+expect 0 "$tool" lint --list --json
+is_json
+has '"id": "message-kept"'
 cases=$SOURCE_DIR/test/tools/lint
 expect 1 "$tool" lint -p "$work" "$cases/loops.c"
 has 'loops\.c:[0-9]+:[0-9]+: long-loop: the loop runs for ever'
 hasnt 'hit:'
 expect 1 "$tool" lint --rule spawn-in-loop -p "$work" "$cases/loops.c"
-[ "$(wc -l <"$work/out")" -eq 1 ] || fail "not the one finding of the rule"
+[ "$(grep -c " spawn-in-loop: " "$work/out")" -eq 2 ] || fail "not the findings of the rule"
+[ "$(wc -l <"$work/out")" -eq 2 ] || fail "findings of other rules"
 expect 0 "$tool" lint --pauses -p "$work" "$cases/loops.c"
 has 'loops\.c:[0-9]+:[0-9]+: pauses: rt_ipc_recv ⟨pauses⟩$'
 has 'pauses: polite ⟨pauses⟩$'

@@ -66,7 +66,7 @@ const struct command command_lint = {
         "    -p COMMANDS    compile_commands.json, or the folder it lies in\n"
         "    --rule ID      only this rule; may come again\n"
         "    --list         name the rules\n"
-        "    --explain ID   show what a rule finds, and how to let it be\n"
+        "    --explain ID   show what a rule finds, and how to let it be; all: each of them\n"
         "    --pauses       list the calls that may suspend, for editors that mark them\n"
         "    --json         one JSON document\n"
         "\n"

@@ -2,6 +2,7 @@
 /* What `orrery lint` must find, marked with the word hit, and what it must leave alone. */
 #include <netdb.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <orrery/rt.h>
@@ -13,6 +14,9 @@ static void helper(void)
     usleep(1); /* hit: blocking-call */
 }
 
+/* One of the program's own, whatever its name. */
+int flock(int file, int how);
+
 static void worker(void *arg)
 {
     struct addrinfo *found;
@@ -22,6 +26,8 @@ static void worker(void *arg)
     (void)read(0, &byte, 1);                       /* hit: blocking-call */
     (void)getaddrinfo("host", NULL, NULL, &found); /* hit: blocking-call */
     pthread_mutex_lock(&lock);                     /* hit: blocking-call */
+    (void)fread(&byte, 1, 1, stdin);               /* hit: blocking-call */
+    (void)flock(0, 0);
     helper();
     /* orrery-lint: allow blocking-call: shown on purpose */
     sleep(1);

@@ -23,6 +23,26 @@ static void dropped(void)
     rt_go(work, NULL); /* hit: handle-leaked */
 }
 
+static rt_status poll(void *state, rt_cx *cx)
+{
+    (void)state;
+    return rt_async_pause(cx);
+}
+
+static int early_with_others(rt_region *region, int failed)
+{
+    rt_async_task *polled = rt_async(poll, NULL);
+    if (failed) {
+        return -1; /* hit: handle-leaked */
+    }
+    (void)rt_async_detach(polled);
+    rt_task *task = rt_region_go(region, work, NULL);
+    if (failed > 1) {
+        return -1; /* hit: handle-leaked */
+    }
+    return (int)rt_join(task, NULL).code;
+}
+
 static void at_the_end(int wanted)
 { /* hit: handle-leaked */
     rt_task *task = rt_go(work, NULL);
@@ -86,6 +106,7 @@ static rt_status permit_resolved(rt_channel_sender *tx, int wanted)
 int main(void)
 {
     dropped();
+    (void)early_with_others(NULL, 0);
     at_the_end(1);
     stored();
     (void)rt_detach(passed_on());

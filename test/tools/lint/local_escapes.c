@@ -31,6 +31,19 @@ static void start_and_leave(struct job *given)
     (void)rt_detach(rt_go(task, &job)); /* hit: local-escapes */
 }
 
+static rt_status poll(void *state, rt_cx *cx)
+{
+    (void)state;
+    return rt_async_pause(cx);
+}
+
+static void start_others(rt_region *region)
+{
+    struct job job = {1, NULL};
+    (void)rt_detach(rt_region_go(region, task, &job)); /* hit: local-escapes */
+    (void)rt_async_detach(rt_async(poll, &job));       /* hit: local-escapes */
+}
+
 static rt_status start_and_wait(void)
 {
     struct job job = {1, NULL};
@@ -43,6 +56,7 @@ int main(void)
     struct job job = {1, NULL};
     start_and_leave(&job);
     (void)start_and_wait();
+    start_others(NULL);
     (void)rt_spawn(actor, &job);
     rt_run();
     return 0;

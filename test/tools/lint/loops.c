@@ -32,6 +32,21 @@ static void bytes_one_by_one(int file, const char *bytes, size_t size)
     }
 }
 
+static void files_one_by_one(const char *const *names)
+{
+    int fd;
+    for (int i = 0; i < 5000; i++) {
+        if (!RT_FAILED(rt_file_open(names[i], 0, 0, &fd))) { /* hit: small-io-in-loop */
+            (void)rt_file_close(fd);
+        }
+    }
+    for (int i = 0; i < 10; i++) {
+        if (!RT_FAILED(rt_file_open(names[i], 0, 0, &fd))) {
+            (void)rt_file_close(fd);
+        }
+    }
+}
+
 static void worker(void *arg)
 {
     (void)arg;
@@ -49,6 +64,7 @@ static void worker(void *arg)
         compute((uint64_t)i);
     }
     bytes_one_by_one(0, "", 0);
+    files_one_by_one(arg);
     for (;;) { /* hit: long-loop */
         compute(1);
     }
@@ -78,6 +94,9 @@ static void starter(void *arg)
     }
     while (sum < 10) {
         (void)rt_spawn(worker, NULL); /* hit: spawn-in-loop */
+    }
+    while (sum < 20) {
+        (void)rt_detach(rt_region_go(NULL, NULL, NULL)); /* hit: spawn-in-loop */
     }
     rt_exit();
 }

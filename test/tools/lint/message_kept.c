@@ -48,8 +48,39 @@ static void copied(void *arg)
     puts(name);
 }
 
+static void kept_for_the_next_turn(void *arg)
+{
+    rt_message msg;
+    const char *last = arg;
+    for (;;) {
+        if (RT_FAILED(rt_ipc_recv(&msg, -1))) {
+            return;
+        }
+        puts(last); /* hit: message-kept */
+        last = msg.data;
+    }
+}
+
+static void two_messages(void *arg)
+{
+    rt_message first;
+    rt_message second;
+    (void)arg;
+    if (RT_FAILED(rt_ipc_recv(&first, -1))) {
+        return;
+    }
+    puts(first.data);
+    if (RT_FAILED(rt_ipc_recv(&second, -1))) {
+        return;
+    }
+    puts(second.data);
+    puts(first.data); /* hit: message-kept */
+}
+
 int main(void)
 {
+    (void)rt_spawn(kept_for_the_next_turn, "");
+    (void)rt_spawn(two_messages, NULL);
     (void)rt_spawn(kept, NULL);
     (void)rt_spawn(set_anew, "");
     (void)rt_spawn(copied, NULL);

@@ -24,36 +24,56 @@ BLOCKING = {
     "pwrite": "rt_file_pwrite",
     "writev": "rt_file_write or rt_net_send",
     "fsync": "rt_file_sync",
+    "fdatasync": "rt_file_sync",
     "recv": "rt_net_recv",
     "recvfrom": "rt_udp_recv",
     "recvmsg": "rt_udp_recv",
     "send": "rt_net_send",
     "sendto": "rt_udp_send",
+    "sendmsg": "rt_udp_send",
     "accept": "rt_net_accept",
     "accept4": "rt_net_accept",
     "connect": "rt_net_connect",
     "getaddrinfo": "rt_net_resolve",
     "gethostbyname": "rt_net_resolve",
+    "gethostbyaddr": "rt_net_resolve",
+    "getnameinfo": "a thread of its own",
     "poll": "rt_select",
     "ppoll": "rt_select",
     "select": "rt_select",
+    "pselect": "rt_select",
     "epoll_wait": "rt_select",
+    "epoll_pwait": "rt_select",
     "pthread_mutex_lock": "rt_mutex_lock",
+    "pthread_mutex_timedlock": "rt_mutex_lock_until",
+    "pthread_spin_lock": "rt_mutex_lock",
     "pthread_rwlock_rdlock": "rt_mutex_lock",
     "pthread_rwlock_wrlock": "rt_mutex_lock",
     "pthread_cond_wait": "rt_condition_wait",
     "pthread_cond_timedwait": "rt_condition_wait_until",
     "pthread_join": "rt_join",
+    "thrd_join": "rt_join",
     "pthread_barrier_wait": "rt_wait_group_wait",
     "sem_wait": "rt_semaphore_acquire",
+    "sem_timedwait": "rt_semaphore_acquire_until",
     "mtx_lock": "rt_mutex_lock",
+    "mtx_timedlock": "rt_mutex_lock_until",
     "cnd_wait": "rt_condition_wait",
+    "cnd_timedwait": "rt_condition_wait_until",
     "wait": "a thread of its own",
     "waitpid": "a thread of its own",
+    "waitid": "a thread of its own",
     "system": "a thread of its own",
     "pause": "a receive",
     "sigwait": "a receive",
+    "sigwaitinfo": "a receive",
+    "sigsuspend": "a receive",
     "flock": "a thread of its own",
+    "lockf": "a thread of its own",
+    "fread": "rt_file_read",
+    "getline": "rt_file_read",
+    "getc": "rt_file_read",
+    "fgetc": "rt_file_read",
     "getchar": "rt_file_read",
     "fgets": "rt_file_read",
     "scanf": "rt_file_read",
@@ -63,11 +83,17 @@ SIGNAL_SETTERS = ("signal", "sigset", "bsd_signal", "sysv_signal")
 HANDLER_FIELDS = ("sa_handler", "sa_sigaction")
 
 
+def is_of_system(call):
+    """Is it the function of that name in the C library, and not one of the program's?"""
+    file = call.callee.location.file if call.callee is not None else None
+    return file is None or file.name.startswith("/usr/")
+
+
 def blocking_call(source):
     for name in sorted(source.in_tasks):
         for call in source.functions[name].calls:
             instead = BLOCKING.get(call.name)
-            if instead is not None and call.name not in source.functions:
+            if instead is not None and is_of_system(call):
                 yield call.cursor, (
                     f"{call.name} stops the thread, and every task that runs on it; "
                     f"use {instead}"

@@ -8,7 +8,10 @@ from rule import Rule
 from tree import LOOPS, mentions, references, stripped
 
 RECEIVES = ("rt_ipc_recv", "rt_ipc_recv_match", "rt_ipc_release")
-STARTS = {"rt_spawn": 1, "rt_spawn_ex": 1, "rt_go_at": 2}
+STARTS = {
+    "rt_spawn": 1, "rt_spawn_ex": 1, "rt_go_at": 2, "rt_region_go_at": 3, "rt_async": 1,
+    "rt_behaviour_spawn": 1,
+}
 RUNS = ("rt_run", "rt_sim_run", "rt_run_main")
 
 
@@ -52,20 +55,62 @@ def _sets(function, name):
 def message_kept(source):
     for function in source.functions.values():
         receives = [c for c in function.calls if c.name in RECEIVES]
-        if not receives:
+        if receives:
+            yield from _kept_pointers(function, receives)
+            yield from _kept_messages(function, receives)
+
+
+def _sentence(what, receive):
+    return (
+        f"{what} points to the data of a message that {receive.name} has ended the life of "
+        f"(line {receive.cursor.location.line}): copy what is kept"
+    )
+
+
+def _kept_pointers(function, receives):
+    """A pointer that was set to the data of a message, and is used behind the next receive."""
+    for name, kept_at in _keepers(function):
+        sets = sorted(_sets(function, name))
+        for use in (c for c in references(function.body) if c.spelling == name):
+            at = use.extent.start.offset
+            between = [r for r in receives if kept_at < r.offset < at]
+            again = [s for s in sets if kept_at < s <= at]
+            if between and not again and not _is_ended(function, kept_at, between[0].offset):
+                yield use, _sentence(name, between[0])
+                break
+            between = _in_next_turn(function, kept_at, at, receives)
+            if between is not None and not any(between.offset < s <= at for s in sets):
+                yield use, _sentence(name, between)
+                break
+
+
+def _in_next_turn(function, kept_at, at, receives):
+    """The receive of a loop that stands before the use, which stands before the keeping: the use is
+    in the next turn then. None if it is not so."""
+    for loop in function.loops:
+        span = loop.cursor.extent
+        if span.start.offset < at < kept_at < span.end.offset:
+            before = [r for r in receives if span.start.offset < r.offset < at]
+            if before:
+                return before[-1]
+    return None
+
+
+def _kept_messages(function, receives):
+    """The data of a message itself, used when another message has been received since."""
+    for node in function.nodes:
+        owner = _data_of(node)
+        if owner is None or node.kind != CursorKind.MEMBER_REF_EXPR:
             continue
-        for name, kept_at in _keepers(function):
-            sets = sorted(_sets(function, name))
-            for use in (c for c in references(function.body) if c.spelling == name):
-                at = use.extent.start.offset
-                between = [r for r in receives if kept_at < r.offset < at]
-                again = [s for s in sets if kept_at < s <= at]
-                if between and not again and not _is_ended(function, kept_at, between[0].offset):
-                    yield use, (
-                        f"{name} points to the data of a message that {between[0].name} has ended "
-                        f"the life of (line {between[0].cursor.location.line}): copy what is kept"
-                    )
-                    break
+        at = node.extent.start.offset
+        own = [r for r in receives if r.arguments and mentions(r.arguments[0], owner)
+               and r.offset < at]
+        if not own:
+            continue
+        others = [r for r in receives if own[-1].offset < r.offset < at
+                  and r.arguments and not mentions(r.arguments[0], owner)]
+        if others:
+            yield node, _sentence(f"{owner}.data", others[0])
 
 
 def _is_ended(function, kept_at, receive_at):
@@ -132,7 +177,8 @@ def local_escapes(source):
 
 def _is_joined(function, start):
     """The handle of the start is joined or cancelled in the same function."""
-    joins = ("rt_join", "rt_join_until", "rt_join_result", "rt_cancel")
+    joins = ("rt_join", "rt_join_until", "rt_join_result", "rt_cancel", "rt_async_join",
+             "rt_async_join_until")
     name = _variable_of(function, start)
     return any(
         c.name in joins and (

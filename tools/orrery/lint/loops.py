@@ -9,6 +9,9 @@ from tree import stripped
 # A counting loop that goes on for longer than this should let others run.
 LONG_LOOP = 100_000
 
+# Files that one loop opens, renames or looks at, one after the other.
+MANY_FILES = 1000
+
 # Bytes of one transfer below which a loop should gather them.
 SMALL_TRANSFER = 64
 
@@ -18,7 +21,9 @@ TRANSFERS = {
     "rt_net_send": 2, "rt_net_recv": 2,
 }
 
-SPAWNS = ("rt_spawn", "rt_spawn_ex", "rt_go_at", "rt_region_go")
+SPAWNS = (
+    "rt_spawn", "rt_spawn_ex", "rt_go_at", "rt_region_go_at", "rt_async", "rt_behaviour_spawn",
+)
 
 
 def constant_of(cursor):
@@ -52,6 +57,20 @@ def small_io_in_loop(source):
                         f"each turn of the loop may suspend for {size} byte(s): gather them and "
                         f"call {call.name} once"
                     )
+        yield from _files_one_by_one(source, function)
+
+
+def _files_one_by_one(source, function):
+    """Loops that are long and open a file in each turn: its waits are all they do in a row."""
+    for loop in function.loops:
+        if loop.bound is None or loop.bound < MANY_FILES:
+            continue
+        for call in loop.calls:
+            if call.may_suspend and call.name == "rt_file_open":
+                yield call.cursor, (
+                    f"each of the {loop.bound} turns of the loop may suspend: the files are opened "
+                    "one after the other; have several tasks share them, or one job of a pool"
+                )
 
 
 def long_loop(source):

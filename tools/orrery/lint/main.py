@@ -46,8 +46,8 @@ def parse(argv):
     add("--rule", action="append", metavar="ID", choices=[rule.name for rule in RULES],
         help="only this rule; may come again")
     add("--list", action="store_true", help="name the rules")
-    add("--explain", metavar="ID", choices=[rule.name for rule in RULES],
-        help="show what a rule finds")
+    add("--explain", metavar="ID", choices=["all", *(rule.name for rule in RULES)],
+        help="show what a rule finds; all: what each of them does")
     add("--pauses", action="store_true", help="list the calls that may suspend")
     add("--json", action="store_true", help="one JSON document")
     add("files", nargs="*", metavar="FILES")
@@ -109,11 +109,30 @@ def pauses_of(source):
                 yield source.finding(call.cursor, "pauses", f"{call.name} \u27e8pauses\u27e9")
 
 
-def explain(name):
-    rule = next(rule for rule in RULES if rule.name == name)
-    print(f"{rule.name}: {rule.about}\n")
-    print("\n".join("    " + line for line in rule.example.splitlines()))
-    print(f"\nTo let it be: /* orrery-lint: allow {rule.name}: reason */")
+def suppression_of(rule):
+    return f"/* orrery-lint: allow {rule.name}: reason */"
+
+
+def explain(rules):
+    for index, rule in enumerate(rules):
+        print(("\n" if index > 0 else "") + f"{rule.name}: {rule.about}\n")
+        print("\n".join("    " + line for line in rule.example.splitlines()))
+        print(f"\nTo let it be: {suppression_of(rule)}")
+
+
+def describe(options):
+    """Tells of the rules themselves."""
+    is_all = options.explain in (None, "all")
+    rules = [rule for rule in RULES if is_all or rule.name == options.explain]
+    if options.json:
+        rows = [{"id": rule.name, "about": rule.about, "example": rule.example,
+                 "suppression": suppression_of(rule)} for rule in rules]
+        print(json.dumps({"rules": rows}, indent=2, ensure_ascii=False))
+    elif options.explain:
+        explain(rules)
+    else:
+        for rule in rules:
+            print(f"{rule.name:18} {rule.about}")
 
 
 def show(findings, is_json):
@@ -142,12 +161,8 @@ def look(options):
 
 def main(argv):
     options = parse(argv)
-    if options.list:
-        for rule in RULES:
-            print(f"{rule.name:18} {rule.about}")
-        return 0
-    if options.explain:
-        explain(options.explain)
+    if options.list or options.explain:
+        describe(options)
         return 0
     try:
         return look(options)

@@ -16,7 +16,7 @@ from clang.cindex import CursorKind
 
 from tree import LOOPS, mentions, references, stripped
 
-GIVES_HANDLE = ("rt_go_at", "rt_region_go")
+GIVES_HANDLE = ("rt_go_at", "rt_region_go_at", "rt_async")
 GIVES_PERMIT = ("rt_channel_reserve", "rt_channel_reserve_until", "rt_channel_try_reserve")
 LOOKS = ("rt_send_permit_slot", "rt_task_is_complete", "rt_send_permit_is_live")
 
@@ -176,7 +176,7 @@ def candidates(function):
         if node.kind != CursorKind.VAR_DECL or not function.is_local(node):
             continue
         kind = node.type.spelling.replace("struct ", "")
-        if kind == "rt_task *":
+        if kind in ("rt_task *", "rt_async_task *"):
             found[node.spelling] = False
         elif kind == "rt_send_permit":
             found[node.spelling] = True
