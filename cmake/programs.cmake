@@ -41,6 +41,9 @@ if(ORRERY_EXAMPLES)
     orrery_add_program(${source} examples)
     add_dependencies(examples ${ORRERY_PROGRAM})
   endforeach()
+  # docs/tools.md has it looked at right after `make`, with lines.
+  add_dependencies(libraries deadlock)
+  target_compile_options(deadlock PRIVATE -g)
 
   # A program of several files is a folder; the file named after the folder has its main. One that
   # needs more than that has its own build.cmake.

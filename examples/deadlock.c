@@ -4,7 +4,7 @@
  * other, for ever, and the program stands still.
  *
  *     ORRERY_OBSERVE=1 build/release/examples/deadlock &
- *     orrery dump $!
+ *     build/release/bin/orrery dump $!
  *
  * docs/tools.md shows what the second command says, and what is wrong here. */
 #include <stdio.h>

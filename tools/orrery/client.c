@@ -10,7 +10,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
+
+/* How often and how long to wait for the socket of a program that was just started. */
+#define CONNECT_TRIES    10
+#define CONNECT_PAUSE_NS 30000000
 
 /* The places where a program of this user may have put its socket. */
 static int connect_to(uint64_t pid, uid_t user)
@@ -42,6 +47,18 @@ static int connect_to(uint64_t pid, uid_t user)
     return -1;
 }
 
+/* The same, and again for a moment: a program that was just started is about to make its socket. */
+static int connect_patiently(uint64_t pid, uid_t user)
+{
+    int fd = connect_to(pid, user);
+    for (int i = 0; fd < 0 && i < CONNECT_TRIES; i++) {
+        struct timespec while_ns = {.tv_nsec = CONNECT_PAUSE_NS};
+        nanosleep(&while_ns, NULL);
+        fd = connect_to(pid, user);
+    }
+    return fd;
+}
+
 /* The user that a process belongs to; false if there is no such process. */
 static bool owner_of(uint64_t pid, uid_t *user)
 {
@@ -70,7 +87,7 @@ char *client_ask(uint64_t pid, const char *request, size_t *size)
         tool_complain("there is no process %" PRIu64, pid);
         return NULL;
     }
-    int fd = connect_to(pid, user);
+    int fd = connect_patiently(pid, user);
     if (fd < 0) {
         tool_complain("process %" PRIu64 " does not let itself be looked at: start it with "
                       "ORRERY_OBSERVE=1 in its environment, as the same user",
