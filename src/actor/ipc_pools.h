@@ -49,6 +49,10 @@ struct rti_pooled_entry {
     struct rti_entry entry;
     _Alignas(max_align_t) unsigned char small[RTI_SMALL_MAX];
 };
+_Static_assert(offsetof(struct rti_pooled_entry, entry) == 0, "the entry is where the block is");
+_Static_assert(offsetof(struct rti_pooled_entry, small) - sizeof(struct rti_notice) <
+                   _Alignof(max_align_t),
+               "what lies right behind a notice is refused by rti_notice_init");
 
 struct rti_message_block {
     _Alignas(max_align_t) unsigned char bytes[RT_MAX_MESSAGE_SIZE];
@@ -184,7 +188,8 @@ void rti_ipc_pools_end(struct rti_ipc_pools *pools, struct rti_entry *entry, rt_
 /* Does the payload of this ASYNC or CALL entry lie in the entry? */
 static inline bool rti_ipc_pools_is_small(const struct rti_entry *entry)
 {
-    return entry->data == RTI_CONTAINER_OF(entry, struct rti_pooled_entry, entry)->small;
+    /* By the address alone: a notice is asked too, and lies in no such block. */
+    return entry->data == (const char *)entry + offsetof(struct rti_pooled_entry, small);
 }
 
 /* Is any entry an ASYNC or CALL one whose payload lies in it? Of the others only the token of a

@@ -23,6 +23,7 @@ void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait 
 void rti_notice_init(struct rti_notice *notice, actor_id sender, const void *data, size_t len)
 {
     RT_ASSERT((data == NULL) == (len == 0));
+    RT_ASSERT((uintptr_t)data - (uintptr_t)(notice + 1) >= _Alignof(max_align_t));
     RT_ASSERT(len <= (rti_entry_len)-1);
     notice->entry = (struct rti_entry){
         .data = data,

@@ -142,7 +142,8 @@ static inline void rti_mailbox_reset(struct rti_mailbox *mailbox)
     mailbox->wait.waiters = &mailbox->waiter;
 }
 
-/* Prepares a notice. `data` may be NULL with len 0; else it lives as long as the notice. */
+/* Prepares a notice. `data` may be NULL with len 0; else it lives as long as the notice, and not
+ * right behind it, which is where small payloads of messages are known to lie (ipc_pools.h). */
 void rti_notice_init(struct rti_notice *notice, actor_id sender, const void *data, size_t len);
 
 static inline struct rti_notice *rti_notice_of(struct rti_entry *entry)

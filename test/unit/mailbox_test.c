@@ -168,3 +168,26 @@ TEST(mailbox_sync_sender_is_told_how_its_message_ended)
     CHECK_EQ(sync.result, RT_ERR_CLOSED);
     rti_wait_finish(&wait);
 }
+
+/* A small payload is known by where it lies, and a notice must not look like one. */
+static struct {
+    struct rti_notice notice;
+    _Alignas(max_align_t) uint32_t data;
+} confusing;
+
+static void make_confusing_notice(void *arg)
+{
+    (void)arg;
+    rti_notice_init(&confusing.notice, 1, &confusing.data, sizeof(confusing.data));
+}
+
+TEST(mailbox_notice_with_its_data_right_behind_it_panics)
+{
+    static struct {
+        uint32_t data;
+        struct rti_notice notice;
+    } plain;
+    rti_notice_init(&plain.notice, 1, &plain.data, sizeof(plain.data));
+    rti_notice_init(&plain.notice, 1, NULL, 0);
+    CHECK_PANICS("mailbox", make_confusing_notice, NULL);
+}
