@@ -110,6 +110,21 @@ for workers in "" 2; do
 done
 unset TICKS
 
+# One that ends while it is looked at ends as it should, and the tool says what happened.
+for workers in "" 2; do
+    start "$work/program" brief $workers
+    while kill -0 "$pid" 2>/dev/null; do
+        status=0
+        "$tool" dump --no-backtraces "$pid" >"$work/out" 2>&1 || status=$?
+        case $status in 0 | 3) ;; *) fail "status $status of a program that ends" ;; esac
+        # The shell keeps the number of one that has ended until it is asked how.
+        grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null && break
+    done
+    wait "$pid" || fail "it did not end well"
+    expect 3 "$tool" dump "$pid"
+    has 'there is no process'
+done
+
 # What has no stack is shown too, with what it waits for.
 for workers in "" 2; do
     start "$work/program" stackless $workers
@@ -174,6 +189,12 @@ start "$work/program" wait
 expect 3 "$tool" dump "$pid"
 has 'start it with ORRERY_OBSERVE=1'
 expect 3 "$tool" stats "$pid"
+
+# Or it opts in by its configuration.
+unset ORRERY_OBSERVE
+start "$work/program" wait 1 observed
+expect 0 "$tool" dump "$pid"
+has "^process $pid: 5 tasks and actors"
 expect 3 "$tool" dump 4194305
 has 'there is no process'
 expect 2 "$tool" dump

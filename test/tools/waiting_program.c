@@ -2,8 +2,9 @@
 /* The program that the tests of the command line tool look at while it runs. Its argument says what
  * it does: `wait` in several ways, `compute` without end, `talk` to itself or `pass` values without
  * end, `many` that wait, `crowd` of ten thousand tasks that wait while another ticks, or
- * `stackless` ones that wait. A second argument has it run on so many workers. It says `ready` when
- * it does. The ticks are counted in the file that TICKS names, if it does. */
+ * `stackless` ones that wait; `brief` is a crowd that ends soon. A second argument has it run on so
+ * many workers. It says `ready` when it does. The ticks are counted in the file that TICKS names,
+ * if it does. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -186,10 +187,8 @@ static void *crowd_task(void *arg)
     return inner_task(arg);
 }
 
-static void first_of_crowd(void *arg)
+static void gather(void)
 {
-    volatile uint64_t *ticks = open_ticks();
-    (void)arg;
     if (RT_FAILED(rt_task_reserve(&(rt_task_room){.tasks = CROWD, .stack_size = 16384}))) {
         exit(1);
     }
@@ -200,6 +199,22 @@ static void first_of_crowd(void *arg)
         rt_yield();
     }
     say_ready();
+}
+
+static void first_of_brief(void *arg)
+{
+    (void)arg;
+    gather();
+    (void)rt_sleep(200 * RT_NS_PER_MS);
+    rt_shutdown();
+    rt_exit();
+}
+
+static void first_of_crowd(void *arg)
+{
+    volatile uint64_t *ticks = open_ticks();
+    (void)arg;
+    gather();
     for (;;) {
         *ticks = *ticks + 1;
         rt_yield();
@@ -243,12 +258,12 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         actor_fn fn;
-    } programs[] = {
-        {"wait", first_of_wait},          {"compute", computer},   {"talk", talker},
-        {"pass", first_of_pass},          {"many", first_of_many}, {"crowd", first_of_crowd},
-        {"stackless", first_of_stackless}};
+    } programs[] = {{"wait", first_of_wait},   {"compute", computer},
+                    {"talk", talker},          {"pass", first_of_pass},
+                    {"many", first_of_many},   {"crowd", first_of_crowd},
+                    {"brief", first_of_brief}, {"stackless", first_of_stackless}};
     rt_channel_config config = {.elem_size = sizeof(uint64_t), .capacity = 4};
-    rt_config several = {.workers = argc > 2 ? (uint32_t)atoi(argv[2]) : 1};
+    rt_config several = {.workers = argc > 2 ? (uint32_t)atoi(argv[2]) : 1, .observe = argc > 3};
     if (argc < 2 || RT_FAILED(argc > 2 ? rt_init_ex(&several) : rt_init()) ||
         RT_FAILED(rt_channel_create(&config, &tx, &rx))) {
         return 1;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +17,9 @@
 /* How often and how long to wait for the socket of a program that was just started. */
 #define CONNECT_TRIES    10
 #define CONNECT_PAUSE_NS 30000000
+
+/* How long a program may be silent. Another tool may have its turn before us. */
+#define PATIENCE_S 10
 
 /* The places where a program of this user may have put its socket. */
 static int connect_to(uint64_t pid, uid_t user)
@@ -80,7 +84,34 @@ static bool answers_for(int fd, uint64_t pid)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (uint64_t)peer.pid == pid;
 }
 
-char *client_ask(uint64_t pid, const char *request, size_t *size)
+/* A program that is stopped takes the question and never answers. */
+static void limit_silence(int fd, uint64_t span_ms)
+{
+    struct timeval limit = {.tv_sec = (time_t)(span_ms / 1000 + PATIENCE_S)};
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+}
+
+static char *read_answer(FILE *stream, uint64_t pid, size_t *size)
+{
+    char *bytes = tool_read_all(stream, size);
+    if (ferror(stream) != 0) {
+        tool_complain("process %" PRIu64 " does not answer: it is stopped, or another tool looks "
+                      "at it",
+                      pid);
+        free(bytes);
+        return NULL;
+    }
+    bytes = tool_realloc(bytes, *size + 1, 1);
+    bytes[*size] = '\0';
+    if (strncmp(bytes, "error\t", 6) == 0) {
+        tool_complain("process %" PRIu64 ": %.*s", pid, (int)strcspn(bytes + 6, "\n"), bytes + 6);
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+char *client_ask(uint64_t pid, const char *request, uint64_t span_ms, size_t *size)
 {
     uid_t user = 0;
     if (!owner_of(pid, &user)) {
@@ -96,6 +127,7 @@ char *client_ask(uint64_t pid, const char *request, size_t *size)
     }
     char line[128];
     snprintf(line, sizeof(line), "%s\n", request);
+    limit_silence(fd, span_ms);
     FILE *stream = answers_for(fd, pid) ? fdopen(fd, "rb") : NULL;
     if (stream == NULL || send(fd, line, strlen(line), MSG_NOSIGNAL) < 0) {
         tool_complain("process %" PRIu64 " does not answer", pid);
@@ -106,14 +138,7 @@ char *client_ask(uint64_t pid, const char *request, size_t *size)
         }
         return NULL;
     }
-    char *bytes = tool_read_all(stream, size);
+    char *answer = read_answer(stream, pid, size);
     fclose(stream);
-    bytes = tool_realloc(bytes, *size + 1, 1);
-    bytes[*size] = '\0';
-    if (strncmp(bytes, "error\t", 6) == 0) {
-        tool_complain("process %" PRIu64 ": %.*s", pid, (int)strcspn(bytes + 6, "\n"), bytes + 6);
-        free(bytes);
-        return NULL;
-    }
-    return bytes;
+    return answer;
 }

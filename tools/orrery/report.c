@@ -213,7 +213,7 @@ void report_free(struct report *report)
 bool report_of(struct report *report, uint64_t pid, const char *request)
 {
     size_t size = 0;
-    char *text = client_ask(pid, request, &size);
+    char *text = client_ask(pid, request, 0, &size);
     return text != NULL && report_read(report, text);
 }
 

@@ -359,7 +359,7 @@ static void *fetch(const struct trace_options *options, uint64_t *pid, bool *is_
         return journal_file_read(options->source, size);
     }
     snprintf(request, sizeof(request), "trace %" PRIu64, options->span_ms);
-    char *bytes = client_ask(*pid, request, size);
+    char *bytes = client_ask(*pid, request, options->span_ms, size);
     if (bytes != NULL && *size == 0) {
         tool_complain("process %" PRIu64 " ended before it could be traced", *pid);
         free(bytes);
