@@ -237,18 +237,14 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     rti_region_member_init(&cx->member, &cx_member_ops);
     cx_set_current(fiber, cx);
     fiber->is_hindered = false;
+    /* The last life of the fiber may have had a deadline. */
+    fiber->run.deadline_ns = RTI_TIME_NEVER;
 }
 
-void rti_cx_end_fiber(struct rti_cx *cx, rt_outcome outcome)
+void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome)
 {
-    RT_ASSERT(cx_is_known(cx) && cx->inner == NULL);
     cx->outcome = (uint8_t)outcome;
     cx->cancel.is_seen = false; /* the outcome says it */
-    if (RTI_LIKELY(rti_sched_is_local(cx->sched) && cx->member.region == NULL &&
-                   rti_waitlist_is_empty(&cx->cancel.line) && cx->cancel.lone == NULL)) {
-        cx->magic = 0;
-        return;
-    }
     cx_end(cx);
 }
 

@@ -41,6 +41,10 @@
 
 #define RTI_CX_MAGIC UINT32_C(0x7263784f)
 
+/* The magic of a fiber's context between two lives of its fiber, if the last one has left it as it
+ * found it; what rti_cx_begin_fiber gave it is still in place. */
+#define RTI_CX_CLEAN UINT32_C(0x7263786f)
+
 enum rti_cx_kind { RTI_CX_FIBER, RTI_CX_POLL };
 
 enum rti_cx_poll_word {
@@ -62,6 +66,8 @@ struct rti_cx_op {
     uintptr_t on;
 };
 
+/* What a fiber that is cancelled by nobody and limited by nothing touches of its context lies in
+ * the first two lines. */
 struct rti_cx {
     uint32_t magic; /* RTI_CX_MAGIC between init and deinit */
     uint8_t kind;   /* enum rti_cx_kind */
@@ -69,20 +75,20 @@ struct rti_cx {
     bool is_shield;  /* the cancellation of the context around does not reach it */
     uint8_t outcome; /* rt_outcome, but for a cancellation that was seen */
     struct rti_cancel cancel;
+    struct rti_region_member member; /* of a region, if it has one */
+    struct rti_sched *sched;
+    struct rti_fiber *fiber; /* FIBER: whose it is */
+    struct rti_cx *inner;
+    struct rti_budget_scope *scope; /* innermost; NULL: none */
+    struct rti_cx *outer;
     rt_budget budget;
     uint64_t polls_taken; /* of the quotas, since init */
     uint64_t cost_taken;
-    struct rti_budget_scope *scope; /* innermost; NULL: none */
-    struct rti_sched *sched;
-    struct rti_fiber *fiber; /* FIBER: whose it is */
-    struct rti_cx *outer;
-    struct rti_cx *inner;
-    struct rti_cleanup cleanup;      /* FIBER: takes it apart if the fiber ends first */
-    struct rti_region_member member; /* of a region, if it has one */
-    struct rti_list cleanups;        /* POLL: what it holds */
-    rt_waker waker;                  /* POLL */
-    struct rti_cx_op op;             /* POLL: what it waits for */
-    rti_atomic_u32 poll_word;        /* POLL: enum rti_cx_poll_word; with several workers only */
+    struct rti_cleanup cleanup; /* FIBER: takes it apart if the fiber ends first */
+    struct rti_list cleanups;   /* POLL: what it holds */
+    rt_waker waker;             /* POLL */
+    struct rti_cx_op op;        /* POLL: what it waits for */
+    rti_atomic_u32 poll_word;   /* POLL: enum rti_cx_poll_word; with several workers only */
     struct rti_wait wait;
     struct rti_cx_events events;
     union {                               /* of the operation */
@@ -114,8 +120,38 @@ rt_status rti_cx_checkpoint(struct rti_cx *cx);
  * ends it after the fiber. Writes only what a fiber's context uses: this is on the way of every
  * spawn. */
 void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sched *sched);
+
+/* The same for memory that is a fiber's context again and again, and 0 before the first time. */
+static inline void rti_cx_begin_fiber(struct rti_cx *cx, struct rti_fiber *fiber,
+                                      struct rti_sched *sched)
+{
+    if (RTI_UNLIKELY(cx->magic != RTI_CX_CLEAN)) {
+        rti_cx_init_fiber(cx, fiber, sched);
+        return;
+    }
+    RT_ASSERT(cx->fiber == fiber && fiber->cx == NULL);
+    RT_DCHECK(cx->sched == sched && cx->outer == NULL && !cx->is_shield);
+    cx->magic = RTI_CX_MAGIC;
+    fiber->cx = cx;
+    fiber->cancel = &cx->cancel;
+}
+
+/* What rti_cx_end_fiber does if more is to be done than to say that it has ended. */
+void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome);
+
 /* Its end, with the outcome that counts for its region. */
-void rti_cx_end_fiber(struct rti_cx *cx, rt_outcome outcome);
+static inline void rti_cx_end_fiber(struct rti_cx *cx, rt_outcome outcome)
+{
+    RT_ASSERT(cx->magic == RTI_CX_MAGIC && cx->inner == NULL);
+    /* Who is not hindered has neither been cancelled nor been limited. */
+    if (RTI_LIKELY(rti_sched_is_local(cx->sched) && outcome == RT_OUTCOME_OK &&
+                   !cx->fiber->is_hindered && cx->member.region == NULL && cx->scope == NULL &&
+                   rti_waitlist_is_empty(&cx->cancel.line) && cx->cancel.lone == NULL)) {
+        cx->magic = RTI_CX_CLEAN;
+        return;
+    }
+    rti_cx_end_fiber_any(cx, outcome);
+}
 
 /* Makes a context of the running fiber, inside its present one, that the cancellation of the
  * present one does not reach, and whose budget is the deadline alone. rt_cx_deinit ends it. */

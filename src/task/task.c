@@ -69,6 +69,12 @@ static RTI_OUTSIDE void task_main(void *arg)
     task_finish(task, task->fn(task->arg));
 }
 
+/* Might its starter have a trace context? Until the first is set all of them are empty. */
+static RTI_ALWAYSINLINE bool task_has_trace(const struct rti_task *task)
+{
+    return !RTI_TRACES_TRAVEL || rti_traces_are_used(task->tasks->sched);
+}
+
 /* Where it comes from: the site, and the last ones of its starter. */
 static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task, const rt_site *site,
                                               const struct rti_task *parent)
@@ -77,14 +83,18 @@ static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task, const rt_si
     if (RTI_UNLIKELY(parent == NULL)) {
         task->parent = 0;
         task->sites[1] = NULL;
-        rti_trace_copy(rti_worker_current(), &task->trace);
+        if (task_has_trace(task)) {
+            rti_trace_copy(rti_worker_current(), &task->trace);
+        }
         return;
     }
     for (size_t i = 1; i < RTI_TASK_SITES; i++) {
         task->sites[i] = parent->sites[i - 1];
     }
     task->parent = parent->serial;
-    task->trace = parent->trace;
+    if (task_has_trace(task)) {
+        task->trace = parent->trace;
+    }
 }
 
 /* The number of the next task. */
@@ -115,16 +125,12 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, const struct rti_
     task->is_doomed = false;
     task->has_value = false;
     task->serial = task_next_serial(tasks);
-    task->watcher = NULL;
     task->fn = order->fn;
     task->arg = order->arg;
     task->value = NULL;
     task->name = order->config->name != NULL ? order->config->name : order->site->what;
-    task->hook_count = 0;
-    task->hook_depth = 0;
-    task->locals_set = 0;
-    task->panic_site = NULL;
-    task->message[0] = '\0';
+    task->hook_depth = 0; /* a hook may have been its end */
+    RT_DCHECK(!rti_task_has_duties(task) && !task->has_message && task->joins == NULL);
     task_begin_sites(task, order->site, parent);
     struct rti_fiber_life life = {
         .main = task_main,
@@ -138,7 +144,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, const struct rti_
     } else {
         rti_fiber_begin(&task->fiber, worker, &life);
     }
-    rti_cx_init_fiber(&task->cx, &task->fiber, tasks->sched);
+    rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched);
 }
 
 /* Gives back the stack of a task that has ended, or did not come to begin. */
@@ -292,6 +298,7 @@ rt_region *rt_region_current(void)
 static void task_set_message(struct rti_task *task, const char *message)
 {
     size_t length = 0;
+    task->has_message = true;
     while (message != NULL && length < RTI_TASK_MESSAGE_MAX && message[length] != '\0') {
         task->message[length] = message[length];
         length++;
@@ -309,8 +316,8 @@ _Noreturn void rt_panic_task_at(const rt_site *site, const char *message)
     }
     if (!task->is_panicking) {
         task->is_panicking = true;
-        task->panic_site = site;
         task_set_message(task, message);
+        task->panic_site = site;
     } else {
         rti_task_report_hook(task, site, message);
     }

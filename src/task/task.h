@@ -20,6 +20,8 @@
  * I1  `handle` is 0 iff the life is FREE or RELEASED, or its holder is taking it.  (audit)
  * I2  The result is written before the life leaves HELD or WATCHED for its end.   (task_conclude)
  * I3  `watcher` is not NULL while the life is WATCHED or TELLING.                 (rti_task_watch)
+ * I4  A free slot has no hooks, no locals, no message and joins nobody, so a spawn has nothing
+ *     to empty.                                      (rti_task_conclude, rti_tasks_give)
  *
  * Who writes: the spawner until the start; the task itself while it runs; the module's end
  * (task_on_done) after it; the holder of the handle `handle`, `watcher` and `joins` of the one that
@@ -55,6 +57,7 @@ struct rti_hook {
     const rt_site *site;
 };
 
+/* What every task has comes first, what few have comes last. */
 struct rti_task {
     struct rti_fiber fiber;
     struct rti_task_word life;
@@ -62,30 +65,31 @@ struct rti_task {
     bool is_panicking;      /* rt_panic_task was called */
     bool is_doomed;         /* killed while a hook runs: it ends when the hook has */
     bool has_value;         /* its function returned */
+    bool has_message;       /* `message` and `panic_site` say something */
     uint32_t index;         /* of its slot */
-    uint32_t serial;        /* counts spawns; what reports call it */
-    uint32_t parent;        /* the serial of who spawned it; 0: no task */
     rti_atomic_size handle; /* what its holder has; 0: nobody. Anybody may compare it */
     uint32_t generation;
-    struct rti_waiter *watcher; /* of the holder */
-    struct rti_tasks *tasks;
-    struct rti_task *next; /* free slots, or the undertaker's line */
+    uint32_t serial; /* counts spawns; what reports call it */
     rt_task_fn fn;
     void *arg;
     void *value;
-    const rt_site *sites[RTI_TASK_SITES]; /* youngest first; NULL ends the chain */
-    const char *name;
-    struct rti_task *joins; /* whom it waits for in a join; NULL: nobody */
+    struct rti_tasks *tasks;
+    struct rti_task *next;      /* free slots, or the undertaker's line */
+    struct rti_waiter *watcher; /* of the holder */
+    struct rti_task *joins;     /* whom it waits for in a join; NULL: nobody */
     uint32_t hook_count;
     uint32_t hook_depth; /* hooks of it that run on its own fiber now, one inside another */
-    struct rti_hook hooks[RT_MAX_HOOKS]; /* ensure hooks, the latest last */
-    uint32_t locals_set;                 /* a bit per key */
-    struct rti_local locals[RT_MAX_LOCALS];
-    struct rt_trace trace;
+    uint32_t locals_set; /* a bit per key */
+    uint32_t parent;     /* the serial of who spawned it; 0: no task */
+    const char *name;
+    const rt_site *sites[RTI_TASK_SITES]; /* youngest first; NULL ends the chain */
     struct rti_stack_block stack;
+    struct rti_cx cx;
+    struct rt_trace trace;               /* empty as long as nobody has set one */
+    struct rti_hook hooks[RT_MAX_HOOKS]; /* ensure hooks, the latest last */
+    struct rti_local locals[RT_MAX_LOCALS];
     const rt_site *panic_site; /* NULL: a fault or a kill */
     char message[RTI_TASK_MESSAGE_MAX + 1];
-    struct rti_cx cx;
 };
 
 /* A fiber's end, and what tells a task's fiber from any other. */
@@ -114,6 +118,14 @@ static inline void rti_task_consume(struct rti_task *task)
 {
     RT_ASSERT(rti_size_load_relaxed(&task->handle) != 0);
     rti_size_store_relaxed(&task->handle, 0);
+}
+
+/* Nothing is said about its end any more. */
+static inline void rti_task_clear_message(struct rti_task *task)
+{
+    task->has_message = false;
+    task->panic_site = NULL;
+    task->message[0] = '\0';
 }
 
 /* Makes `waiter`, which was added to a wait with rti_task_unwatch, the one that the end wakes.

@@ -213,7 +213,13 @@ RTI_FLAT rt_status rt_join(rt_task *handle, void **value)
     if (value != NULL) {
         *value = task->value;
     }
-    return rti_task_take(task, NULL);
+    if (RTI_UNLIKELY(task->outcome != RT_OUTCOME_OK)) {
+        return rti_task_take(task, NULL);
+    }
+    rti_task_consume(task);
+    rti_task_to_free(&task->life);
+    rti_tasks_give(tasks, task);
+    return RT_SUCCESS;
 }
 
 rt_status rt_join_until(rt_task **handle, void **value, rt_time deadline)

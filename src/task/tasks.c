@@ -60,7 +60,14 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     rti_u32_store_relaxed(&tasks->fresh, index + 1);
     task->generation = 1;
     task->joins = NULL;
+    task->watcher = NULL;
     task->tasks = tasks;
+    task->hook_count = 0;
+    task->hook_depth = 0;
+    task->locals_set = 0;
+    task->trace = (struct rt_trace){.flags = 0};
+    rti_task_clear_message(task);
+    task->cx.magic = 0;
     task->stack.block = NULL;
     rti_task_life_init(&task->life, tasks->sched->is_local);
     rti_fiber_init_slot(&task->fiber, tasks->sched, rti_task_on_done);

@@ -138,6 +138,9 @@ static inline void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task
 {
     RT_ASSERT(rti_task_life(&task->life) == RTI_TASK_FREE && task->stack.block == NULL);
     rti_size_store_relaxed(&task->handle, 0);
+    if (RTI_UNLIKELY(task->has_message)) {
+        rti_task_clear_message(task);
+    }
     rti_lock_acquire(&tasks->lock, tasks->sched);
     task->next = tasks->free_head;
     tasks->free_head = task;

@@ -44,6 +44,76 @@ TEST(tasks_slots_are_used_again_under_another_handle)
     CHECK_OK(tasks_run(takes_slots, NULL));
 }
 
+/* What a task leaves behind: limits, a cancellation, a message. */
+static void *is_limited(void *arg)
+{
+    rt_budget_scope scope;
+    rt_budget budget = RT_BUDGET_UNLIMITED;
+    budget.poll_quota = 3;
+    CHECK_OK(rt_cx_push_budget(NULL, budget, &scope));
+    CHECK_EQ(rti_fiber_current()->run.deadline_ns, RT_TIME_NEVER - 1);
+    return arg;
+}
+
+static void *panics(void *arg)
+{
+    rt_panic_task("it is over");
+    return arg;
+}
+
+static void *is_cancelled(void *arg)
+{
+    CHECK_STATUS(rt_sleep(RT_NS_PER_S), RT_ERR_CANCELLED);
+    return arg;
+}
+
+static void *begins_anew(void *arg)
+{
+    struct rti_fiber *fiber = rti_fiber_current();
+    struct rti_task *task = rti_task_of_fiber(fiber);
+    CHECK_EQ(task->index, 1);
+    CHECK_EQ(fiber->run.deadline_ns, RT_TIME_NEVER);
+    CHECK(!fiber->is_hindered && fiber->cx == &task->cx && !rt_cancelled());
+    CHECK(task->cx.scope == NULL && task->cx.member.region == NULL);
+    CHECK_EQ(rt_cx_budget(NULL).poll_quota, UINT32_MAX);
+    CHECK_EQ(rt_cx_budget(NULL).deadline, RT_TIME_NEVER);
+    rti_cx_audit(&task->cx);
+    return arg;
+}
+
+static void joins_anew(void)
+{
+    rt_task_result result;
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(rt_join_result(rt_go(begins_anew, NULL), &result));
+        CHECK_EQ(result.outcome, RT_OUTCOME_OK);
+        CHECK(result.message[0] == '\0');
+    }
+}
+
+static void *uses_one_slot(void *arg)
+{
+    rt_region region;
+    rt_budget budget = RT_BUDGET_UNLIMITED;
+    budget.deadline = RT_TIME_NEVER - 1;
+    joins_anew();
+    CHECK_OK(rt_region_open(&region, NULL, &budget));
+    CHECK_OK(rt_join(rt_region_go(&region, is_limited, NULL), NULL));
+    joins_anew();
+    CHECK_OK(rt_region_close(&region, NULL));
+    CHECK_STATUS(rt_join(rt_go(panics, NULL), NULL), RT_ERR_PANICKED);
+    joins_anew();
+    CHECK_STATUS(rt_cancel(rt_go(is_cancelled, NULL), NULL), RT_ERR_CANCELLED);
+    joins_anew();
+    CHECK_EQ(rti_tasks_fresh(module()), 2);
+    return arg;
+}
+
+TEST(tasks_slot_keeps_nothing_of_its_last_life)
+{
+    tasks_run_everywhere(uses_one_slot, NULL);
+}
+
 static void *counts(void *arg)
 {
     struct rti_tasks *tasks = module();
