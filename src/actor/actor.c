@@ -119,7 +119,7 @@ static inline actor_id actor_kept_id(const struct actor_code *code)
 }
 
 /* Gives the actor, which has its stack, its fiber. */
-static inline void actor_begin_fiber(struct rti_actor *actor, struct rti_worker *worker,
+static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct rti_worker *worker,
                                      const actor_config *config, const struct actor_code *code)
 {
     struct rti_fiber_life life = {
@@ -256,7 +256,9 @@ static RTI_ALWAYSINLINE actor_id actor_spawn(struct rti_worker *worker,
     }
     rti_actors_unlock(actors);
     rti_fiber_start_begun(actors->sched, &actor->fiber);
-    rti_worker_note_name(config->name);
+    if (rti_worker_records(worker)) {
+        rti_worker_note_name(config->name);
+    }
     return id;
 }
 

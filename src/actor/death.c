@@ -133,8 +133,13 @@ void rti_death_process(struct rti_actor *actor)
     if (!rti_actor_is_bare(actor) || actors->has_hooks_for_all) {
         death_detach(actor, death_reason(actor));
     }
-    struct rti_stack_block memory = actor->stack;
-    struct rti_stack stack = actor->fiber.stack;
+    bool is_local = rti_sched_is_local(actors->sched);
+    struct rti_kept_stack memory;
+    if (RTI_LIKELY(is_local)) {
+        rti_stacks_give(actors->stacks, &actor->stack, &actor->fiber.stack);
+    } else {
+        memory = (struct rti_kept_stack){actor->stack, actor->fiber.stack};
+    }
     if (RTI_UNLIKELY(actor->is_id_kept)) {
         actor->is_id_kept = false;
         actors->kept_count++;
@@ -144,8 +149,10 @@ void rti_death_process(struct rti_actor *actor)
     actor->id = ACTOR_ID_INVALID;
     RT_AUDIT(rti_actors_audit(actors));
     rti_actors_unlock(actors);
-    /* The slot may be another actor's already. */
-    rti_stacks_give(actors->stacks, &memory, &stack);
+    if (RTI_UNLIKELY(!is_local)) {
+        /* The slot may be another actor's already. */
+        rti_stacks_give(actors->stacks, &memory.memory, &memory.stack);
+    }
 }
 
 void rti_actor_on_done(struct rti_fiber *fiber)

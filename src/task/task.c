@@ -254,7 +254,9 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
     rt_task *handle = (rt_task *)rti_size_load_relaxed(&task->handle);
     const char *name = task->name; /* static, and the task may have ended soon */
     rti_fiber_start_begun(tasks->sched, &task->fiber);
-    rti_worker_note_name(name);
+    if (rti_worker_records(worker)) {
+        rti_worker_note_name(name);
+    }
     return handle;
 }
 
