@@ -120,7 +120,8 @@ static inline actor_id actor_kept_id(const struct actor_code *code)
 
 /* Gives the actor, which has its stack, its fiber. */
 static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct rti_worker *worker,
-                                     const actor_config *config, const struct actor_code *code)
+                                               const actor_config *config,
+                                               const struct actor_code *code)
 {
     struct rti_fiber_life life = {
         .main = code->fn,

@@ -15,11 +15,6 @@ _Static_assert(sizeof(struct rti_budget_scope) <= sizeof(rt_budget_scope), "scop
 static const rt_status cx_unknown = {RT_ERR_INVALID, "this is no context of the caller's"};
 static const rt_status cx_none = {RT_ERR_STATE, "the caller has no context"};
 
-rt_outcome rti_cx_outcome(const struct rti_cx *cx)
-{
-    return cx->cancel.is_seen ? RT_OUTCOME_CANCELLED : (rt_outcome)cx->outcome;
-}
-
 static bool cx_is_known(const struct rti_cx *cx)
 {
     return cx != NULL && cx->magic == RTI_CX_MAGIC;

@@ -111,7 +111,10 @@ struct rti_budget_scope {
 rt_status rti_cx_resolve(struct rti_worker *worker, rt_cx *given, struct rti_cx **out_cx);
 
 /* How it comes out if it ends now. */
-rt_outcome rti_cx_outcome(const struct rti_cx *cx);
+static inline rt_outcome rti_cx_outcome(const struct rti_cx *cx)
+{
+    return cx->cancel.is_seen ? RT_OUTCOME_CANCELLED : (rt_outcome)cx->outcome;
+}
 
 /* rt_checkpoint of a context that is there. */
 rt_status rti_cx_checkpoint(struct rti_cx *cx);

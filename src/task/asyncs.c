@@ -135,20 +135,11 @@ struct rti_cx *rti_asyncs_context_make(struct rti_asyncs *asyncs, struct rti_asy
     return cx;
 }
 
-void rti_asyncs_context_give(struct rti_asyncs *asyncs, struct rti_cx *cx)
+void rti_asyncs_context_end(struct rti_asyncs *asyncs, struct rti_cx *cx)
 {
-    bool is_clean = rti_asyncs_context_is_clean(cx);
-    RT_ASSERT(!cx->is_waiting && rti_list_is_empty(&cx->cleanups));
-    if (!is_clean) {
-        (void)rt_cx_deinit((rt_cx *)(void *)cx);
-    }
+    (void)rt_cx_deinit((rt_cx *)(void *)cx);
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    if (is_clean) {
-        cx->outer = asyncs->spares;
-        asyncs->spares = cx;
-    } else {
-        rti_pool_free(&asyncs->contexts, cx);
-    }
+    rti_pool_free(&asyncs->contexts, cx);
     rti_lock_release(&asyncs->lock);
 }
 

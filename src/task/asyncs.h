@@ -98,7 +98,7 @@ static inline void rti_asyncs_consume(struct rti_async *async)
 /* A context for a task, or NULL if none is left; and its return. It waits for nothing and holds
  * nothing. */
 struct rti_cx *rti_asyncs_context_make(struct rti_asyncs *asyncs, struct rti_async *async);
-void rti_asyncs_context_give(struct rti_asyncs *asyncs, struct rti_cx *cx);
+void rti_asyncs_context_end(struct rti_asyncs *asyncs, struct rti_cx *cx);
 
 static inline struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs,
                                                      struct rti_async *async)
@@ -123,6 +123,19 @@ static inline bool rti_asyncs_context_is_clean(const struct rti_cx *cx)
     return !rti_cancel_is_requested(&cx->cancel) && cx->scope == NULL &&
            cx->budget.deadline == RT_TIME_NEVER && cx->budget.poll_quota == UINT32_MAX &&
            cx->budget.cost_quota == UINT64_MAX && cx->member.region == NULL;
+}
+
+static inline void rti_asyncs_context_give(struct rti_asyncs *asyncs, struct rti_cx *cx)
+{
+    RT_ASSERT(!cx->is_waiting && rti_list_is_empty(&cx->cleanups));
+    if (RTI_UNLIKELY(!rti_asyncs_context_is_clean(cx))) {
+        rti_asyncs_context_end(asyncs, cx);
+        return;
+    }
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    cx->outer = asyncs->spares;
+    asyncs->spares = cx;
+    rti_lock_release(&asyncs->lock);
 }
 
 /* The handle of a slot in use. */

@@ -157,14 +157,15 @@ static inline void task_give_stack(struct rti_task *task)
     }
 }
 
-/* Makes a task a member of the region that the order names. */
-static RTI_NOINLINE rt_status task_join_region(struct rti_task *task,
-                                               const struct task_order *order)
+/* Makes a task a member of a region. What it needs of the order is given one by one: a function of
+ * its own that gets the order itself would keep the compiler from knowing what is in it. */
+static RTI_NOINLINE rt_status task_join_region(struct rti_task *task, struct rti_region *region,
+                                               bool is_inherited)
 {
-    rt_status status = order->is_inherited ? rti_region_join_by(order->region, &task->cx.member)
-                                           : rti_region_join(order->region, &task->cx.member);
+    rt_status status = is_inherited ? rti_region_join_by(region, &task->cx.member)
+                                    : rti_region_join(region, &task->cx.member);
     if (!RT_FAILED(status)) {
-        rti_cx_tighten(&task->cx, order->region->budget);
+        rti_cx_tighten(&task->cx, region->budget);
     }
     return status;
 }
@@ -192,7 +193,7 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
     }
     task_begin(task, worker, order, is_of_slab);
     if (RTI_UNLIKELY(order->region != NULL)) {
-        *why = task_join_region(task, order);
+        *why = task_join_region(task, order->region, order->is_inherited);
         if (RT_FAILED(*why)) {
             /* It did not come to be: what its context holds goes with the slot. */
             task->fiber.cx = NULL;
@@ -261,12 +262,15 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
 }
 
 /* rt_go_at with a configuration. */
-static RTI_NOINLINE rt_task *task_go_ex(struct task_order *order)
+static RTI_NOINLINE rt_task *task_go_ex(const rt_site *site, rt_task_fn fn, void *arg,
+                                        const rt_task_config *config, const void *address)
 {
     rt_status status;
-    rt_task *handle = task_go(rti_worker_enter(), order, &status);
-    if (order->config->status != NULL) {
-        *order->config->status = status;
+    struct task_order order = {
+        .site = site, .fn = fn, .arg = arg, .config = config, .address = address};
+    rt_task *handle = task_go(rti_worker_enter(), &order, &status);
+    if (config->status != NULL) {
+        *config->status = status;
     }
     return handle;
 }
@@ -274,22 +278,19 @@ static RTI_NOINLINE rt_task *task_go_ex(struct task_order *order)
 rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_config *config)
 {
     static const rt_task_config defaults = {.name = NULL};
-    struct task_order order = {
-        .site = site, .fn = fn, .arg = arg, .config = config, .address = RTI_CALL_SITE()};
     if (RTI_UNLIKELY(config != NULL)) {
-        return task_go_ex(&order);
+        return task_go_ex(site, fn, arg, config, RTI_CALL_SITE());
     }
     rt_status status;
-    order.config = &defaults;
+    struct task_order order = {
+        .site = site, .fn = fn, .arg = arg, .config = &defaults, .address = RTI_CALL_SITE()};
     return task_go(rti_worker_enter(), &order, &status);
 }
 
 rt_task *rt_region_go_at(const rt_site *site, rt_region *region, rt_task_fn fn, void *arg)
 {
     const rt_task_config config = {.region = region};
-    struct task_order order = {
-        .site = site, .fn = fn, .arg = arg, .config = &config, .address = RTI_CALL_SITE()};
-    return region == NULL ? NULL : task_go_ex(&order);
+    return region == NULL ? NULL : task_go_ex(site, fn, arg, &config, RTI_CALL_SITE());
 }
 
 rt_region *rt_region_current(void)
@@ -330,8 +331,8 @@ _Noreturn void rt_panic_task_at(const rt_site *site, const char *message)
     rti_fiber_exit(rti_worker_current());
 }
 
-/* How the task came out, from how its fiber did. */
-static rt_outcome task_outcome(struct rti_task *task)
+/* How the task came out, from how its fiber did, if its function has not returned. */
+static RTI_NOINLINE rt_outcome task_outcome(struct rti_task *task)
 {
     switch ((enum rti_fiber_end)task->fiber.end) {
     case RTI_FIBER_RETURNED:
@@ -354,25 +355,9 @@ static rt_outcome task_outcome(struct rti_task *task)
     return task->is_panicking ? RT_OUTCOME_PANICKED : rti_cx_outcome(&task->cx);
 }
 
-RTI_FLAT void rti_task_on_done(struct rti_fiber *fiber)
-{
-    struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
-    task->outcome = (uint8_t)task_outcome(task);
-    fiber->cx = NULL;
-    fiber->cancel = NULL;
-    if (RTI_UNLIKELY(task->joins != NULL)) {
-        rti_task_join_end(task);
-    }
-    if (RTI_UNLIKELY(rti_task_has_duties(task))) {
-        rti_task_bury(task);
-        return;
-    }
-    rti_task_conclude(task);
-}
-
 /* The end tells who waits for it. The task is the holder's from rti_task_to_told on, the waiter
  * until it is woken. */
-static void task_tell(struct rti_task *task)
+static RTI_NOINLINE void task_tell(struct rti_task *task)
 {
     struct rti_waiter *watcher = task->watcher;
     RT_ASSERT(watcher != NULL && watcher->slot == task);
@@ -384,7 +369,7 @@ static void task_tell(struct rti_task *task)
     }
 }
 
-void rti_task_conclude(struct rti_task *task)
+static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task)
 {
     struct rti_tasks *tasks = task->tasks;
     RT_ASSERT(!rti_task_has_duties(task));
@@ -406,6 +391,29 @@ void rti_task_conclude(struct rti_task *task)
         rti_tasks_give(tasks, task);
         break;
     }
+}
+
+void rti_task_conclude(struct rti_task *task)
+{
+    task_conclude(task);
+}
+
+void rti_task_on_done(struct rti_fiber *fiber)
+{
+    struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
+    bool is_returned = fiber->end == RTI_FIBER_RETURNED;
+    task->outcome =
+        (uint8_t)(RTI_LIKELY(is_returned) ? rti_cx_outcome(&task->cx) : task_outcome(task));
+    fiber->cx = NULL;
+    fiber->cancel = NULL;
+    if (RTI_UNLIKELY(task->joins != NULL)) {
+        rti_task_join_end(task);
+    }
+    if (RTI_UNLIKELY(rti_task_has_duties(task))) {
+        rti_task_bury(task);
+        return;
+    }
+    task_conclude(task);
 }
 
 void rti_task_kill(struct rti_task *task)
