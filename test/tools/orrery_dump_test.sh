@@ -25,6 +25,9 @@ for level in -O0 -O2; do
     has '^    mail_waiter at waiting_program.c:[0-9]+$'
     has '^    spawned by first_of_wait at waiting_program.c:[0-9]+, in [0-9]+ wait$'
     has '^    spawned at waiting_program.c:[0-9]+, in t[0-9]+ outer$'
+    # The chain: where the one was started that started it.
+    has '^    spawned at waiting_program.c:[0-9]+$'
+    has '^    spawned by main at waiting_program.c:[0-9]+$'
     hasnt '^    (rti_|fiber_entry)'
     expect 0 "$tool" dump --verbose "$pid"
     has '^    rti_'

@@ -48,6 +48,17 @@ expect 0 "$tool" lint --pauses -p "$work" "$cases/loops.c"
 has 'loops\.c:[0-9]+:[0-9]+: pauses: rt_ipc_recv ⟨pauses⟩$'
 has 'pauses: polite ⟨pauses⟩$'
 hasnt 'pauses: compute'
+# The mark in the header is all that it knows: without it the function does not suspend.
+cp -r "$SOURCE_DIR/include" "$work/include"
+sed -i 's/RT_SUSPENDS \(rt_status rt_ipc_recv(\)/\1/' "$work/include/orrery/rt/ipc.h"
+cmp -s "$SOURCE_DIR/include/orrery/rt/ipc.h" "$work/include/orrery/rt/ipc.h" && fail "no mark there"
+cp "$cases/loops.c" "$work/unmarked.c"
+printf '[{"directory": "%s", "file": "unmarked.c", "command": "cc -std=gnu11 -I%s/include -c x"}]' \
+    "$work" "$work" >"$work/include/compile_commands.json"
+expect 0 "$tool" lint --pauses -p "$work/include" "$work/unmarked.c"
+has 'pauses: polite ⟨pauses⟩$'
+hasnt 'pauses: rt_ipc_recv'
+
 expect 2 "$tool" lint
 expect 2 "$tool" lint --unknown
 expect 3 "$tool" lint "$work/nothing.c"
