@@ -148,6 +148,16 @@
 #define RT_MAX_DESCRIPTORS 1024 /* descriptor numbers that sockets may have: 0 to one less */
 #endif
 
+/* The world of the simulator (rt/sim.h); its memory is lent by the machine while a run uses it. */
+
+#ifndef RT_SIM_SOCKETS
+#define RT_SIM_SOCKETS 256 /* sockets open at a time, a connection has two */
+#endif
+
+#ifndef RT_SIM_SOCKET_BUFFER
+#define RT_SIM_SOCKET_BUFFER 16384 /* bytes on the way to and not yet read from one connection */
+#endif
+
 #ifndef RT_DEFAULT_STACK_SIZE
 #define RT_DEFAULT_STACK_SIZE 65536 /* stack of an actor that names no size, bytes */
 #endif

@@ -87,8 +87,9 @@ static void io_call_init(struct rti_io_call *call, struct rti_io *io, struct rti
 static RTI_COLD rt_status io_enter_blocking(struct rti_io_call *call,
                                             const struct rti_worker *worker, int32_t timeout_ms)
 {
-    /* A world without a network is not the machine's: there nobody blocks. */
-    if (worker != NULL && (worker->sched->is_running || worker->sched->port->net == NULL)) {
+    /* A world without the machine's network is not the machine's: there nobody blocks. */
+    const struct rti_port_net *net = worker == NULL ? NULL : worker->sched->port->net;
+    if (worker != NULL && (worker->sched->is_running || net == NULL || net->is_simulated)) {
         return (rt_status){RT_ERR_THREAD, "only an actor or a task can wait"};
     }
     struct rti_port *port = rti_visitor_port();

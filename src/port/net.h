@@ -42,6 +42,9 @@ struct rti_resolution {
 };
 
 struct rti_port_net {
+    /* A world of its own, which nobody outside of its scheduler reaches. */
+    bool is_simulated;
+
     /* Makes a socket that does not block. RT_OK; what its error is to a caller otherwise, and
      * nothing is left behind. */
     rt_status (*open)(const struct rti_socket_config *config, int *fd);

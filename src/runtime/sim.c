@@ -7,7 +7,7 @@
 #include "base/marks.h"
 #include "observe/dump.h"
 #include "observe/journal_api.h"
-#include "port/sim/port_sim.h"
+#include "port/sim/sim_net.h"
 #include "runtime/runtime.h"
 #include "runtime/runtime_deadlock.h"
 #include "sched/chooser.h"
@@ -22,6 +22,7 @@
 /* The simulated world. Whoever has claimed the runtime owns it. */
 static struct {
     struct rti_port_sim port;
+    struct rti_sim_net net;
     struct rti_journal own_journal; /* for a run that brings none: the digest alone */
     struct rti_journal *journal;
     struct rti_seeded_chooser chooser;
@@ -42,6 +43,15 @@ static void sim_observe(const rt_sim_config *config, uint64_t seed)
     runtime->sched.steps_max = config->steps_max != 0 ? config->steps_max : RT_SIM_STEPS_MAX;
 }
 
+/* What the network decided is part of the trace, if there was anything. */
+static void sim_seal(void)
+{
+    if (sim.net.hall != NULL) {
+        rti_sched_record(&rti_runtime.sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_MARK,
+                                                                         .value = sim.net.digest});
+    }
+}
+
 static void sim_report(rt_sim_report *report, uint64_t seed)
 {
     const struct rt_runtime *runtime = &rti_runtime;
@@ -51,6 +61,7 @@ static void sim_report(rt_sim_report *report, uint64_t seed)
         .steps = runtime->sched.worker.turns,
         .time = sim.port.now_ns - SIM_START_NS,
         .actors_left = rti_actors_count(&runtime->actors),
+        .sockets_left = rti_sim_net_open_count(&sim.net),
     };
 }
 
@@ -59,6 +70,10 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
     static const rt_sim_config defaults = {.seed = 0};
     if (config != NULL && config->journal != NULL && rti_journal_of(config->journal) == NULL) {
         return (rt_status){RT_ERR_INVALID, "the journal is not prepared: rt_journal_init does it"};
+    }
+    rt_status checked = config == NULL ? RT_SUCCESS : rti_sim_net_check(&config->network);
+    if (RT_FAILED(checked)) {
+        return checked;
     }
     if (rti_worker_current() != NULL || !rti_runtime_claim()) {
         return rti_runtime_refusal();
@@ -69,8 +84,10 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
     uint64_t seed = config->seed;
     (void)rti_port_environment_number("ORRERY_SEED", &seed);
     rti_port_sim_init(&sim.port, seed, SIM_START_NS, rti_host_machine());
+    rti_sim_net_attach(&sim.net, &sim.port, &config->network, seed);
     rt_status status = rti_runtime_start(&sim.port.port, NULL, NULL);
     if (RT_FAILED(status)) {
+        rti_sim_net_detach(&sim.net);
         rti_runtime_release();
         return status;
     }
@@ -86,6 +103,7 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
         rti_dump_stuck(&rti_runtime.sched);
     }
     program->end(program->context);
+    sim_seal();
     if (config->report != NULL) {
         sim_report(config->report, seed);
     }
@@ -93,6 +111,7 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
     rti_runtime.sched.on_idle = NULL;
     rti_sched_observe(&rti_runtime.sched, NULL, NULL);
     rti_runtime_stop();
+    rti_sim_net_detach(&sim.net);
     if (RT_FAILED(status)) {
         rti_port_log(status.msg);
         rti_port_repeat_log();
@@ -138,4 +157,17 @@ void rt_sim_mark(uint64_t value)
                                                                     .task = worker->fiber->run.id,
                                                                     .value = value});
     }
+}
+
+rt_status rt_sim_net_partition(bool is_cut)
+{
+    const struct rti_worker *worker = rti_worker_enter();
+    if (worker == NULL) {
+        return (rt_status){RT_ERR_THREAD, RTI_SENTENCE("this thread has no runtime")};
+    }
+    if (sim.port.net == NULL || worker->sched->port != &sim.port.port) {
+        return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("there is no simulated network here")};
+    }
+    rti_sim_net_cut(&sim.net, is_cut);
+    return RT_SUCCESS;
 }

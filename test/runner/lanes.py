@@ -76,6 +76,9 @@ REAL_WORLD_FILES = (
     "timer_conform_test",
 )
 
+# Cases in these files, whose usual world is the machine, also run in the simulator's own.
+SIM_IO_FILES = ("net_conform_test",)
+
 # Cases that wait for descriptors: they run with either kind of poller. The same cases pass with
 # epoll in the plain lane.
 URING_FILES = (
@@ -159,6 +162,15 @@ LANES = (
         ("gcc",),
         env={"ORRERY_WORLD": "real"},
         files=REAL_WORLD_FILES,
+    ),
+    Lane(
+        "sim-io",
+        "the conformance of sockets and files in the simulator",
+        collect.all_but_sim,
+        ("plain",),
+        ("gcc",),
+        env={"ORRERY_WORLD": "sim"},
+        files=SIM_IO_FILES,
     ),
     Lane(
         "uring",

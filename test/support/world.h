@@ -17,6 +17,16 @@ void world_needs_virtual_clock(void);
 /* The case counts on the simulator for something else: skips it in the real world. */
 void world_needs_simulator(const char *why);
 
+/* Of cases about sockets and files, whose usual world is the machine: does ORRERY_WORLD=sim ask for
+ * the simulated ones? */
+bool world_io_is_simulated(void);
+
+/* The case counts on what only the machine has: skips it where sockets and files are simulated. */
+void world_needs_machine(const char *why);
+
+/* As world_run, on the machine unless sockets and files are simulated. */
+void world_io_run(actor_fn fn, void *arg);
+
 /* Runs a program in the order of the fixed engine, to its end or to rt_shutdown: in the simulator,
  * or between rt_init and rt_cleanup. */
 void world_run(actor_fn fn, void *arg);

@@ -6,7 +6,13 @@
  *
  * The clock stands still while an actor runs and jumps to the next deadline when none can, so an
  * hour of waiting takes no time. The order among equally urgent actors is drawn from the seed. One
- * seed gives one run, to the last decision; the trace hash is the proof. */
+ * seed gives one run, to the last decision; the trace hash is the proof.
+ *
+ * The network is the world's own, inside the run: whoever the program listens as, the program can
+ * connect to, by rt_net_*, rt_unix_*, rt_udp_*, select and machines alike, and nobody else is
+ * there. Every byte travels for a while, which the seed says; what a network does to programs, it
+ * does when it is asked to (rt_sim_network). Actors that wait for bytes that nobody will ever send
+ * are a deadlock as any other. */
 
 #include <orrery/rt/actor.h>
 #include <orrery/rt/journal.h>
@@ -21,7 +27,39 @@ typedef struct {
     uint64_t steps;      /* how often an actor was given its turn */
     rt_time time;        /* nanoseconds of simulated time that passed */
     size_t actors_left;  /* how many still lived when it ended */
+    size_t sockets_left; /* how many were still open, those that nobody had accepted included */
 } rt_sim_report;
+
+/* A name of a host in the simulated world. */
+typedef struct {
+    const char *name;
+    const char *address; /* numeric, IPv4 or IPv6 */
+} rt_sim_host;
+
+/* What the network of a run is like. All zero is a kind one: everything arrives whole, in order and
+ * 50 microseconds after it was sent. Chances are in a thousand.
+ *
+ * What a kind network already does, as any: a sender that the receiver does not keep up with waits,
+ * or sends a part; what is read is not what was written at once, but what has arrived; a peer that
+ * is gone is noticed late.
+ *
+ * A datagram overtakes another one if the latencies say so; a connection keeps its order. All
+ * addresses are the world's own, each can be bound to; a socket bound to every address is reached
+ * under each. */
+typedef struct {
+    rt_time latency_min; /* nanoseconds; both 0: RT_SIM_LATENCY */
+    rt_time latency_max;
+    uint16_t split;     /* that a send moves only a part, as large as the seed says */
+    uint16_t reset;     /* that a connection ends at a send or connect, what travels is lost, and
+                           both ends are told */
+    uint16_t loss;      /* that a datagram is lost */
+    uint16_t duplicate; /* that it comes twice */
+    const rt_sim_host *hosts; /* names beyond "localhost"; the caller's, unchanged during the run */
+    size_t hosts_count;
+} rt_sim_network;
+
+#define RT_SIM_LATENCY     (50 * RT_NS_PER_US)
+#define RT_SIM_LATENCY_MAX (3600 * RT_NS_PER_S)
 
 /* All zero is a fair start. */
 typedef struct {
@@ -30,6 +68,7 @@ typedef struct {
     uint64_t steps_max;    /* turns before the run is given up; 0: RT_SIM_STEPS_MAX */
     rt_sim_report *report; /* filled at the end, unless NULL */
     rt_journal *journal;   /* begun anew and written by the run, unless NULL */
+    rt_sim_network network;
 } rt_sim_config;
 
 #define RT_SIM_STEPS_MAX UINT64_C(100000000)
@@ -41,8 +80,10 @@ typedef struct {
  * thread without a runtime. Blocks the thread for the length of the run, in real time as short as
  * the work is. `config`, its report and its journal stay the caller's; `config` may be NULL for all
  * defaults. Returns RT_OK; RT_ERR_DEADLOCK if actors were left waiting for ever; RT_ERR_LIMIT at
- * the end of the steps; RT_ERR_INVALID if `main_fn` is NULL, or the journal is none that
- * rt_journal_init has prepared; RT_ERR_STATE if there is a runtime already; RT_ERR_UNSUPPORTED as
+ * the end of the steps; RT_ERR_INVALID if `main_fn` is NULL, the journal is none that
+ * rt_journal_init has prepared, a chance is above 1000 or a latency's least above its most or that
+ * above RT_SIM_LATENCY_MAX;
+ * RT_ERR_STATE if there is a runtime already; RT_ERR_UNSUPPORTED as
  * rt_init.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg);
@@ -54,6 +95,17 @@ RT_API RT_MUST_CHECK rt_status rt_sim_run(const rt_sim_config *config, actor_fn 
  * Returns nothing; outside of the simulator it does nothing.
  * Nothing is lost on cancel. */
 RT_API void rt_sim_mark(uint64_t value);
+
+/* Cuts the simulated network, or heals it. While it is cut nothing arrives: bytes, ends, connects
+ * and datagrams wait on their way, and go on when it is healed. What is asked of a socket here is
+ * answered as before: a send still finds room, a close closes.
+ * Callable from an actor or a task of a simulated run.
+ * Never suspends.
+ * Owns nothing.
+ * Returns RT_OK, also if it is so already; RT_ERR_UNSUPPORTED outside of the simulator;
+ * RT_ERR_THREAD from a thread without a runtime.
+ * Nothing is lost on cancel. */
+RT_API rt_status rt_sim_net_partition(bool is_cut);
 
 /* Draws the next number of the run's own stream of randomness.
  * Callable from an actor of any engine, and from main between rt_init and rt_run.

@@ -305,6 +305,7 @@ void rti_port_linux_init_bare(struct rti_port_linux *self)
     memset(self, 0, sizeof(*self));
     self->port.ops = &port_linux_ops;
     self->port.file = &rti_linux_file;
+    self->port.net = &rti_linux_net;
     rti_list_init(&self->answered);
     self->stack_size = RTI_PORT_STACK_SIZE;
     self->page_size = (size_t)sysconf(_SC_PAGESIZE);
@@ -327,7 +328,6 @@ rt_status rti_port_linux_init(struct rti_port_linux *self,
     rti_port_linux_init_bare(self);
     self->fork_generation = rti_linux_fork_generation();
     self->signal_mask = rti_linux_thread_mask();
-    self->port.net = &rti_linux_net;
     self->has_guard_install = self->has_guard_install && !config->is_guard_by_mprotect;
     if (config->stack_size != 0) {
         self->stack_size = config->stack_size;

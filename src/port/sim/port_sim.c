@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/marks.h"
 #include "port/op.h"
+#include "port/sim/sim_net.h"
 
 static struct rti_port_sim *sim_of(struct rti_port *port)
 {
@@ -44,22 +45,53 @@ static bool sim_deliver(struct rti_port_sim *sim)
     return is_any;
 }
 
+/* When the world does something by itself; RTI_TIME_NEVER: it does not. */
+static uint64_t sim_next(const struct rti_port_sim *sim)
+{
+    return sim->net == NULL ? RTI_TIME_NEVER : rti_sim_net_next(sim->net);
+}
+
+/* Lets happen what is due by now. */
+static void sim_happen(struct rti_port_sim *sim)
+{
+    if (sim->net != NULL) {
+        sim->is_waiting = true;
+        rti_sim_net_run(sim->net, sim->now_ns);
+        sim->is_waiting = false;
+    }
+}
+
+/* Lets time pass until somebody is answered, which gives true, or the deadline. */
+static bool sim_pass(struct rti_port_sim *sim, uint64_t deadline_ns)
+{
+    uint64_t next_ns;
+    while ((next_ns = sim_next(sim)) <= deadline_ns && next_ns != RTI_TIME_NEVER) {
+        sim_jump(sim, next_ns);
+        sim_happen(sim);
+        if (sim_deliver(sim)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum rti_wait_end sim_wait(struct rti_port *port, uint64_t deadline_ns)
 {
     struct rti_port_sim *sim = sim_of(port);
     rti_port_count(&port->counts.polls);
     /* Acquire pairs with the release in sim_wake: what the waker wrote is seen. */
     bool is_woken = rti_u32_exchange_acqrel(&sim->is_woken, 0) != 0;
+    sim_happen(sim);
     if (sim_deliver(sim) || is_woken) {
         return RTI_WAIT_WOKEN;
     }
-    if (deadline_ns > sim->now_ns && RT_BUGGIFY("sim_wait_returns_for_nothing")) {
-        return RTI_WAIT_WOKEN;
-    }
-    if (deadline_ns == RTI_TIME_NEVER) {
-        return RTI_WAIT_STUCK;
-    }
     if (deadline_ns > sim->now_ns) {
+        if (RT_BUGGIFY("sim_wait_returns_for_nothing") || sim_pass(sim, deadline_ns)) {
+            return RTI_WAIT_WOKEN;
+        }
+        if (deadline_ns == RTI_TIME_NEVER) {
+            return RTI_WAIT_STUCK;
+        }
         sim_jump(sim, deadline_ns);
     }
     rti_port_count(&port->counts.timeouts);
@@ -75,6 +107,14 @@ static void sim_wake(struct rti_port *port)
     rti_u32_store_release(&port->attention, 1);
 }
 
+void rti_port_sim_answer(struct rti_port_sim *sim, struct rti_op *op)
+{
+    rti_list_push_tail(&sim->answered, &op->link);
+    if (!sim->is_waiting) {
+        sim_wake(&sim->port);
+    }
+}
+
 static void sim_submit(struct rti_port *port, struct rti_op *op)
 {
     struct rti_port_sim *sim = sim_of(port);
@@ -82,15 +122,17 @@ static void sim_submit(struct rti_port *port, struct rti_op *op)
     if (rti_op_is_work(op)) {
         op->work(op);
     } else if (op->code != RTI_OP_NOP) {
+        if (sim->net != NULL) {
+            rti_sim_net_submit(sim->net, op);
+            return;
+        }
         rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
     }
-    rti_list_push_tail(&sim->answered, &op->link);
-    sim_wake(port);
+    rti_port_sim_answer(sim, op);
 }
 
 static void sim_cancel(struct rti_port *port, struct rti_op *op)
 {
-    (void)port;
     if (rti_op_is_idle(op) || op->is_cancelled) {
         return;
     }
@@ -98,14 +140,19 @@ static void sim_cancel(struct rti_port *port, struct rti_op *op)
     /* Work has run already and keeps its result; a NOP has done nothing yet. */
     if (op->code == RTI_OP_NOP) {
         rti_op_answer(op, RT_ERR_CANCELLED, 0, 0);
+    } else if (!rti_op_is_work(op) && sim_of(port)->net != NULL) {
+        rti_sim_net_cancel(op);
     }
 }
 
 static bool sim_attempt(struct rti_port *port, struct rti_op *op)
 {
-    (void)port;
+    struct rti_sim_net *net = sim_of(port)->net;
     if (op->code == RTI_OP_NOP || rti_op_is_work(op)) {
         return false;
+    }
+    if (net != NULL) {
+        return rti_sim_net_attempt(net, op);
     }
     rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
     return true;
@@ -113,8 +160,10 @@ static bool sim_attempt(struct rti_port *port, struct rti_op *op)
 
 static rt_status sim_close_fd(struct rti_port *port, int fd)
 {
-    (void)port;
-    (void)fd;
+    struct rti_sim_net *net = sim_of(port)->net;
+    if (net != NULL) {
+        return rti_sim_net_close_fd(net, fd);
+    }
     return (rt_status){RT_ERR_INVALID, "the simulator has no such descriptor"};
 }
 
