@@ -110,12 +110,12 @@ static bool fly_with_all(bool has_screen, const char *log_path)
     return fly(&flight) && has_worked(&flight);
 }
 
-/* Flies in the simulator, which has no network. Seed 0 follows the plan of accidents, with the
+/* Flies in the simulator, without a ground station. Seed 0 follows the plan of accidents, with the
  * others the gremlin draws. */
 static bool simulate(uint64_t seed, float seconds, struct flight *flight, rt_sim_report *report)
 {
     *flight = (struct flight){
-        .seconds = seconds, .has_random_faults = seed != 0, .log_path = "/dev/null"};
+        .seconds = seconds, .has_random_faults = seed != 0, .log_path = "flight.log"};
     const rt_sim_config config = {.seed = seed, .report = report};
     rt_status status = rt_sim_run(&config, flight_begin, flight);
     if (RT_FAILED(status)) {

@@ -158,6 +158,14 @@
 #define RT_SIM_SOCKET_BUFFER 16384 /* bytes on the way to and not yet read from one connection */
 #endif
 
+#ifndef RT_SIM_OPEN_FILES
+#define RT_SIM_OPEN_FILES 32 /* files open at a time */
+#endif
+
+#ifndef RT_SIM_DISK_SIZE
+#define RT_SIM_DISK_SIZE (4 * 1024 * 1024) /* memory of a disk that the run has for itself */
+#endif
+
 #ifndef RT_DEFAULT_STACK_SIZE
 #define RT_DEFAULT_STACK_SIZE 65536 /* stack of an actor that names no size, bytes */
 #endif

@@ -7,6 +7,7 @@
 #include "base/marks.h"
 #include "observe/dump.h"
 #include "observe/journal_api.h"
+#include "port/sim/sim_disk.h"
 #include "port/sim/sim_net.h"
 #include "runtime/runtime.h"
 #include "runtime/runtime_deadlock.h"
@@ -19,10 +20,16 @@
 /* The chooser draws from a stream of its own, away from what the program draws. */
 #define SIM_CHOOSER_SALT UINT64_C(0x63686f6f73657231)
 
+/* What a crash leaves is drawn from a stream of its own. */
+#define SIM_CRASH_SALT UINT64_C(0x6372617368656431)
+
+_Static_assert(sizeof(struct rti_sim_disk_handle) <= sizeof(rt_sim_disk), "a disk fits its handle");
+
 /* The simulated world. Whoever has claimed the runtime owns it. */
 static struct {
     struct rti_port_sim port;
     struct rti_sim_net net;
+    struct rti_sim_disk disk;
     struct rti_journal own_journal; /* for a run that brings none: the digest alone */
     struct rti_journal *journal;
     struct rti_seeded_chooser chooser;
@@ -43,13 +50,23 @@ static void sim_observe(const rt_sim_config *config, uint64_t seed)
     runtime->sched.steps_max = config->steps_max != 0 ? config->steps_max : RT_SIM_STEPS_MAX;
 }
 
-/* What the network decided is part of the trace, if there was anything. */
+/* What network and disk decided is part of the trace, if there was anything. */
 static void sim_seal(void)
 {
-    if (sim.net.hall != NULL) {
-        rti_sched_record(&rti_runtime.sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_MARK,
-                                                                         .value = sim.net.digest});
+    const bool is_used[] = {sim.net.hall != NULL, sim.disk.medium != NULL};
+    const uint64_t digests[] = {sim.net.digest, sim.disk.digest};
+    for (size_t i = 0; i < RTI_COUNT_OF(digests); i++) {
+        if (is_used[i]) {
+            const struct rti_journal_event event = {.kind = RTI_JOURNAL_MARK, .value = digests[i]};
+            rti_sched_record(&rti_runtime.sched, &event);
+        }
     }
+}
+
+static void sim_detach(void)
+{
+    rti_sim_disk_detach(&sim.disk);
+    rti_sim_net_detach(&sim.net);
 }
 
 static void sim_report(rt_sim_report *report, uint64_t seed)
@@ -62,6 +79,7 @@ static void sim_report(rt_sim_report *report, uint64_t seed)
         .time = sim.port.now_ns - SIM_START_NS,
         .actors_left = rti_actors_count(&runtime->actors),
         .sockets_left = rti_sim_net_open_count(&sim.net),
+        .files_left = rti_sim_disk_open_count(&sim.disk),
     };
 }
 
@@ -72,6 +90,9 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
         return (rt_status){RT_ERR_INVALID, "the journal is not prepared: rt_journal_init does it"};
     }
     rt_status checked = config == NULL ? RT_SUCCESS : rti_sim_net_check(&config->network);
+    if (config != NULL && !RT_FAILED(checked)) {
+        checked = rti_sim_disk_check(&config->storage);
+    }
     if (RT_FAILED(checked)) {
         return checked;
     }
@@ -85,9 +106,10 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
     (void)rti_port_environment_number("ORRERY_SEED", &seed);
     rti_port_sim_init(&sim.port, seed, SIM_START_NS, rti_host_machine());
     rti_sim_net_attach(&sim.net, &sim.port, &config->network, seed);
+    rti_sim_disk_attach(&sim.disk, &sim.port, &config->storage, seed);
     rt_status status = rti_runtime_start(&sim.port.port, NULL, NULL);
     if (RT_FAILED(status)) {
-        rti_sim_net_detach(&sim.net);
+        sim_detach();
         rti_runtime_release();
         return status;
     }
@@ -111,7 +133,7 @@ rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *pro
     rti_runtime.sched.on_idle = NULL;
     rti_sched_observe(&rti_runtime.sched, NULL, NULL);
     rti_runtime_stop();
-    rti_sim_net_detach(&sim.net);
+    sim_detach();
     if (RT_FAILED(status)) {
         rti_port_log(status.msg);
         rti_port_repeat_log();
@@ -169,5 +191,34 @@ rt_status rt_sim_net_partition(bool is_cut)
         return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("there is no simulated network here")};
     }
     rti_sim_net_cut(&sim.net, is_cut);
+    return RT_SUCCESS;
+}
+
+rt_status rt_sim_disk_init(rt_sim_disk *disk, void *memory, size_t size)
+{
+    (void)rti_worker_enter();
+    if (disk == NULL || memory == NULL || (uintptr_t)memory % _Alignof(uint64_t) != 0) {
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("there is no disk, or its memory is not aligned")};
+    }
+    struct rti_sim_medium *medium = rti_sim_medium_format(memory, size);
+    if (medium == NULL) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the memory is too small for a disk")};
+    }
+    struct rti_sim_disk_handle *handle = (struct rti_sim_disk_handle *)(void *)disk;
+    *handle = (struct rti_sim_disk_handle){.magic = RTI_SIM_DISK_MAGIC, .medium = medium};
+    return RT_SUCCESS;
+}
+
+rt_status rt_sim_disk_crash(rt_sim_disk *disk, uint64_t seed)
+{
+    (void)rti_worker_enter();
+    struct rti_sim_medium *medium = disk == NULL ? NULL : rti_sim_disk_medium(disk);
+    if (medium == NULL) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("this is no disk")};
+    }
+    struct rti_rng rng;
+    rti_rng_init(&rng, seed ^ SIM_CRASH_SALT);
+    rti_sim_medium_crash(medium, &rng);
     return RT_SUCCESS;
 }

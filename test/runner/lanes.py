@@ -77,7 +77,7 @@ REAL_WORLD_FILES = (
 )
 
 # Cases in these files, whose usual world is the machine, also run in the simulator's own.
-SIM_IO_FILES = ("net_conform_test",)
+SIM_IO_FILES = ("file_conform_test", "net_conform_test")
 
 # Cases that wait for descriptors: they run with either kind of poller. The same cases pass with
 # epoll in the plain lane.

@@ -2,9 +2,12 @@
 #define RTI_MODULE "port_sim"
 #include "port/sim/port_sim.h"
 
+#include <errno.h>
+
 #include "base/assert.h"
 #include "base/marks.h"
 #include "port/op.h"
+#include "port/sim/sim_disk.h"
 #include "port/sim/sim_net.h"
 
 static struct rti_port_sim *sim_of(struct rti_port *port)
@@ -48,17 +51,22 @@ static bool sim_deliver(struct rti_port_sim *sim)
 /* When the world does something by itself; RTI_TIME_NEVER: it does not. */
 static uint64_t sim_next(const struct rti_port_sim *sim)
 {
-    return sim->net == NULL ? RTI_TIME_NEVER : rti_sim_net_next(sim->net);
+    uint64_t net_ns = sim->net == NULL ? RTI_TIME_NEVER : rti_sim_net_next(sim->net);
+    uint64_t disk_ns = sim->disk == NULL ? RTI_TIME_NEVER : rti_agenda_next(&sim->disk->agenda);
+    return net_ns < disk_ns ? net_ns : disk_ns;
 }
 
 /* Lets happen what is due by now. */
 static void sim_happen(struct rti_port_sim *sim)
 {
-    if (sim->net != NULL) {
-        sim->is_waiting = true;
-        rti_sim_net_run(sim->net, sim->now_ns);
-        sim->is_waiting = false;
+    sim->is_waiting = true;
+    if (sim->disk != NULL) {
+        rti_agenda_run(&sim->disk->agenda, sim->now_ns);
     }
+    if (sim->net != NULL) {
+        rti_sim_net_run(sim->net, sim->now_ns);
+    }
+    sim->is_waiting = false;
 }
 
 /* Lets time pass until somebody is answered, which gives true, or the deadline. */
@@ -115,18 +123,31 @@ void rti_port_sim_answer(struct rti_port_sim *sim, struct rti_op *op)
     }
 }
 
+/* What waits for descriptors is not for files, as it is nowhere: the op is answered then. */
+static bool sim_is_of_file(const struct rti_port_sim *sim, struct rti_op *op)
+{
+    if (sim->disk == NULL || !rti_sim_disk_has(sim->disk, op->fd)) {
+        return false;
+    }
+    rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, EPERM);
+    return true;
+}
+
 static void sim_submit(struct rti_port *port, struct rti_op *op)
 {
     struct rti_port_sim *sim = sim_of(port);
     rti_op_to_in_flight(op);
     if (rti_op_is_work(op)) {
+        if (sim->disk != NULL && rti_sim_disk_submit(sim->disk, op)) {
+            return;
+        }
         op->work(op);
     } else if (op->code != RTI_OP_NOP) {
-        if (sim->net != NULL) {
+        if (sim->net != NULL && !sim_is_of_file(sim, op)) {
             rti_sim_net_submit(sim->net, op);
             return;
         }
-        rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
+        rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, sim->net != NULL ? EPERM : 0);
     }
     rti_port_sim_answer(sim, op);
 }
@@ -152,7 +173,7 @@ static bool sim_attempt(struct rti_port *port, struct rti_op *op)
         return false;
     }
     if (net != NULL) {
-        return rti_sim_net_attempt(net, op);
+        return sim_is_of_file(sim_of(port), op) || rti_sim_net_attempt(net, op);
     }
     rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
     return true;

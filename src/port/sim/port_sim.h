@@ -12,6 +12,7 @@
  *
  * Ops: NOP and work complete at the next wait; work runs in place. Ops on descriptors belong to the
  * network that the world is given (sim_net.h); without one they are answered RT_ERR_UNSUPPORTED.
+ * Works on files belong to its disk (sim_disk.h); without one files are the host's.
  *
  * A wait ends with what comes first, the deadline or the next thing that happens in the world and
  * answers somebody. What happens at the very time of the deadline comes before it.
@@ -25,6 +26,7 @@
 /* Numbers of simulated signals are below this. */
 #define RTI_SIM_SIGNALS 65
 
+struct rti_sim_disk;
 struct rti_sim_net;
 
 struct rti_port_sim {
@@ -35,6 +37,7 @@ struct rti_port_sim {
     bool is_waiting;                             /* inside `wait`, which looks itself */
     rti_atomic_u32 is_woken;                     /* any thread: a wake that no wait has consumed */
     struct rti_sim_net *net;                     /* NULL: there is none */
+    struct rti_sim_disk *disk;                   /* the same */
     struct rti_port *host;                       /* lends memory; NULL: there is none */
     void (*caught[RTI_SIM_SIGNALS])(int number); /* NULL: nobody wants it */
 };
