@@ -53,6 +53,12 @@
 #endif
 #endif
 
+/* After how many milliseconds in one turn a task of the parallel engine is told of (rt_config:
+ * overrun_after); 0: never. */
+#ifndef RT_OVERRUN_AFTER_MS
+#define RT_OVERRUN_AFTER_MS 10000
+#endif
+
 #ifndef RT_MAX_POOLS
 #define RT_MAX_POOLS 2 /* pools of threads that are open at a time */
 #endif

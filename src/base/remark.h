@@ -47,4 +47,19 @@ static inline void rti_remark_add_number(struct rti_remark *line, rti_count numb
     rti_remark_add(line, digits + at);
 }
 
+/* Adds "0x1a2b". */
+static inline void rti_remark_add_address(struct rti_remark *line, uintptr_t address)
+{
+    char digits[2 + 2 * sizeof(address) + 1];
+    size_t at = sizeof(digits) - 1;
+    digits[at] = '\0';
+    do {
+        digits[--at] = "0123456789abcdef"[address % 16];
+        address /= 16;
+    } while (address != 0);
+    digits[--at] = 'x';
+    digits[--at] = '0';
+    rti_remark_add(line, digits + at);
+}
+
 #endif

@@ -45,6 +45,7 @@ static void stats_count_workers(struct rt_stats *stats, const struct rti_sched *
     stats->workers = workers.workers;
     stats->steal_attempts = workers.steal_attempts;
     stats->steal_successes = workers.steal_successes;
+    stats->overruns = workers.overruns;
 }
 
 rt_status rt_stats(struct rt_stats *stats)

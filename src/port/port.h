@@ -23,6 +23,7 @@
 #include "base/time.h"
 
 struct rti_fault_policy; /* port/fault.h */
+struct rti_frame;        /* port/backtrace.h */
 struct rti_op;
 struct rti_port;
 struct rti_port_file; /* port/file.h */
@@ -134,9 +135,9 @@ struct rti_port_ops {
 
     /* NULL where threads cannot be interrupted. From here on `handler` is called on a thread that
      * `interrupt` names, wherever that stands: in a signal handler, on the stack of faults_attend,
-     * with the instruction and the stack pointer of what was interrupted. One owner at a time. */
+     * with the frame that was interrupted. One owner at a time. */
     rt_status (*interrupts_open)(struct rti_port *port,
-                                 void (*handler)(uintptr_t pc, uintptr_t sp));
+                                 void (*handler)(const struct rti_frame *frame));
     void (*interrupts_close)(struct rti_port *port);
     /* Lets the calling thread be interrupted, and gives the name for it. */
     uintptr_t (*interrupts_attend)(struct rti_port *port);

@@ -55,6 +55,7 @@ void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,
     sched->worker.errno_address = rti_errno_address();
     crew->warden.crew = crew;
     crew->warden.views = config->views;
+    crew->warden.overrun_ns = config->overrun_ns == 0 ? RTI_TIME_NEVER : config->overrun_ns;
     rti_member_hold(&crew->members[0], rti_crew_take_idle(crew));
 }
 
@@ -230,6 +231,8 @@ void rti_worker_let_go(struct rti_worker *worker)
     RT_DCHECK(station != NULL);
     worker->station = NULL;
     worker->lent = station;
+    /* Whoever takes it is not suspected of what this one did with it. */
+    rti_ptr_store_relaxed(&station->holder, NULL);
     /* Release pairs with who takes it: what this worker did with it is complete. */
     rti_u32_store_release(&station->state, RTI_STATION_BLOCKED);
 }

@@ -54,6 +54,7 @@
 
 #include "base/rng.h"
 #include "sched/injector.h"
+#include "sched/overrun.h"
 #include "sched/parker.h"
 #include "sched/station.h"
 #include "sched/warden.h"
@@ -75,7 +76,8 @@ struct rti_member {
     rti_atomic_u32 attention; /* not 0: the running fiber should come to the member's stack */
     int32_t turns_until_look; /* the worker's own stays 0: every yield comes to this stack */
     int32_t look_interval;
-    rti_atomic_size os_thread; /* its name for interrupts; 0: it cannot be; the warden reads it */
+    struct rti_overrun overrun; /* whether it keeps its thread for too long */
+    rti_atomic_size os_thread;  /* its name for interrupts; 0: it cannot be; the warden reads it */
     uint32_t index;
     uint16_t pin; /* index + 1 while it is pinned; 0: it runs what it finds */
     bool is_spinning;
@@ -117,6 +119,7 @@ struct rti_crew_config {
     struct rti_member *members;            /* `members_max` of them */
     const struct rti_timer_source *timers; /* one per station */
     struct rti_warden_view *views;         /* one per station, zeroed */
+    uint64_t overrun_ns;                   /* after which an overrun is told of; 0: never */
 };
 
 /* Makes `sched`, which has run nothing yet, the scheduler of a crew. The calling thread is its

@@ -3,6 +3,8 @@
 #include "sched/preempt.h"
 
 #include "base/text.h"
+#include "port/backtrace.h"
+#include "sched/overrun.h"
 #include "sched/station.h"
 
 bool rti_preempt_is_outside(const struct rti_fiber *fiber, uintptr_t pc, uintptr_t sp)
@@ -25,11 +27,12 @@ bool rti_preempt_is_outside(const struct rti_fiber *fiber, uintptr_t pc, uintptr
 }
 
 /* On the interrupted thread, in a signal handler. */
-static void preempt_interrupted(uintptr_t pc, uintptr_t sp)
+static void preempt_interrupted(const struct rti_frame *frame)
 {
     struct rti_worker *worker = rti_worker_current();
-    if (worker == NULL || worker->fiber == NULL || worker->station == NULL ||
-        !rti_preempt_is_outside(worker->fiber, pc, sp)) {
+    if (worker == NULL || worker->member == NULL || !rti_overrun_interrupted(worker, frame) ||
+        worker->fiber == NULL || worker->station == NULL ||
+        !rti_preempt_is_outside(worker->fiber, frame->pc, frame->sp)) {
         return;
     }
     rti_worker_let_go(worker);

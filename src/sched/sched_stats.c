@@ -40,6 +40,7 @@ void rti_sched_stats(const struct rti_sched *sched, struct rti_sched_stats *stat
         return;
     }
     stats->workers = crew->stations_count;
+    stats->overruns = rti_u64_load_relaxed(&crew->warden.overruns);
     for (uint32_t i = 0; i < crew->stations_count; i++) {
         const struct rti_station *station = &crew->stations[i];
         if (i < depths_max) {

@@ -10,6 +10,7 @@ struct rti_sched_stats {
     size_t workers;
     uint64_t steal_attempts;
     uint64_t steal_successes;
+    uint64_t overruns;
 };
 
 /* Fills in the numbers; `depths` gets what lies ready at each worker, for the first `depths_max` of

@@ -52,7 +52,8 @@
 
 struct rti_crew; /* sched/crew.h */
 struct rti_fiber;
-struct rti_member; /* sched/crew.h */
+struct rti_member;         /* sched/crew.h */
+struct rti_overrun_report; /* sched/overrun.h */
 struct rti_sched;
 struct rti_station; /* sched/station.h */
 
@@ -146,6 +147,9 @@ struct rti_sched {
     bool contains_faults; /* a fault in a fiber ends that fiber alone */
     bool is_look_wanted;  /* something is known to be due */
     void (*on_idle)(struct rti_sched *sched); /* before the one worker waits; NULL: nothing */
+    /* A turn of some worker takes too long (sched/overrun.h). In a signal handler on its own
+     * thread; NULL: nobody wants to know. */
+    void (*on_overrun)(struct rti_sched *sched, const struct rti_overrun_report *report);
     uint64_t steps_max; /* observed turns after which a run gives up; 0: never */
     void *modules[RTI_MODULE_COUNT];
 };

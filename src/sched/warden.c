@@ -24,6 +24,28 @@ void rti_warden_rouse(struct rti_warden *warden)
     }
 }
 
+/* A turn of a station, or none at all, is seen for the first time. */
+static void warden_see(struct rti_warden_view *view, uint64_t turns, uint64_t now_ns)
+{
+    view->turns = turns;
+    view->since_ns = now_ns;
+    view->first_ns = now_ns;
+    view->is_suspected = false;
+}
+
+/* Begins to look, or begins anew. */
+static void warden_see_all(struct rti_warden *warden)
+{
+    struct rti_port *port = warden->crew->sched->port;
+    uint64_t now_ns = port->ops->clock_ns(port);
+    for (uint32_t i = 0; i < warden->crew->stations_count; i++) {
+        warden_see(&warden->views[i], rti_u64_load_relaxed(&warden->crew->stations[i].turns),
+                   now_ns);
+    }
+    warden->calm = 0;
+    warden->delay_ns = DELAY_MIN_NS;
+}
+
 /* Sleeps until somebody takes a station. */
 static void warden_sleep(struct rti_warden *warden)
 {
@@ -35,11 +57,12 @@ static void warden_sleep(struct rti_warden *warden)
     while (rti_u32_load_acquire(&warden->is_asleep) != 0 &&
            rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count &&
            rti_u32_load_relaxed(&warden->is_stopping) == 0) {
-        (void)port->ops->futex_wait(port, &warden->is_asleep, 1, RTI_TIME_NEVER);
+        (void)port->ops->futex_wait(port, &warden->is_asleep, 1, rti_overrun_next(warden));
+        rti_overrun_ask(warden, port->ops->clock_ns(port));
     }
     rti_u32_store_relaxed(&warden->is_asleep, 0);
-    warden->calm = 0;
-    warden->delay_ns = DELAY_MIN_NS;
+    /* Nobody has kept a station meanwhile. */
+    warden_see_all(warden);
 }
 
 static bool station_has_work(const struct rti_station *station)
@@ -60,6 +83,17 @@ static bool warden_retake(struct rti_warden *warden, struct rti_station *station
     return true;
 }
 
+/* The holder of a station keeps it: it may become an overrun. */
+static void warden_suspect(struct rti_warden *warden, struct rti_station *station,
+                           struct rti_warden_view *view)
+{
+    struct rti_member *member = rti_ptr_load_relaxed(&station->holder);
+    if (member != NULL) {
+        rti_overrun_suspect(warden, member, view, !view->is_suspected);
+        view->is_suspected = true;
+    }
+}
+
 /* One station; true if there was something to do. */
 static bool warden_look_at(struct rti_warden *warden, uint32_t index, uint64_t now_ns)
 {
@@ -72,14 +106,14 @@ static bool warden_look_at(struct rti_warden *warden, uint32_t index, uint64_t n
     bool was_blocked = view->was_blocked && is_same;
     view->was_blocked = state == RTI_STATION_BLOCKED;
     if (!is_same) {
-        view->turns = turns;
-        view->since_ns = now_ns;
+        warden_see(view, turns, now_ns);
         return false;
     }
     if (state == RTI_STATION_BLOCKED) {
         return was_blocked && warden_retake(warden, station);
     }
     if (state != RTI_STATION_HELD) {
+        warden_see(view, turns, now_ns);
         return false;
     }
     if (station_has_work(station)) {
@@ -87,6 +121,7 @@ static bool warden_look_at(struct rti_warden *warden, uint32_t index, uint64_t n
     }
     if (now_ns - view->since_ns >= PREEMPT_NS) {
         view->since_ns = now_ns;
+        warden_suspect(warden, station, view);
         if (rti_crew_preempt(crew, station)) {
             rti_station_count(&warden->preempts, 1);
         }
@@ -104,6 +139,7 @@ static void warden_look(struct rti_warden *warden)
     for (uint32_t i = 0; i < crew->stations_count; i++) {
         is_busy = warden_look_at(warden, i, now_ns) || is_busy;
     }
+    rti_overrun_ask(warden, now_ns);
     if (now_ns - rti_u64_load_relaxed(&crew->polled_ns) >= POLL_NS) {
         rti_crew_poll(crew, now_ns);
     }
@@ -137,8 +173,7 @@ void rti_warden_start(struct rti_warden *warden)
     struct rti_port *port = warden->crew->sched->port;
     rti_u32_store_relaxed(&warden->is_stopping, 0);
     rti_u32_store_relaxed(&warden->is_asleep, 0);
-    warden->delay_ns = DELAY_MIN_NS;
-    warden->calm = 0;
+    warden_see_all(warden);
     rt_status status = port->ops->thread_start(port, &warden->thread, warden_main, warden);
     warden->is_started = !RT_FAILED(status);
     if (RT_FAILED(status)) {
@@ -158,5 +193,6 @@ void rti_warden_stop(struct rti_warden *warden)
     rti_fence_seqcst();
     rti_warden_rouse(warden);
     port->ops->thread_join(port, &warden->thread);
+    rti_overrun_forget(warden);
     warden->is_started = false;
 }

@@ -11,11 +11,13 @@
  *       since the last look                             or to the idle ones if it has no work
  *     a station that has work and made no turn since    wakes an idle worker, to fetch it
  *     a fiber that has run for PREEMPT_NS               interrupts its thread: see sched/preempt.h
- *     a port that nobody asked for POLL_NS              asks it
+ *     the same, for as long as the program has set      asks its thread, which tells:
+ * sched/overrun.h a port that nobody asked for POLL_NS              asks it
  *
  * It looks every 20 microseconds at first. If it had nothing to do for 50 looks it doubles the
  * distance, up to 10 milliseconds; if it had, it begins anew. When every station is idle it sleeps
- * without a limit: a program that waits is not woken by it.
+ * without a limit: a program that waits is not woken by it. If there are suspects it sleeps until
+ * the first of them is to be asked: a loop that had to let go of its station is no idle program.
  *
  * I1  It sleeps without a limit only while all stations are idle; who takes one wakes it.
  *                                               (announce, fence, look; rti_warden_rouse)
@@ -32,8 +34,10 @@ struct rti_crew;
 
 struct rti_warden_view {
     uint64_t turns;    /* of the station, at the last look */
-    uint64_t since_ns; /* when they were seen first */
+    uint64_t since_ns; /* when they were seen first, or its holder was interrupted last */
+    uint64_t first_ns; /* when they were seen first */
     bool was_blocked;  /* at the last look */
+    bool is_suspected; /* its holder was, in this turn */
 };
 
 struct rti_warden {
@@ -44,6 +48,9 @@ struct rti_warden {
     rti_atomic_u32 is_stopping;
     rti_atomic_u64 retakes;  /* statistics: stations taken from blocking calls */
     rti_atomic_u64 preempts; /* interrupts sent */
+    rti_atomic_u64 overruns; /* that lasted longer than the limit */
+    uint64_t overrun_ns;     /* the limit; RTI_TIME_NEVER: there is none */
+    struct rti_member *suspects;
     uint64_t delay_ns;
     uint32_t calm; /* looks in a row with nothing to do */
     bool is_started;

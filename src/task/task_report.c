@@ -2,12 +2,29 @@
 #define RTI_MODULE "task_report"
 #include "task/task_report.h"
 
+#include "base/peek.h"
+
+void rti_task_identify(const struct rti_task *task, struct rti_task_identity *identity)
+{
+    (void)rti_peek_copy(NULL, &identity->name, &task->name, sizeof(identity->name));
+    (void)rti_peek_copy(NULL, &identity->serial, &task->serial, sizeof(identity->serial));
+    (void)rti_peek_copy(NULL, identity->sites, task->sites, sizeof(identity->sites));
+}
+
+void rti_task_remark_identity(struct rti_remark *line, const struct rti_task_identity *identity)
+{
+    /* A slot that is just being taken has no name yet. */
+    rti_remark_add(line, identity->name != NULL ? identity->name : "");
+    rti_remark_add(line, " (");
+    rti_remark_add_number(line, identity->serial);
+    rti_remark_add(line, ")");
+}
+
 void rti_task_remark_name(struct rti_remark *line, const struct rti_task *task)
 {
-    rti_remark_add(line, task->name);
-    rti_remark_add(line, " (");
-    rti_remark_add_number(line, task->serial);
-    rti_remark_add(line, ")");
+    struct rti_task_identity identity;
+    rti_task_identify(task, &identity);
+    rti_task_remark_identity(line, &identity);
 }
 
 void rti_task_remark_site(struct rti_remark *line, const rt_site *site)
@@ -17,15 +34,22 @@ void rti_task_remark_site(struct rti_remark *line, const rt_site *site)
     rti_remark_add_number(line, site->line);
 }
 
-void rti_task_remark_chain(struct rti_remark *line, const struct rti_task *task)
+void rti_task_remark_origin(struct rti_remark *line, const struct rti_task_identity *identity)
 {
     rti_remark_add(line, " spawned at ");
-    for (size_t i = 0; i < RTI_TASK_SITES && task->sites[i] != NULL; i++) {
+    for (size_t i = 0; i < RTI_TASK_SITES && identity->sites[i] != NULL; i++) {
         if (i > 0) {
             rti_remark_add(line, ", from ");
         }
-        rti_task_remark_site(line, task->sites[i]);
+        rti_task_remark_site(line, identity->sites[i]);
     }
+}
+
+void rti_task_remark_chain(struct rti_remark *line, const struct rti_task *task)
+{
+    struct rti_task_identity identity;
+    rti_task_identify(task, &identity);
+    rti_task_remark_origin(line, &identity);
 }
 
 void rti_task_report_unheard(const struct rti_task *task)

@@ -7,6 +7,21 @@
 #include "base/remark.h"
 #include "task/task.h"
 
+/* What a task is called, copied so that it may end, or its slot be taken, meanwhile. */
+struct rti_task_identity {
+    const char *name; /* NULL: none yet */
+    uint32_t serial;
+    const rt_site *sites[RTI_TASK_SITES];
+};
+
+/* Any thread, signal handler. */
+void rti_task_identify(const struct rti_task *task, struct rti_task_identity *identity);
+
+/* Adds "fetch (7)": the name and the serial. */
+void rti_task_remark_identity(struct rti_remark *line, const struct rti_task_identity *identity);
+/* Adds " spawned at server.c:28, from main.c:15". */
+void rti_task_remark_origin(struct rti_remark *line, const struct rti_task_identity *identity);
+
 /* Adds "fetch (7)": the name and the serial. */
 void rti_task_remark_name(struct rti_remark *line, const struct rti_task *task);
 

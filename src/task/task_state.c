@@ -2,6 +2,8 @@
 #define RTI_MODULE "task_state"
 #include "task/task_state.h"
 
+#include "sched/backtrace.h"
+
 void rti_task_to_cancelled(struct rti_task *task)
 {
     if (!rti_task_is_complete(task)) {
@@ -76,12 +78,5 @@ const char *rti_task_reason_name(uint8_t reason)
 
 const char *rti_task_waits_for(const struct rti_fiber *fiber)
 {
-    const struct rti_wait *wait = fiber->wait;
-    uintptr_t at = (uintptr_t)wait;
-    uintptr_t low = (uintptr_t)fiber->stack.low;
-    /* It may be gone by now, but what lies on the stack, or in the berth, can always be read. One
-     * that begins anew on another worker has no stack, and the end of its last one. */
-    bool is_on_stack = low != 0 && at >= low && at < (uintptr_t)fiber->stack.high_guard;
-    bool is_in_berth = at >= (uintptr_t)fiber && at < (uintptr_t)(fiber + 1);
-    return rti_task_reason_name(is_on_stack || is_in_berth ? wait->reason : RTI_REASON_UNKNOWN);
+    return rti_task_reason_name(rti_backtrace_reason(fiber));
 }

@@ -17,6 +17,7 @@
 
 #include "runtime/runtime.h"
 #include "sched/crew.h"
+#include "sched/overrun.h"
 #include "support/test.h"
 #include "virtual/world.h"
 
@@ -197,6 +198,79 @@ static void kill_play(uint64_t seed)
 TEST_SEEDED(crew_sim_kill_reaches_one_on_its_way_to_sleep)
 {
     worlds_play(kill_play);
+}
+
+/* Turns that take too long: each is told once, and nothing else is. */
+#define OVERRUN_NS (30 * RT_NS_PER_MS)
+
+static void on_overrun(struct rti_sched *sched, const struct rti_overrun_report *report)
+{
+    (void)sched;
+    WITNESS(report->fiber != NULL && report->span_ns >= OVERRUN_NS);
+    rti_u32_add_relaxed(&play.flag, 1);
+}
+
+/* Computes for so many times 10 ms. */
+static void compute_for(int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        rti_virtual_sleep(10 * RT_NS_PER_MS);
+        rti_virtual_compute();
+    }
+}
+
+static void *turn_too_long(void *arg)
+{
+    (void)arg;
+    compute_for(12);
+    rt_yield();
+    compute_for(1);
+    return end();
+}
+
+static void *turns_long_enough(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 12; i++) {
+        compute_for(1);
+        rt_yield();
+    }
+    return end();
+}
+
+/* Long enough to be suspected, then in a call that is known to be long. */
+static void *turn_that_blocks(void *arg)
+{
+    (void)arg;
+    compute_for(2);
+    CHECK_OK(rt_blocking_enter());
+    compute_for(12);
+    CHECK_OK(rt_blocking_exit());
+    return end();
+}
+
+static void overrun_play(uint64_t seed)
+{
+    uint32_t too_long = (uint32_t)(seed % 4);
+    rt_config config = {.workers = 1 + (uint32_t)(seed / 4 % 3), .overrun_after = OVERRUN_NS};
+    memset(&play, 0, sizeof(play));
+    play.seed = seed;
+    CHECK_OK(rt_init_ex(&config));
+    rti_runtime.sched.on_overrun = on_overrun;
+    for (uint32_t i = 0; i < too_long; i++) {
+        go(turn_too_long, NULL);
+    }
+    go(turns_long_enough, NULL);
+    go(turn_that_blocks, NULL);
+    rt_run();
+    WITNESS(rti_u32_load_relaxed(&play.ended) == too_long + 2);
+    WITNESS(rti_u32_load_relaxed(&play.flag) == too_long);
+    WITNESS(rti_u64_load_relaxed(&rti_runtime.sched.crew->warden.overruns) == too_long);
+}
+
+TEST_SEEDED(crew_sim_turns_that_take_too_long_are_told_once_each)
+{
+    worlds_play_prompt(overrun_play);
 }
 
 #define BLOCK_NS (10 * RT_NS_PER_S)

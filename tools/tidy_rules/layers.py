@@ -11,7 +11,7 @@ import re
 
 from .tree import Fixture, Rule
 
-SEAM = ("port/port.h", "port/op.h", "port/net.h", "port/file.h", "port/fault.h")
+SEAM = ("port/port.h", "port/op.h", "port/net.h", "port/file.h", "port/fault.h", "port/backtrace.h")
 GROUND = ("sync", "io", "time", "sched", "base")
 PROGRAM = ("actor", "task", "machine", *GROUND)
 

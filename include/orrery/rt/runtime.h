@@ -53,6 +53,11 @@ typedef struct {
                                more than `workers`, at most 65535; 0: 64 more */
     rt_poller_kind poller;  /* what is asked for and not there is an error, never replaced */
     rt_time deadlock_after; /* as rt_watch_deadlocks; 0: RT_DEADLOCK_AFTER_MS */
+    rt_time overrun_after;  /* a task or actor that keeps a worker for longer, without a call that
+                               could suspend it, is told of once in a line of diagnosis, with its
+                               name, its place of spawn and its backtrace, and counted in rt_stats.
+                               Calls after rt_blocking_enter do not count. At least 10 ms; 0:
+                               RT_OVERRUN_AFTER_MS; RT_TIME_NEVER: nobody is told of */
     bool observe;           /* let the command `orrery` look at the program, as ORRERY_OBSERVE=1 in
                                its environment does; ORRERY_OBSERVE=0 forbids it all the same */
 } rt_config;

@@ -40,6 +40,8 @@ struct rt_stats {
 
     uint64_t channel_sends;
     uint64_t channel_recvs;
+
+    uint64_t overruns; /* turns that kept a worker for longer than rt_config.overrun_after */
 };
 
 /* Fills in the numbers of the calling thread's runtime.
@@ -51,14 +53,29 @@ struct rt_stats {
 RT_API rt_status rt_stats(struct rt_stats *stats);
 
 /* Writes a line for each task and actor that lives: its name, its state, what it waits for and
- * since when, where it was spawned and where those who spawned it were. Callable from any thread
- * and from a signal handler; what it says about those that run meanwhile may be old. Never
- * suspends. Writes at most RT_DUMP_LINES lines of at most 255 characters. `fd` is a descriptor of
- * the caller's, open for writing. Returns RT_OK; RT_ERR_STATE if there is no runtime; RT_ERR_IO if
- * it cannot be written to. Nothing is lost on cancel. */
+ * since when, where it was spawned and where those who spawned it were; and a line with its
+ * backtrace, the youngest frame first:
+ *
+ *     task fetch (7): waiting for a channel since 12 ms, spawned at server.c:28, from main.c:15
+ *       at server+0x1a2b < server+0x1c00
+ *     actor postman (64): waiting for mail since 3 ms, spawned at server+0x2210
+ *       at server+0x9410
+ *
+ * A place in a backtrace is `module+0xoffset`: `addr2line -f -e server 0x1a2b` names the function
+ * and the line. Only the program's own frames are told, and as many of them as the line holds. The
+ * program needs no frame pointers and no debug information: the walk goes by the unwind tables that
+ * compilers write for every function (.eh_frame), and ends where there are none. There is no
+ * backtrace of a task that has not begun, or that runs or goes on while it is looked at, other than
+ * the caller's own; in a handler that is what the signal has interrupted.
+ * Callable from any thread and from a signal handler; what it says about those that run meanwhile
+ * may be old.
+ * Never suspends. Writes at most RT_DUMP_LINES lines of at most 255 characters.
+ * `fd` is a descriptor of the caller's, open for writing.
+ * Returns RT_OK; RT_ERR_STATE if there is no runtime; RT_ERR_IO if it cannot be written to.
+ * Nothing is lost on cancel. */
 RT_API rt_status rt_dump(int fd);
 
-#define RT_DUMP_LINES 1000
+#define RT_DUMP_LINES 2000
 
 RT_EXTERN_C_END
 

@@ -28,7 +28,7 @@
 
 static struct {
     rti_atomic_u32 is_open;
-    void (*handler)(uintptr_t pc, uintptr_t sp);
+    void (*handler)(const struct rti_frame *frame);
     struct sigaction previous;
 } interrupts;
 
@@ -36,9 +36,9 @@ static void interrupt_caught(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
-        struct rti_fault where = {.kind = RTI_FAULT_ACCESS};
-        ucontext_read(context, &where);
-        interrupts.handler(where.pc, where.sp);
+        struct rti_frame frame;
+        ucontext_read_frame(context, &frame);
+        interrupts.handler(&frame);
     } else if ((interrupts.previous.sa_flags & SA_SIGINFO) != 0) {
         interrupts.previous.sa_sigaction(signal, info, context);
     } else if (interrupts.previous.sa_handler != SIG_DFL &&
@@ -49,7 +49,7 @@ static void interrupt_caught(int signal, siginfo_t *info, void *context)
 }
 
 rt_status rti_linux_interrupts_open(struct rti_port *port,
-                                    void (*handler)(uintptr_t pc, uintptr_t sp))
+                                    void (*handler)(const struct rti_frame *frame))
 {
     (void)port;
     uint32_t expected = 0;

@@ -7,7 +7,7 @@
 #include "port/port.h"
 
 rt_status rti_linux_interrupts_open(struct rti_port *port,
-                                    void (*handler)(uintptr_t pc, uintptr_t sp));
+                                    void (*handler)(const struct rti_frame *frame));
 void rti_linux_interrupts_close(struct rti_port *port);
 uintptr_t rti_linux_interrupts_attend(struct rti_port *port);
 void rti_linux_interrupt(struct rti_port *port, uintptr_t thread);

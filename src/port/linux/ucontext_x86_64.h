@@ -6,6 +6,7 @@
 
 #include <ucontext.h>
 
+#include "port/backtrace.h"
 #include "port/fault.h"
 
 /* Flags that a function may not find set: direction, single step, alignment checks. */
@@ -17,6 +18,36 @@ static inline void ucontext_read(const ucontext_t *context, struct rti_fault *fa
     fault->sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
     fault->link = 0;
     fault->is_return_at_sp = true;
+}
+
+/* The registers as the kernel saves them, and where they are from the stack pointer with which a
+ * handler has returned. */
+struct ucontext_registers {
+    gregset_t numbered;
+};
+
+#define UCONTEXT_REGISTERS offsetof(ucontext_t, uc_mcontext.gregs)
+
+/* mov $15, %rax; syscall */
+#define UCONTEXT_SIGRETURN                                                                         \
+    {                                                                                              \
+        0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05                                       \
+    }
+
+static inline void ucontext_frame_of(const struct ucontext_registers *registers,
+                                     struct rti_frame *frame)
+{
+    *frame = (struct rti_frame){.pc = (uintptr_t)registers->numbered[REG_RIP],
+                                .sp = (uintptr_t)registers->numbered[REG_RSP],
+                                .fp = (uintptr_t)registers->numbered[REG_RBP],
+                                .base = (uintptr_t)registers->numbered[REG_RBX],
+                                .is_exact = true};
+}
+
+static inline void ucontext_read_frame(const ucontext_t *context, struct rti_frame *frame)
+{
+    const void *registers = context->uc_mcontext.gregs;
+    ucontext_frame_of(registers, frame);
 }
 
 /* Makes the return from the handler a call of land(land_arg). */

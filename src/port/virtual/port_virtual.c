@@ -260,7 +260,7 @@ static void virtual_faults_close(struct rti_port *port)
 }
 
 static rt_status virtual_interrupts_open(struct rti_port *port,
-                                         void (*handler)(uintptr_t pc, uintptr_t sp))
+                                         void (*handler)(const struct rti_frame *frame))
 {
     (void)port;
     rti_virtual_set_handler(handler);

@@ -7,6 +7,8 @@
 #define RTI_VIRTUAL 0
 #include "port/virtual/virtual.h"
 
+#include "port/backtrace.h"
+
 #include <sys/mman.h>
 
 #include "base/assert.h"
@@ -61,7 +63,7 @@ static struct {
     uint64_t random; /* the stream; base/rng.c is instrumented, and all threads draw from this */
     uint64_t now_ns;
     uint64_t start_ns;
-    void (*handler)(uintptr_t pc, uintptr_t sp);
+    void (*handler)(const struct rti_frame *frame);
     struct rti_virtual_config config;
     struct rti_virtual_report report;
     /* The policy of this seed. */
@@ -321,8 +323,11 @@ RTI_NOINLINE void rti_virtual_compute(void)
     if (world.is_open && world.current->is_interrupted && world.handler != NULL) {
         world.current->is_interrupted = false;
         world.report.interrupts++;
-        world.handler((uintptr_t)__builtin_return_address(0),
-                      (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t));
+        struct rti_frame frame = {
+            .pc = (uintptr_t)__builtin_return_address(0),
+            .sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t),
+        };
+        world.handler(&frame);
     }
 }
 
@@ -446,7 +451,7 @@ void rti_virtual_interrupt(uintptr_t thread)
     world.threads[thread - 1].is_interrupted = true;
 }
 
-void rti_virtual_set_handler(void (*handler)(uintptr_t pc, uintptr_t sp))
+void rti_virtual_set_handler(void (*handler)(const struct rti_frame *frame))
 {
     world.handler = handler;
 }

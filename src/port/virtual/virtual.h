@@ -92,7 +92,7 @@ void rti_virtual_signal(const void *address, uint32_t count);
 /* The number of the running thread, for interrupts; and an interrupt for it. */
 uintptr_t rti_virtual_self(void);
 void rti_virtual_interrupt(uintptr_t thread);
-void rti_virtual_set_handler(void (*handler)(uintptr_t pc, uintptr_t sp));
+void rti_virtual_set_handler(void (*handler)(const struct rti_frame *frame));
 
 /* Orders what the calling thread did before the release of an address before what another one does
  * after its acquire, for the sanitizer. */

@@ -6,6 +6,7 @@
 #define RTI_MODULE "parallel"
 #include <orrery/rt/runtime.h>
 
+#include "observe/dump.h"
 #include "port/linux/cpus.h"
 #include "runtime/runtime.h"
 #include "sched/crew.h"
@@ -63,13 +64,19 @@ static rt_status parallel_open(struct rt_runtime *runtime, const rt_config *conf
         timers[i] = rti_clockwork_source(&clockworks[i]);
     }
     runtime->sched.timers = timers[0];
+    runtime->sched.on_overrun = rti_dump_overrun;
+    rt_time overrun_after = config->overrun_after;
+    if (overrun_after == 0) {
+        overrun_after = RT_OVERRUN_AFTER_MS * RT_NS_PER_MS;
+    }
     parallel->config = (struct rti_crew_config){.workers = workers,
                                                 .members_max = threads,
                                                 .seed = port->ops->random(port),
                                                 .stations = stations,
                                                 .members = members,
                                                 .timers = timers,
-                                                .views = views};
+                                                .views = views,
+                                                .overrun_ns = overrun_after};
     rti_crew_init(&parallel->crew, &runtime->sched, &parallel->config);
     rti_visits_init(&parallel->visits, &runtime->sched);
     return RT_SUCCESS;

@@ -181,6 +181,18 @@ static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
     return sp;
 }
 
+/* Where the caller is, as if it were about to be left: for a walk over its stack. */
+static RTI_ALWAYSINLINE void rti_arch_look(struct rti_arch_context *here)
+{
+    __asm__ volatile("adr x9, .\n\t"
+                     "mov x10, sp\n\t"
+                     "stp x10, x29, [%0]\n\t"
+                     "stp x9, x19, [%0, #16]"
+                     :
+                     : "r"(here)
+                     : "x9", "x10", "memory");
+}
+
 /* chkfeat clears the bits of x16 whose feature is on, bit 0 the guarded control stack; on a
  * processor that does not know it, it is a nop. Written as a hint for assemblers that do not. */
 static inline int rti_arch_shadow_stack_is_on(void)

@@ -214,6 +214,19 @@ static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
     return sp;
 }
 
+/* Where the caller is, as if it were about to be left: for a walk over its stack. */
+static RTI_ALWAYSINLINE void rti_arch_look(struct rti_arch_context *here)
+{
+    __asm__ volatile("leaq 0(%%rip), %%rax\n\t"
+                     "movq %%rsp, 0(%0)\n\t"
+                     "movq %%rbp, 8(%0)\n\t"
+                     "movq %%rax, 16(%0)\n\t"
+                     "movq %%rbx, 24(%0)"
+                     :
+                     : "d"(here)
+                     : "rax", "memory");
+}
+
 /* rdsspq leaves the register alone where shadow stacks are off, and is a nop on a processor that
  * has none; it is written in bytes for assemblers that do not know it. */
 static inline int rti_arch_shadow_stack_is_on(void)
