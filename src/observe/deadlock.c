@@ -347,6 +347,11 @@ size_t rti_deadlock_tell(struct rti_deadlock *deadlock, struct rti_sched *sched,
     size_t count = 0;
     if (search.tasks != NULL && rti_tasks_fresh(search.tasks) > RT_MAX_TASKS) {
         /* There are no nodes for tasks in the room that rt_task_reserve made. */
+        if (!deadlock->is_refusal_told) {
+            deadlock->is_refusal_told = true;
+            rti_port_log("deadlock: more tasks than RT_MAX_TASKS were started, so that deadlocks "
+                         "are not looked for any more");
+        }
         return 0;
     }
     search_collect(&search);

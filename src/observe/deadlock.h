@@ -23,7 +23,9 @@
  * a behaviour, a poll task, a loop, and nobody outside who may come in (`is_open`). And who only
  * waits for mail, among others who do, is idle, not stuck.
  *
- * A circle is told once. It is told by lines: who, where it was spawned, what it waits for.
+ * A circle is told once. It is told by lines: who, where it was spawned, what it waits for. There
+ * is a node for each of RT_MAX_TASKS; where rt_task_reserve has made room for more, and it is used,
+ * that nobody looks any more is told instead, once.
  *
  * With several workers the others run on while this one looks. What is read of a task that waits
  * lies on its stack and is read by `peek` (base/peek.h), and counts only if the task has not moved
@@ -63,6 +65,7 @@ struct rti_deadlock {
         uint64_t parked_ns;
     } told[RTI_DEADLOCK_TOLD]; /* the first of each circle; a ring */
     uint32_t told_count;
+    bool is_refusal_told; /* there are too many tasks for the nodes */
 };
 
 struct rti_deadlock_options {

@@ -76,6 +76,7 @@ static void idle_look(struct rti_sched *sched)
 void rti_runtime_tell_deadlocks_at_idle(void)
 {
     watch.deadlock.told_count = 0;
+    watch.deadlock.is_refusal_told = false;
     rti_runtime.sched.on_idle = idle_look;
 }
 
@@ -84,6 +85,7 @@ void rti_runtime_watch_deadlocks(rt_time after, rti_peek peek)
     watch_disarm();
     rti_runtime.sched.on_idle = NULL;
     watch.deadlock.told_count = 0;
+    watch.deadlock.is_refusal_told = false;
     watch.after = after;
     watch.peek = peek;
     watch.post.call = watch_look;

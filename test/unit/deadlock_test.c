@@ -482,3 +482,27 @@ TEST(deadlock_is_not_told_of_actors_that_are_idle)
     program.is_parallel = true;
     CHECK_STR(actors_capture(run_in_the_world), "");
 }
+
+static void *starts_more_than_there_are_nodes(void *arg)
+{
+    static rt_task *tasks[RT_MAX_TASKS + 1];
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = RT_MAX_TASKS + 100}));
+    for (size_t i = 0; i < RTI_COUNT_OF(tasks); i++) {
+        tasks[i] = rt_go(tasks_echo, NULL);
+        CHECK(tasks[i] != NULL);
+    }
+    for (int round = 0; round < 3; round++) {
+        CHECK_OK(rt_sleep(AFTER));
+    }
+    for (size_t i = 0; i < RTI_COUNT_OF(tasks); i++) {
+        CHECK_OK(rt_join(tasks[i], NULL));
+    }
+    return arg;
+}
+
+TEST(deadlock_is_not_looked_for_among_too_many_tasks_and_that_is_told_once)
+{
+    const char *told = tasks_capture(starts_more_than_there_are_nodes, NULL);
+    const char *line = strstr(told, "deadlock: more tasks than RT_MAX_TASKS");
+    CHECK(line != NULL && strstr(line + 1, "deadlock: ") == NULL);
+}

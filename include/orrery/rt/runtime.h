@@ -11,6 +11,9 @@
  *     rt_cleanup   ends what still lives; afterwards rt_init may be called again
  *
  * The thread that calls rt_init is the scheduler's thread; all but rt_shutdown belong to it.
+ * Between rt_init and rt_run, and after it, nothing runs, so that a wait there would never end:
+ * what would wait (a join of a task that has not ended, rt_sleep, a channel) answers
+ * RT_ERR_WOULDBLOCK. A main that wants to wait is a task: rt_run_main.
  *
  * A runtime belongs to its process. In the child of a fork, by whatever thread, the library answers
  * as on a thread that has no runtime, and rt_init with RT_ERR_STATE; exec and _exit work, the
@@ -82,7 +85,8 @@ RT_API rt_status rt_init_ex(const rt_config *config);
  * the like while nobody is left who could bring any. Each circle is told once, in lines of
  * diagnosis with the places of spawn. Nobody is told of whom a deadline, a timer, input or output
  * may wake, and nobody of who waits for values while a channel of signals is open. That a thread
- * outside may send to a channel is known once one has. A checked build looks every
+ * outside may send to a channel is known once one has. Where more than RT_MAX_TASKS tasks
+ * were started (rt_task_reserve) a line says once that nobody looks. A checked build looks every
  * RT_DEADLOCK_AFTER_MS milliseconds without being asked. The simulator looks by itself, at once.
  * Callable from main on the runtime's thread, outside of rt_run. Never suspends. There is no
  * pointer to own. Returns RT_OK, with 0 as often as without this call, with RT_TIME_NEVER not at
