@@ -204,7 +204,7 @@ static bool confirm_deadlock(const struct picture *picture)
         return true;
     }
     nanosleep(&while_ns, NULL);
-    if (!report_of(&again, picture->pid, "dump")) {
+    if (!report_of(&again, picture->pid, "dump bare")) {
         return false;
     }
     bool is_same = is_deadlocked(&again) && is_unmoved(&picture->report, &again);
@@ -214,7 +214,8 @@ static bool confirm_deadlock(const struct picture *picture)
 
 bool picture_take(struct picture *picture)
 {
-    if (!report_of(&picture->report, picture->pid, "dump")) {
+    const char *request = picture->has_backtraces ? "dump" : "dump bare";
+    if (!report_of(&picture->report, picture->pid, request)) {
         return false;
     }
     size_t count = picture->report.task_count;

@@ -443,7 +443,7 @@ static int trace(const struct trace_options *options)
     if (!is_live && !recording_is_one(bytes, size)) {
         return trace_journal(options, bytes, size);
     }
-    bool has_names = is_live && report_of(&report, pid, "dump");
+    bool has_names = is_live && report_of(&report, pid, "dump bare");
     int status = trace_recording(options, bytes, size, has_names ? &report : NULL);
     if (has_names) {
         report_free(&report);

@@ -51,7 +51,7 @@
 
 /* All stacks of a report together, so that the answer stays one that can be sent and read. */
 #define OBSERVE_STACKS_BYTES    ((size_t)64 << 20)
-#define OBSERVE_STACK_BYTES_MIN ((size_t)512)
+#define OBSERVE_STACK_BYTES_MIN ((size_t)1024)
 #define OBSERVE_STACK_BYTES_MAX ((size_t)8192)
 
 /* Events that a journal keeps. */
@@ -78,6 +78,7 @@ static struct {
     rti_atomic_u32 errand; /* enum observe_errand */
     struct rti_text text;
     struct rti_report_cursor cursor; /* where the report goes on */
+    bool has_stacks;                 /* with the bytes of stacks */
     size_t stack_bytes;              /* of each stack */
     bool has_more;                   /* the report is not at its end */
     struct rti_journal journal;      /* what ORRERY_JOURNAL asks for */
@@ -107,7 +108,7 @@ static void report_begin(void)
 
 static void make_slice(bool is_moving)
 {
-    struct rti_report_options options = {.has_stacks = true,
+    struct rti_report_options options = {.has_stacks = observe.has_stacks,
                                          .stack_bytes_max = observe.stack_bytes,
                                          .peek = is_moving ? rti_watch_peek : NULL,
                                          .places_max = OBSERVE_SLICE_PLACES};
@@ -390,7 +391,9 @@ static uint64_t number_behind(const char *request, const char *word)
 static void answer(struct rti_watch *watch, const char *request)
 {
     uint64_t span_ms = number_behind(request, "trace ");
-    if (is_same(request, "dump")) {
+    bool is_bare = is_same(request, "dump bare");
+    if (is_bare || is_same(request, "dump")) {
+        observe.has_stacks = !is_bare;
         answer_with(watch, answer_dump);
     } else if (is_same(request, "stats")) {
         answer_with(watch, answer_stats);
