@@ -125,13 +125,16 @@ TEST(mailbox_loses_nothing_while_a_filter_looks_at_it)
 
 TEST(mailbox_audit_counts_what_came_from_pools)
 {
-    struct rti_notice notice;
-    int data = 0;
+    struct {
+        int data;
+        struct rti_notice notice;
+    } record = {.data = 0};
+    struct rti_notice *notice = &record.notice;
     start();
-    rti_notice_init(&notice, RT_SENDER_SYSTEM, &data, sizeof(data));
-    CHECK(!rti_notice_is_queued(&notice));
-    rti_mailbox_push(&mailbox, &notice.entry);
-    CHECK(rti_notice_is_queued(&notice) && rti_notice_of(&notice.entry) == &notice);
+    rti_notice_init(notice, RT_SENDER_SYSTEM, &record.data, sizeof(record.data));
+    CHECK(!rti_notice_is_queued(notice));
+    rti_mailbox_push(&mailbox, &notice->entry);
+    CHECK(rti_notice_is_queued(notice) && rti_notice_of(&notice->entry) == notice);
     rti_mailbox_push(&mailbox, &entries[0]);
     CHECK_EQ(rti_mailbox_audit(&mailbox), 1);
 }
