@@ -71,6 +71,19 @@ def stats(stage):
         return stage.orrery("stats", pid)
 
 
+def inside(stage):
+    said = stage.run(str(stage.program("test/tools/dumping_program.c", "program", "-O2")))
+    return re.sub(r"\S*/(?=\w+\.c:)", "", said)
+
+
+def inside_lines(stage):
+    """The place of the first backtrace, by addr2line, as the text says."""
+    path = stage.program("test/tools/dumping_program.c", "program", "-O2")
+    place = re.search(r"  at program\+(0x[0-9a-f]+)", inside(stage))[1]
+    said = stage.run("addr2line", "-f", "-s", "-e", str(path), place)
+    return f"$ addr2line -f -s -e program {place}\n{said}"
+
+
 def gdb(stage):
     extension = stage.source / "tools/gdb/orrery-gdb.py"
     with stage.deadlock() as pid:
@@ -158,7 +171,7 @@ def overview(stage):
 
 SHOWN = {f.__name__.replace("_", "-"): f for f in (
     dump, stats, gdb, journal, tree, trace, lint, lint_list, lint_explain, pauses, hover, probes,
-    overview)}
+    overview, inside, inside_lines)}
 
 
 def normal(text):
