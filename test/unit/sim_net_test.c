@@ -701,6 +701,32 @@ TEST(sim_net_datagrams_are_lost_doubled_and_overtaken_when_asked)
     CHECK(datagrams_seen == 60 && is_out_of_order);
 }
 
+static void flood(void *arg)
+{
+    char byte;
+    size_t count;
+    unsigned heard = 0;
+    (void)arg;
+    open_udp();
+    for (int i = 0; i < 500; i++) {
+        CHECK_OK(rt_udp_send(udp[1], "x", 1, &udp_address, -1));
+    }
+    while (!RT_FAILED(rt_udp_recv(udp[0], &byte, 1, &count, NULL, 100))) {
+        heard++;
+    }
+    CHECK(heard >= 64 && heard < 500);
+    /* What was taken makes room. */
+    CHECK_OK(rt_udp_send(udp[1], "x", 1, &udp_address, -1));
+    CHECK_OK(rt_udp_recv(udp[0], &byte, 1, &count, NULL, 100));
+    close_udp();
+    rt_exit();
+}
+
+TEST(sim_net_datagrams_too_many_are_lost)
+{
+    run(flood);
+}
+
 static void use_local(void *arg)
 {
     char byte;
