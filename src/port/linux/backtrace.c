@@ -568,6 +568,15 @@ static bool walk_by_row(struct walk *walk, const struct row *row)
     return true;
 }
 
+/* Is this the system call that ends a handler? */
+static bool walk_is_at_sigreturn(uintptr_t pc)
+{
+    static const unsigned char code[] = UCONTEXT_SIGRETURN;
+    unsigned char there[sizeof(code)];
+    return rti_watch_peek(there, (const void *)pc, sizeof(there)) &&
+           memcmp(there, code, sizeof(code)) == 0;
+}
+
 /* Goes to the caller by the pair that the frame pointer points to. */
 static bool walk_by_pair(struct walk *walk)
 {
@@ -576,7 +585,8 @@ static bool walk_by_pair(struct walk *walk)
     uintptr_t link;
     if (!walk->is_known[REGISTER_FP] || !walk_read(walk, fp, &next) ||
         !walk_read(walk, fp + sizeof(next), &link) ||
-        rti_linux_image_find(link & ADDRESS_MASK) == NULL) {
+        (rti_linux_image_find(link & ADDRESS_MASK) == NULL &&
+         !walk_is_at_sigreturn(link & ADDRESS_MASK))) {
         return false;
     }
     walk->values[REGISTER_FP] = next;
@@ -623,15 +633,6 @@ static bool walk_by_signal(struct walk *walk)
     ucontext_frame_of(&saved, &frame);
     walk_begin(walk, &frame);
     return true;
-}
-
-/* Is this the system call that ends a handler? */
-static bool walk_is_at_sigreturn(uintptr_t pc)
-{
-    static const unsigned char code[] = UCONTEXT_SIGRETURN;
-    unsigned char there[sizeof(code)];
-    return rti_watch_peek(there, (const void *)pc, sizeof(there)) &&
-           memcmp(there, code, sizeof(code)) == 0;
 }
 
 static bool walk_next(struct walk *walk)
