@@ -93,8 +93,13 @@ struct node {
     long first;  /* the number of its first leaf */
     long leaves; /* below it; 1: it is one */
     long sum;
-    struct node *below;
-    rt_async_task *tasks[BELOW];
+    struct child *below;
+};
+
+/* The handles are with the nodes below, so that a leaf has no room for any. */
+struct child {
+    struct node node;
+    rt_async_task *task;
 };
 
 static rt_status leaf_poll(void *state, rt_cx *cx)
@@ -113,17 +118,17 @@ static rt_status node_poll(void *state, rt_cx *cx)
     peer_expect(self->below != NULL, "no memory");
     for (self->i = 0; self->i < BELOW; self->i++) {
         long each = self->leaves / BELOW;
-        struct node *below = &self->below[self->i];
-        below->frame.at = 0;
-        below->first = self->first + (long)self->i * each;
-        below->leaves = each;
-        self->tasks[self->i] = rt_async(each == 1 ? leaf_poll : node_poll, below);
-        peer_expect(self->tasks[self->i] != NULL, "no more tasks");
+        struct child *below = &self->below[self->i];
+        below->node.frame.at = 0;
+        below->node.first = self->first + (long)self->i * each;
+        below->node.leaves = each;
+        below->task = rt_async(each == 1 ? leaf_poll : node_poll, &below->node);
+        peer_expect(below->task != NULL, "no more tasks");
     }
     self->sum = 0;
     for (self->i = 0; self->i < BELOW; self->i++) {
-        RT_AWAIT(rt_async_join(&self->tasks[self->i], cx, NULL));
-        self->sum += self->below[self->i].sum;
+        RT_AWAIT(rt_async_join(&self->below[self->i].task, cx, NULL));
+        self->sum += self->below[self->i].node.sum;
     }
     free(self->below);
     RT_ASYNC_END(RT_SUCCESS);
