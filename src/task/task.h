@@ -66,6 +66,7 @@ struct rti_task {
     bool is_doomed;         /* killed while a hook runs: it ends when the hook has */
     bool has_value;         /* its function returned */
     bool has_message;       /* `message` and `panic_site` say something */
+    bool is_staked;         /* its holder waits; killed meanwhile, nobody has the handle */
     uint32_t index;         /* of its slot */
     rti_atomic_size handle; /* what its holder has; 0: nobody. Anybody may compare it */
     uint32_t generation;
@@ -132,7 +133,7 @@ static inline void rti_task_clear_message(struct rti_task *task)
  * False: the task has ended, nothing is linked. The holder of the handle. */
 bool rti_task_watch(struct rti_task *task, struct rti_waiter *waiter);
 
-/* The `unlink` of such a waiter, whose slot is the task. */
+/* The `unlink` of such a waiter, whose slot is the task. Gives up a handle that is staked. */
 void rti_task_unwatch(struct rti_waiter *waiter);
 
 /* Has it ended? Then rti_task_take gives its result. */

@@ -24,8 +24,14 @@ bool rti_task_watch(struct rti_task *task, struct rti_waiter *waiter)
 void rti_task_unwatch(struct rti_waiter *waiter)
 {
     struct rti_task *task = waiter->slot;
-    if (task != NULL) {
-        rti_task_to_unwatched(&task->life);
+    if (task == NULL) {
+        return;
+    }
+    rti_task_to_unwatched(&task->life);
+    if (RTI_UNLIKELY(task->is_staked)) {
+        task->is_staked = false;
+        rti_task_consume(task);
+        rti_task_release(task);
     }
 }
 
@@ -78,8 +84,16 @@ void rti_task_release(struct rti_task *task)
     }
 }
 
+/* What a join comes with. */
+struct join {
+    rt_time deadline;
+    bool is_for_good; /* the handle is consumed, whatever becomes of the caller */
+};
+
+static const struct join join_for_good = {.deadline = RT_TIME_NEVER, .is_for_good = true};
+
 /* One wait for the end. RT_OK: it has come. */
-static rt_status join_park(struct rti_worker *worker, struct rti_task *task, rt_time deadline)
+static rt_status join_park(struct rti_worker *worker, struct rti_task *task, struct join join)
 {
     struct rti_wait wait;
     struct rti_waiter waiter;
@@ -88,23 +102,25 @@ static rt_status join_park(struct rti_worker *worker, struct rti_task *task, rt_
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_JOIN;
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_task_unwatch);
-    rti_cx_events_add(&events, cx, worker->sched, &wait, deadline);
+    rti_cx_events_add(&events, cx, worker->sched, &wait, join.deadline);
+    task->is_staked = join.is_for_good;
     if (!rti_task_watch(task, &waiter)) {
-        waiter.slot = NULL;
-        if (rti_wait_claim(&wait, RTI_EVENT_SOURCE)) {
-            rti_wait_finish(&wait);
-        } else {
+        if (!rti_wait_claim(&wait, RTI_EVENT_SOURCE)) {
             /* Somebody else ends the wait, and a wake is on its way: it must find the wait. */
-            (void)rti_fiber_park(worker, &wait);
+            (void)rti_fiber_park_open(worker, &wait);
         }
+        task->is_staked = false;
+        rti_wait_finish(&wait);
         return RT_SUCCESS;
     }
-    uint32_t event = rti_fiber_park(worker, &wait);
+    uint32_t event = rti_fiber_park_open(worker, &wait);
+    task->is_staked = false;
+    rti_wait_finish(&wait);
     return event == RTI_EVENT_SOURCE ? RT_SUCCESS : rti_cx_events_status(&events, cx, event);
 }
 
 /* Waits for the end as long as the caller may. RT_OK: it has come. */
-static rt_status join_await(struct rti_worker *worker, struct rti_task *task, rt_time deadline)
+static rt_status join_await(struct rti_worker *worker, struct rti_task *task, struct join join)
 {
     if (rti_task_is_complete(task)) {
         return RT_SUCCESS;
@@ -115,12 +131,12 @@ static rt_status join_await(struct rti_worker *worker, struct rti_task *task, rt
     struct rti_cx *cx = worker->fiber->cx;
     rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
     if (!RT_FAILED(status)) {
-        status = rti_task_join_begin(rti_task_of(worker), task, deadline);
+        status = rti_task_join_begin(rti_task_of(worker), task, join.deadline);
     }
     if (RT_FAILED(status)) {
         return status;
     }
-    status = join_park(worker, task, deadline);
+    status = join_park(worker, task, join);
     rti_task_join_end(rti_task_of(rti_worker_current()));
     return status;
 }
@@ -170,7 +186,7 @@ rt_status rt_join_result(rt_task *handle, rt_task_result *result)
         return join_no_handle;
     }
     rti_tasks_count(tasks, &tasks->joined);
-    rt_status status = join_await(worker, task, RT_TIME_NEVER);
+    rt_status status = join_await(worker, task, join_for_good);
     if (RTI_LIKELY(!RT_FAILED(status))) {
         return rti_task_take(task, result);
     }
@@ -184,7 +200,7 @@ rt_status rt_join_result(rt_task *handle, rt_task_result *result)
 static RTI_NOINLINE rt_status join_wait(struct rti_worker *worker, struct rti_task *task,
                                         void **value)
 {
-    rt_status status = join_await(worker, task, RT_TIME_NEVER);
+    rt_status status = join_await(worker, task, join_for_good);
     if (RTI_UNLIKELY(RT_FAILED(status))) {
         return join_abandon(task, status);
     }
@@ -233,7 +249,7 @@ rt_status rt_join_until(rt_task **handle, void **value, rt_time deadline)
     if (task == NULL) {
         return join_no_handle;
     }
-    rt_status status = join_await(worker, task, deadline);
+    rt_status status = join_await(worker, task, (struct join){.deadline = deadline});
     if (RT_FAILED(status)) {
         return status;
     }
@@ -277,7 +293,7 @@ rt_status rt_cancel(rt_task *handle, void **value)
     }
     rti_tasks_count(tasks, &tasks->cancelled);
     rti_task_to_cancelled(task);
-    rt_status status = join_await(worker, task, RT_TIME_NEVER);
+    rt_status status = join_await(worker, task, join_for_good);
     if (RT_FAILED(status)) {
         rti_task_consume(task);
         rti_task_release(task);

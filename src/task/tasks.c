@@ -61,6 +61,7 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     task->generation = 1;
     task->joins = NULL;
     task->watcher = NULL;
+    task->is_staked = false;
     task->tasks = tasks;
     task->hook_count = 0;
     task->hook_depth = 0;

@@ -258,3 +258,94 @@ TEST(task_is_joined_by_an_actor)
 {
     tasks_run_everywhere(joins_from_an_actor_main, NULL);
 }
+
+/* ---- the one who joins is killed ---- */
+
+static rt_task *joined;
+static bool is_over;
+
+static void *ends_when_asked(void *arg)
+{
+    while (!rt_cancelled() && !is_over) {
+        rt_yield();
+    }
+    return arg;
+}
+
+static void joins_for_good(void *arg)
+{
+    (void)rt_join(arg, NULL);
+    rt_exit();
+}
+
+static void asks_for_the_result(void *arg)
+{
+    rt_task_result result;
+    (void)rt_join_result(arg, &result);
+    rt_exit();
+}
+
+static void cancels_for_good(void *arg)
+{
+    (void)rt_cancel(arg, NULL);
+    rt_exit();
+}
+
+/* The handle was given to the call and went with who made it; the task goes on. */
+static void *kills_who_joins(void *arg)
+{
+    static const actor_fn ways[] = {joins_for_good, asks_for_the_result, cancels_for_good};
+    is_over = false;
+    for (size_t i = 0; i < 4 * RTI_COUNT_OF(ways); i++) {
+        joined = rt_go(ends_when_asked, NULL);
+        actor_id holder = rt_spawn(ways[i % RTI_COUNT_OF(ways)], joined);
+        rt_yield();
+        rt_yield();
+        if (i % 4 >= 2) {
+            /* It has ended and its holder is to run: the result waits for a dead one. */
+            (void)rt_task_ask_cancel(joined);
+            for (int turn = 0; turn < 4 && !rt_task_has_ended(joined); turn++) {
+                rt_yield();
+            }
+        }
+        (void)rt_actor_kill(holder);
+        rt_yield();
+        CHECK(rt_task_has_ended(joined) == false);
+        CHECK_STATUS(rt_join(hidden(joined), NULL), RT_ERR_INVALID);
+    }
+    is_over = true;
+    return arg;
+}
+
+TEST(task_handle_in_a_join_goes_with_the_actor_that_is_killed_in_it)
+{
+    /* Where those that are started run in their order. */
+    CHECK_OK(tasks_run(kills_who_joins, NULL));
+    CHECK_OK(tasks_run_fixed(kills_who_joins, NULL));
+}
+
+static void joins_with_a_deadline(void *arg)
+{
+    rt_status status = rt_join_until(arg, NULL, RT_TIME_NEVER);
+    CHECK_OK(status);
+    rt_exit();
+}
+
+/* Here it stays where it is: somebody else has it, too. */
+static void *kills_who_joins_with_a_deadline(void *arg)
+{
+    is_over = false;
+    joined = rt_go(ends_when_asked, NULL);
+    actor_id holder = rt_spawn(joins_with_a_deadline, &joined);
+    rt_yield();
+    rt_yield();
+    CHECK_OK(rt_actor_kill(holder));
+    rt_yield();
+    CHECK_STATUS(rt_cancel(joined, NULL), RT_ERR_CANCELLED);
+    return arg;
+}
+
+TEST(task_handle_in_a_join_until_a_deadline_outlives_the_actor_that_is_killed_in_it)
+{
+    tasks_run_everywhere(kills_who_joins_with_a_deadline, NULL);
+}

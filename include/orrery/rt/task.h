@@ -144,12 +144,12 @@ RT_API RT_TAKES_TASK rt_status rt_detach(rt_task *task);
 RT_API RT_SUSPENDS RT_TAKES_TASK rt_status rt_cancel(rt_task *task, void **value);
 
 /* Waits like rt_join, but not longer than until `deadline`.
- * Callable from a task or an actor; elsewhere on the runtime's thread it does not wait.
+ * Callable as rt_join; on the runtime's thread outside of tasks and actors it does not wait.
  * May suspend: until the task ends, the deadline comes or the caller is cancelled.
  * `*task` is consumed, and set to NULL, if the task has ended; else it stays the caller's. `value`
  * may be NULL.
- * Returns what rt_join does of a task that has ended; RT_ERR_TIMEOUT, RT_ERR_CANCELLED or
- * RT_ERR_WOULDBLOCK, and *task is not NULL, if it has not.
+ * Returns as rt_join if the task has ended; else RT_ERR_TIMEOUT, RT_ERR_CANCELLED, RT_ERR_DEADLOCK,
+ * RT_ERR_WOULDBLOCK or, when the runtime ends, RT_ERR_STATE, and *task is not NULL.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK RT_SUSPENDS rt_status rt_join_until(rt_task **task, void **value,
                                                          rt_time deadline);
@@ -161,8 +161,8 @@ RT_API RT_MUST_CHECK RT_SUSPENDS rt_status rt_join_until(rt_task **task, void **
  * `arg` stays the caller's; what it points to must live as long as the task uses it. `site` is
  * static. `config` is read during the call only; NULL: the defaults.
  * Returns the handle. Returns NULL, and nothing has changed, if `fn` is NULL, RT_MAX_TASKS tasks
- * exist, there is no memory for the stack, the configuration is none, the region is not open, or
- * this thread has no runtime, which one line tells.
+ * (and those reserved) exist, there is no memory for the stack, the configuration is none, the
+ * region is not open, or this thread has no runtime, which one line tells.
  * Nothing is lost on cancel. */
 RT_API RT_GIVES_TASK rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg,
                                        const rt_task_config *config);
