@@ -305,12 +305,14 @@ static inline bool send_is_welcome(const struct rti_behaviour *receiver,
 }
 
 /* The straight path: from a behaviour to another, one worker, no journal, a short payload and a
- * receiver that takes it. False, and nothing has happened, if it is any other case. */
+ * receiver that takes it. False, and nothing has happened, if it is any other case. `is_noted`: its
+ * twin, for a worker that records. */
 static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const struct rti_cell *head,
-                                           const void *data)
+                                           const void *data, bool is_noted)
 {
-    struct rti_behaviours *module =
-        RT_HAS_BEHAVIOURS ? worker->straight[RTI_MODULE_BEHAVIOUR] : NULL;
+    struct rti_behaviours *module = !RT_HAS_BEHAVIOURS ? NULL
+                                    : is_noted ? rti_worker_noted(worker, RTI_MODULE_BEHAVIOUR)
+                                               : worker->straight[RTI_MODULE_BEHAVIOUR];
     struct rti_turn *turn = rti_turn_of(worker);
     if (RTI_UNLIKELY(module == NULL || turn == NULL || head->len > RTI_CELL_SMALL_MAX)) {
         return false;
@@ -333,9 +335,15 @@ static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const stru
     } else if (head->len > 0) {
         memcpy(cell->data, data, head->len);
     }
+    if (is_noted) {
+        rti_worker_note(worker, RTI_NOTE_SEND, 0, cell->to);
+    }
     (void)rti_gate_enter(&receiver->gate, true);
     if (rti_mpsc_push_alone(&receiver->mailbox, &cell->node)) {
         RTI_PROBE1(ready, receiver->run.id);
+        if (is_noted) {
+            rti_worker_note(worker, RTI_NOTE_WAKE, 0, receiver->run.id);
+        }
         rti_runnable_to_woken_here(&receiver->run);
         rti_processor_queue(worker->processor, &receiver->run);
     }
@@ -346,9 +354,11 @@ rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t l
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_cell head = {.to = to, .id = id, .len = (uint32_t)len};
-    if (RTI_LIKELY(worker != NULL && len == head.len && (data != NULL || len == 0) &&
-                   send_straight(worker, &head, data))) {
-        return RT_SUCCESS;
+    if (RTI_LIKELY(worker != NULL && len == head.len && (data != NULL || len == 0))) {
+        if (RTI_LIKELY(send_straight(worker, &head, data, false)) ||
+            send_straight(worker, &head, data, true)) {
+            return RT_SUCCESS;
+        }
     }
     return rti_behaviour_send(worker, to, id, data, len);
 }

@@ -35,7 +35,7 @@ static RTI_ALWAYSINLINE void ipc_hand_over(struct rti_worker *worker, struct rti
     receiver->held = entry;
     receiver->messages_received++;
     RTI_PROBE2(receive, receiver->id, entry->sender);
-    rti_fiber_wake_straight(worker, &receiver->fiber, RTI_NOTE_HAND);
+    rti_fiber_wake_straight(worker, &receiver->fiber, RTI_NOTE_HAND, true);
 }
 
 /* Is nothing to be told or locked when a message goes straight to a reader? */
@@ -356,6 +356,7 @@ static rt_status ipc_receive_later(void *actor, void *msg, uintptr_t on)
     const struct rti_entry *held = self->held;
     if (RTI_LIKELY(held != NULL)) {
         ipc_show(held, msg);
+        rti_parking_tell(self->fiber.run.id);
         return RT_SUCCESS;
     }
     return ipc_receive_woken(self, msg);
@@ -372,6 +373,7 @@ static rt_status ipc_receive_straight(void *actor, void *msg, uintptr_t on)
         return ipc_receive_woken(self, msg);
     }
     ipc_show(held, msg);
+    rti_parking_tell(self->fiber.run.id);
     return RT_SUCCESS;
 }
 

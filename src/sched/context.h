@@ -233,6 +233,27 @@ static RTI_ALWAYSINLINE void *rti_context_switch(struct rti_context *from, struc
 #endif
 }
 
+/* Would a switch have to call anything? Else rti_context_switch_plainly will do, at once. Where the
+ * registers that a function keeps are many, or few, that is no gain, and the answer is yes. */
+static RTI_ALWAYSINLINE bool rti_context_is_dear(struct rti_context *from,
+                                                 const struct rti_context *to)
+{
+#if RTI_CONTEXT_ANNOTATED || !defined(__x86_64__)
+    (void)from, (void)to;
+    return true;
+#else
+    return RT_CHECKS || rti_arch_fp_control_differs(&from->saved, &to->saved);
+#endif
+}
+
+/* The switch for a function that calls nothing else and therefore keeps no registers for it. */
+static RTI_ALWAYSINLINE void *rti_context_switch_plainly(struct rti_context *from,
+                                                         struct rti_context *to, void *transfer)
+{
+    rti_context_check(to);
+    return rti_arch_switch(&from->saved, &to->saved, transfer);
+}
+
 /* The same, for a function whose last act it is: `return rti_context_switch_tail(...)` compiles to
  * a jump, and the way back is a jump from the switch straight to the caller of that function. Where
  * the inline switch would be followed by a ret, this one is quicker: the processor expects that ret

@@ -20,10 +20,14 @@ static void member_init(struct rti_member *member, struct rti_crew *crew, uint32
     rti_parker_init(&member->parker);
     rti_u32_init(&member->attention, 0);
     rti_rng_init(&member->rng, seed + index);
-    *member->worker = (struct rti_worker){.sched = crew->sched,
-                                          .straight = rti_sched_no_modules,
-                                          .member = member,
-                                          .attention = &member->attention};
+    *member->worker = (struct rti_worker)
+    {
+        .sched = crew->sched, .straight = rti_sched_no_modules,
+#if RTI_RECORDS
+        .noted = rti_sched_no_modules,
+#endif
+        .member = member, .attention = &member->attention
+    };
 }
 
 void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,

@@ -126,21 +126,19 @@ void rti_fiber_yield(struct rti_worker *worker);
 /* The wake of a fiber's wait: queues the fiber. */
 void rti_fiber_wake(struct rti_wait *wait);
 
-/* The same for a call that goes straight (worker->straight): the fiber whose wait it has claimed is
- * parked. `what` is the word of a recording. */
+/* The same for a call that goes straight, or its twin (`is_noted`): the fiber whose wait it has
+ * claimed is parked. `what` is the word of a recording. */
 static RTI_ALWAYSINLINE void rti_fiber_wake_straight(struct rti_worker *worker,
-                                                     struct rti_fiber *fiber, enum rti_note what)
+                                                     struct rti_fiber *fiber, enum rti_note what,
+                                                     bool is_noted)
 {
-    RT_DCHECK(worker->straight == worker->sched->modules);
+    RT_DCHECK(rti_worker_is_straight(worker));
     RTI_PROBE1(ready, fiber->run.id);
-    rti_worker_note(worker, what, 0, fiber->run.id);
+    if (is_noted) {
+        rti_worker_note(worker, what, 0, fiber->run.id);
+    }
     rti_runnable_to_woken_here(&fiber->run);
     rti_processor_queue(rti_worker_processor(worker), &fiber->run);
-}
-
-static RTI_ALWAYSINLINE void rti_fiber_wake_here(struct rti_worker *worker, struct rti_fiber *fiber)
-{
-    rti_fiber_wake_straight(worker, fiber, RTI_NOTE_WAKE);
 }
 
 /* Begins a wait of the current fiber. */

@@ -82,15 +82,11 @@ rti_fiber_replace(struct rti_worker *worker, struct rti_fiber *self, struct rti_
     return &fiber->context;
 }
 
-/* The way of a parked fiber, to whoever is next, and back. `may_be_woken`: on its way to park, so
- * that it may be next itself. */
-static RTI_ALWAYSINLINE void rti_fiber_suspend_parked(struct rti_worker *worker,
-                                                      struct rti_fiber *self, bool may_be_woken)
+/* The way of a parked fiber, to whoever is next, and back, when the worker's own stack is not
+ * needed before. `may_be_woken`: on its way to park, so that it may be next itself. */
+static RTI_ALWAYSINLINE void rti_fiber_suspend_to_next(struct rti_worker *worker,
+                                                       struct rti_fiber *self, bool may_be_woken)
 {
-    if (rti_fiber_is_scheduler_due(worker, self) && rti_fiber_is_scheduler_needed(worker, self)) {
-        rti_fiber_suspend_to_scheduler(worker, self, NULL);
-        return;
-    }
     struct rti_runnable *next = rti_processor_pick(rti_worker_processor(worker));
     if (may_be_woken && RTI_UNLIKELY(next == &self->run)) {
         /* Woken on its way to park, and nobody else is ready. */
@@ -106,21 +102,66 @@ static RTI_ALWAYSINLINE void rti_fiber_suspend_parked(struct rti_worker *worker,
     rti_context_switch(&self->context, to, worker);
 }
 
-/* The same for a call that goes straight (worker->straight), whose wait nothing has claimed yet. */
-static RTI_ALWAYSINLINE void rti_fiber_park_straight(struct rti_worker *worker,
-                                                     struct rti_fiber *self, struct rti_wait *wait)
+/* The park of a call that goes straight (worker->straight), or its twin: nothing has claimed its
+ * wait yet. In three steps, so that a function can make the switch its last act but one. The first;
+ */
+static RTI_ALWAYSINLINE void rti_fiber_park_begin(struct rti_worker *worker, struct rti_fiber *self,
+                                                  struct rti_wait *wait)
 {
-    RT_DCHECK(worker->fiber == self && self->wait == NULL &&
-              worker->straight == worker->sched->modules);
+    RT_DCHECK(worker->fiber == self && self->wait == NULL);
+    RT_DCHECK(rti_worker_is_straight(worker));
     self->wait = wait;
     RTI_PROBE2(park, self->run.id, wait->reason);
     rti_fiber_note_parked(self, worker->sched->now_ns);
     rti_runnable_to_parked_here(&self->run);
-    rti_fiber_suspend_parked(worker, self, false);
+}
+
+/* the second, which may be tried first in a way that calls nothing: the one to switch to, taken
+ * from its queue, or NULL, and then everything is as it was. Not if a look is due, nor for a worker
+ * that records; */
+static RTI_ALWAYSINLINE struct rti_fiber *rti_fiber_next_direct(struct rti_worker *worker,
+                                                                struct rti_fiber *self)
+{
+    struct rti_processor *processor = rti_worker_processor(worker);
+    struct rti_runqueue *level = rti_processor_urgent(processor);
+    if (RTI_UNLIKELY(level == NULL) || RTI_UNLIKELY(!level->head->is_direct)) {
+        return NULL;
+    }
+    struct rti_fiber *fiber = rti_fiber_of(level->head);
+    if (RTI_UNLIKELY(rti_context_is_dear(&self->context, &fiber->context))) {
+        return NULL;
+    }
+    (void)rti_processor_take(processor, level);
+    return fiber;
+}
+
+/* or in every way; */
+static RTI_ALWAYSINLINE void rti_fiber_park_go(struct rti_worker *worker, struct rti_fiber *self,
+                                               bool is_due)
+{
+    if (is_due && rti_fiber_is_scheduler_needed(worker, self)) {
+        rti_fiber_suspend_to_scheduler(worker, self, NULL);
+    } else {
+        rti_fiber_suspend_to_next(worker, self, false);
+    }
+}
+
+/* and the third, when it goes on. */
+static RTI_ALWAYSINLINE void rti_fiber_park_end(struct rti_fiber *self)
+{
     if (RTI_UNLIKELY(rti_fiber_is_killed(self))) {
         rti_fiber_die(rti_worker_current());
     }
     self->wait = NULL;
+}
+
+/* All three. */
+static RTI_ALWAYSINLINE void rti_fiber_park_straight(struct rti_worker *worker,
+                                                     struct rti_fiber *self, struct rti_wait *wait)
+{
+    rti_fiber_park_begin(worker, self, wait);
+    rti_fiber_park_go(worker, self, rti_fiber_is_scheduler_due(worker, self));
+    rti_fiber_park_end(self);
 }
 
 /* Parks the current fiber until the wait is claimed; rti_fiber_park_open says the rest. */
@@ -139,7 +180,12 @@ static RTI_ALWAYSINLINE uint32_t rti_fiber_park_here(struct rti_worker *worker,
         if (!rti_runnable_to_parked(&self->run)) {
             rti_processor_queue(rti_worker_processor(worker), &self->run);
         }
-        rti_fiber_suspend_parked(worker, self, true);
+        if (rti_fiber_is_scheduler_due(worker, self) &&
+            rti_fiber_is_scheduler_needed(worker, self)) {
+            rti_fiber_suspend_to_scheduler(worker, self, NULL);
+        } else {
+            rti_fiber_suspend_to_next(worker, self, true);
+        }
     }
     if (RTI_UNLIKELY(rti_fiber_is_killed(self))) {
         rti_fiber_die(rti_worker_current());

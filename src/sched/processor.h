@@ -66,7 +66,10 @@ static inline void rti_processor_queue(struct rti_processor *processor,
     uint32_t priority = runnable->priority;
     struct rti_runqueue *level = &processor->levels[priority];
     runnable->next = NULL;
-    if (level->head == NULL) {
+    /* Here and in rti_processor_take a guess breaks a chain: without the branch a park would wait
+     * for the words that the last one wrote, one after the other. The level is more often empty
+     * than not where that matters, among few that wake each other. */
+    if (RTI_LIKELY(level->head == NULL)) {
         level->head = runnable;
         processor->levels_ready |= 1U << priority;
     } else {
@@ -75,20 +78,33 @@ static inline void rti_processor_queue(struct rti_processor *processor,
     level->tail = runnable;
 }
 
-/* Takes the runnable that has waited longest in the most urgent level. NULL if nothing is ready. */
-static inline struct rti_runnable *rti_processor_pick(struct rti_processor *processor)
+/* The most urgent level that has anybody ready; NULL if there is none. */
+static inline struct rti_runqueue *rti_processor_urgent(struct rti_processor *processor)
 {
     uint32_t ready = processor->levels_ready;
-    if (rti_processor_is_empty(processor)) {
-        return NULL;
-    }
-    struct rti_runqueue *level = &processor->levels[__builtin_ctz(ready)];
+    return rti_processor_is_empty(processor) ? NULL
+                                             : &processor->levels[(unsigned)__builtin_ctz(ready)];
+}
+
+/* Takes the first of that level, which is the one that has waited longest. */
+static inline struct rti_runnable *rti_processor_take(struct rti_processor *processor,
+                                                      struct rti_runqueue *level)
+{
     struct rti_runnable *runnable = level->head;
-    level->head = runnable->next;
-    if (level->head == NULL) {
+    struct rti_runnable *after = runnable->next;
+    uint32_t ready = processor->levels_ready;
+    level->head = after;
+    if (RTI_LIKELY(after == NULL)) {
         processor->levels_ready = ready & (ready - 1);
     }
     return runnable;
+}
+
+/* Both. NULL if nothing is ready. */
+static inline struct rti_runnable *rti_processor_pick(struct rti_processor *processor)
+{
+    struct rti_runqueue *level = rti_processor_urgent(processor);
+    return level == NULL ? NULL : rti_processor_take(processor, level);
 }
 
 /* Queues a READY runnable behind those of its level and takes the first of them, which is another:

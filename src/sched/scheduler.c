@@ -66,7 +66,7 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
     sched->worker.errno_address = RT_KEEP_ERRNO ? rti_errno_address() : NULL;
     sched->worker.turns_until_look = 0;
     sched->worker.attention = &port->attention;
-    sched->worker.straight = sched->modules;
+    rti_sched_straighten(sched);
     sched->now_ns = rti_sched_clock(sched);
     sched->port_looked_ns = sched->now_ns;
     rti_worker_set_current(&sched->worker);
@@ -89,8 +89,18 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
     sched->look_interval = 1;
     sched->look_interval_max = journal != NULL || chooser != NULL ? 1 : LOOK_INTERVAL_MAX;
     sched->worker.turns_until_look = 0;
-    sched->worker.straight =
-        rti_sched_is_local(sched) && journal == NULL ? sched->modules : rti_sched_no_modules;
+    rti_sched_straighten(sched);
+}
+
+void rti_sched_straighten(struct rti_sched *sched)
+{
+    struct rti_worker *worker = &sched->worker;
+    bool is_straight = rti_sched_is_local(sched) && sched->journal == NULL;
+    bool is_noted = rti_worker_records(worker);
+    worker->straight = is_straight && !is_noted ? sched->modules : rti_sched_no_modules;
+#if RTI_RECORDS
+    worker->noted = is_straight && is_noted ? sched->modules : rti_sched_no_modules;
+#endif
 }
 
 void rti_worker_follow(struct rti_worker *worker)
@@ -102,6 +112,9 @@ void rti_worker_follow(struct rti_worker *worker)
                      rti_u32_load_relaxed(&recording->turn) != worker->recorder.turn)) {
         rti_recorder_follow(&worker->recorder, recording,
                             worker->member == NULL ? 0 : worker->member->index);
+        if (worker == &worker->sched->worker) {
+            rti_sched_straighten(worker->sched);
+        }
     }
 #else
     (void)worker;

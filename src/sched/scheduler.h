@@ -87,6 +87,7 @@ struct rti_worker {
     uint64_t luck; /* the draws of fair choices (sync/select.c); 0: not begun */
 #if RTI_RECORDS
     struct rti_recorder recorder; /* what it did last */
+    void *const *noted;           /* as `straight`, for the twins of those calls while it records */
 #endif
     struct rti_context context; /* the worker's own stack */
     /* With several workers: */
@@ -170,7 +171,9 @@ static inline bool rti_sched_is_local(const struct rti_sched *sched)
 /* Straight. The calls that are made for every value and message ask worker->straight instead of
  * sched->modules for their module. What they find there is theirs alone (one worker) and nobody
  * watches (no journal), so that one load answers three questions; otherwise they find NULL and go
- * the long way. */
+ * the long way. A recording does not slow them down: while one is on they find their module in
+ * worker->noted, by a second look, and do the same with the words for it added. So a call that goes
+ * straight does not ask whether anybody records, and a recorded one pays for its words alone. */
 extern void *const rti_sched_no_modules[RTI_MODULE_COUNT];
 
 /* A call that another thread asks the worker to make: caller-owned until `call` runs. */
@@ -286,6 +289,29 @@ static RTI_ALWAYSINLINE bool rti_worker_records(const struct rti_worker *worker)
 #endif
 }
 
+/* A module, for the twin of a call that goes straight; NULL unless it records. */
+static RTI_ALWAYSINLINE void *rti_worker_noted(const struct rti_worker *worker,
+                                               enum rti_module module)
+{
+#if RTI_RECORDS
+    return worker->noted[module];
+#else
+    (void)worker, (void)module;
+    return NULL;
+#endif
+}
+
+/* May a call go straight, or its twin? For checks. */
+static inline bool rti_worker_is_straight(const struct rti_worker *worker)
+{
+#if RTI_RECORDS
+    if (worker->noted == worker->sched->modules) {
+        return true;
+    }
+#endif
+    return worker->straight == worker->sched->modules;
+}
+
 /* Adds a word to what the worker did last, if it records. */
 static RTI_ALWAYSINLINE void rti_worker_note(struct rti_worker *worker, enum rti_note what,
                                              uint32_t detail, uint32_t id)
@@ -345,6 +371,9 @@ static inline void rti_worker_note_name(const char *name)
     (void)name;
 #endif
 }
+
+/* Says anew which calls may go straight: after a change of what is asked there. */
+void rti_sched_straighten(struct rti_sched *sched);
 
 /* Begins or ends to record if that was asked for since the last look. The worker's own thread. */
 void rti_worker_follow(struct rti_worker *worker);

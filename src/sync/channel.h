@@ -314,7 +314,7 @@ static RTI_ALWAYSINLINE bool rti_channel_put_fast(struct rti_channel *channel, c
                                                   uint32_t size)
 {
     uint64_t tail = channel->tail;
-    if (RTI_UNLIKELY(channel->gates.send != size) ||
+    if (!RTI_OFTEN(channel->gates.send == size) ||
         RTI_UNLIKELY((uint32_t)tail - (uint32_t)channel->head == channel->capacity)) {
         return false;
     }
@@ -330,7 +330,7 @@ static RTI_ALWAYSINLINE bool rti_channel_take_fast(struct rti_channel *channel, 
                                                    uint32_t size)
 {
     uint64_t head = channel->head;
-    if (RTI_UNLIKELY(channel->gates.recv != size) || RTI_UNLIKELY(head == channel->tail)) {
+    if (!RTI_OFTEN(channel->gates.recv == size) || RTI_UNLIKELY(head == channel->tail)) {
         return false;
     }
     RT_DCHECK(channel->promised == 0 && rti_waitlist_is_empty(&channel->sender_line));

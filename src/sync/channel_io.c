@@ -26,13 +26,20 @@ static inline struct rti_channels *io_straight_channels(const struct rti_worker 
     return RTI_UNLIKELY(worker == NULL) ? NULL : worker->straight[RTI_MODULE_CHANNEL];
 }
 
+/* The same for the twins of those calls, while the worker records. */
+static inline struct rti_channels *io_noted_channels(const struct rti_worker *worker)
+{
+    return worker == NULL ? NULL : rti_worker_noted(worker, RTI_MODULE_CHANNEL);
+}
+
 /* Nothing to cancel, nothing to count: the caller has no context, or one that sets no limits. */
 static inline bool io_is_plain(const struct rti_worker *worker, const rt_cx *cx)
 {
     const struct rti_fiber *fiber = worker->fiber;
-    return fiber == NULL ? cx == NULL
-                         : !fiber->is_hindered &&
-                               (cx == NULL || (const struct rti_cx *)(const void *)cx == fiber->cx);
+    return fiber == NULL
+               ? cx == NULL
+               : !fiber->is_hindered && (RTI_LIKELY(cx == NULL) ||
+                                         (const struct rti_cx *)(const void *)cx == fiber->cx);
 }
 
 static rt_status io_refuse_wait(void)
@@ -164,13 +171,6 @@ static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const vo
     }
 }
 
-/* The long way of a call that could not even begin to go straight; cold, so that its branches are
- * laid out of the way. */
-static RTI_COLD rt_status io_send_long(rt_channel_sender *tx, rt_cx *cx, const void *value)
-{
-    return io_send(tx, cx, value, RT_TIME_NEVER);
-}
-
 /* What is left to do for a call that found no straight path. */
 enum io_way {
     IO_DONE,  /* nothing: the value went from hand to hand */
@@ -182,7 +182,7 @@ enum io_way {
 /* For values of `size` bytes: a constant, or the channel's own. */
 static RTI_ALWAYSINLINE enum io_way io_send_way(struct rti_worker *worker,
                                                 struct rti_channel *channel, const void *value,
-                                                uint32_t size)
+                                                uint32_t size, bool is_noted)
 {
     uint32_t gate = channel->gates.send;
     if (gate == RTI_GATE_MEET) {
@@ -191,7 +191,7 @@ static RTI_ALWAYSINLINE enum io_way io_send_way(struct rti_worker *worker,
         if (RTI_UNLIKELY(fiber == NULL)) {
             return IO_LONG;
         }
-        rti_fiber_wake_here(worker, fiber);
+        rti_fiber_wake_straight(worker, fiber, RTI_NOTE_WAKE, is_noted);
         return IO_DONE;
     }
     if (RTI_UNLIKELY(worker->fiber == NULL)) {
@@ -203,20 +203,26 @@ static RTI_ALWAYSINLINE enum io_way io_send_way(struct rti_worker *worker,
     return gate == size && worker->fiber->cancel == NULL ? IO_LINE : IO_LONG;
 }
 
-/* The straight path is shut or full. These functions call nothing but what they end with, and so
- * need no frame. This one: for values that are not a word. */
+/* Everything that is plain: for values that are not a word, for calls that are noted, and for a
+ * queue that is full. */
 static RTI_NOINLINE rt_status io_send_any(struct rti_worker *worker, struct rti_channel_end *end,
                                           const void *value)
 {
     struct rti_channel *channel = rti_channel_end_channel(end);
+    bool is_noted = rti_worker_records(worker);
+    rti_worker_check_stack(worker);
     if (rti_channel_put_fast(channel, value, channel->elem_size)) {
         return RT_SUCCESS;
     }
-    switch (io_send_way(worker, channel, value, channel->elem_size)) {
+    switch (io_send_way(worker, channel, value, channel->elem_size, is_noted)) {
     case IO_DONE:
         return RT_SUCCESS;
     case IO_ALONE:
-        return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send_alone);
+        if (is_noted) {
+            return rti_jump_parking(worker, end, (uintptr_t)value,
+                                    rti_channel_park_send_alone_noted);
+        }
+        return rti_jump_parking(worker, end, (uintptr_t)value, rti_channel_park_send_alone);
     case IO_LINE:
         return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send);
     default:
@@ -224,26 +230,19 @@ static RTI_NOINLINE rt_status io_send_any(struct rti_worker *worker, struct rti_
     }
 }
 
-static RTI_NOINLINE rt_status io_send_plain(struct rti_worker *worker, struct rti_channel_end *end,
-                                            const void *value)
+/* A call that could not even begin to go straight: it is noted, or goes the long way. Cold, so that
+ * the branches to it are laid out of the way. */
+static RTI_COLD rt_status io_send_long(rt_channel_sender *tx, rt_cx *cx, const void *value)
 {
-    struct rti_channel *channel = rti_channel_end_channel(end);
-    if (RTI_UNLIKELY(channel->elem_size != WORD)) {
-        rti_worker_check_stack(worker);
-        return io_send_any(worker, end, value);
+    struct rti_worker *worker = rti_worker_here();
+    struct rti_channels *channels = io_noted_channels(worker);
+    if (channels != NULL && value != NULL && io_is_plain(worker, cx)) {
+        struct rti_channel_end *end = rti_channel_ends_find(&channels->senders, tx);
+        if (end != NULL) {
+            return io_send_any(worker, end, value);
+        }
     }
-    switch (io_send_way(worker, channel, value, WORD)) {
-    case IO_DONE:
-        return RT_SUCCESS;
-    case IO_ALONE:
-        rti_worker_check_stack(worker);
-        return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send_alone);
-    case IO_LINE:
-        rti_worker_check_stack(worker);
-        return rti_call_parking(worker, end, (uintptr_t)value, rti_channel_park_send);
-    default:
-        return io_send((rt_channel_sender *)rti_channel_end_id(end), NULL, value, RT_TIME_NEVER);
-    }
+    return io_send(tx, cx, value, RT_TIME_NEVER);
 }
 
 rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
@@ -258,10 +257,22 @@ rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
     if (RTI_UNLIKELY(end == NULL)) {
         return io_send_long(tx, cx, value);
     }
-    if (RTI_LIKELY(rti_channel_put_fast(rti_channel_end_channel(end), value, WORD))) {
+    struct rti_channel *channel = rti_channel_end_channel(end);
+    if (rti_channel_put_fast(channel, value, WORD)) {
         return RT_SUCCESS;
     }
-    return io_send_plain(worker, end, value);
+    if (RTI_OFTEN(channel->gates.send == RTI_GATE_ALONE) && RTI_LIKELY(worker->fiber != NULL)) {
+        return rti_jump_parking(worker, end, (uintptr_t)value, rti_channel_park_send_alone);
+    }
+    if (RTI_LIKELY(channel->gates.send == RTI_GATE_MEET && channel->elem_size == WORD)) {
+        struct rti_fiber *fiber =
+            rti_channel_serve_lone(channel, RTI_CHANNEL_RECV, (void *)(uintptr_t)value, WORD);
+        if (RTI_LIKELY(fiber != NULL)) {
+            rti_fiber_wake_straight(worker, fiber, RTI_NOTE_WAKE, false);
+            return RT_SUCCESS;
+        }
+    }
+    return io_send_any(worker, end, value);
 }
 
 rt_status rt_channel_send_until(rt_channel_sender *tx, rt_cx *cx, const void *value,
@@ -409,13 +420,9 @@ static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *
     }
 }
 
-static RTI_COLD rt_status io_recv_long(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
-{
-    return io_recv(rx, cx, out_value, RT_TIME_NEVER);
-}
-
-static RTI_ALWAYSINLINE enum io_way
-io_recv_way(struct rti_worker *worker, struct rti_channel *channel, void *out_value, uint32_t size)
+static RTI_ALWAYSINLINE enum io_way io_recv_way(struct rti_worker *worker,
+                                                struct rti_channel *channel, void *out_value,
+                                                uint32_t size, bool is_noted)
 {
     uint32_t gate = channel->gates.recv;
     if (gate == RTI_GATE_MEET) {
@@ -424,7 +431,7 @@ io_recv_way(struct rti_worker *worker, struct rti_channel *channel, void *out_va
         if (RTI_UNLIKELY(fiber == NULL)) {
             return IO_LONG;
         }
-        rti_fiber_wake_here(worker, fiber);
+        rti_fiber_wake_straight(worker, fiber, RTI_NOTE_WAKE, is_noted);
         return IO_DONE;
     }
     if (RTI_UNLIKELY(worker->fiber == NULL)) {
@@ -435,43 +442,42 @@ io_recv_way(struct rti_worker *worker, struct rti_channel *channel, void *out_va
                                                                                    : IO_LONG;
 }
 
-/* The straight path is shut or empty. For values that are not a word. */
+/* Likewise, and for a queue that is empty. */
 static RTI_NOINLINE rt_status io_recv_any(struct rti_worker *worker, struct rti_channel_end *end,
                                           void *out_value)
 {
     struct rti_channel *channel = rti_channel_end_channel(end);
+    bool is_noted = rti_worker_records(worker);
+    rti_worker_check_stack(worker);
     if (rti_channel_take_fast(channel, out_value, channel->elem_size)) {
         return RT_SUCCESS;
     }
-    switch (io_recv_way(worker, channel, out_value, channel->elem_size)) {
+    switch (io_recv_way(worker, channel, out_value, channel->elem_size, is_noted)) {
     case IO_DONE:
         return RT_SUCCESS;
     case IO_ALONE:
-        return rti_call_parking(worker, end, (uintptr_t)out_value, rti_channel_park_recv_alone);
+        if (is_noted) {
+            return rti_jump_parking(worker, end, (uintptr_t)out_value,
+                                    rti_channel_park_recv_alone_noted);
+        }
+        return rti_jump_parking(worker, end, (uintptr_t)out_value, rti_channel_park_recv_alone);
     default:
         return io_recv((rt_channel_receiver *)rti_channel_end_id(end), NULL, out_value,
                        RT_TIME_NEVER);
     }
 }
 
-static RTI_NOINLINE rt_status io_recv_plain(struct rti_worker *worker, struct rti_channel_end *end,
-                                            void *out_value)
+static RTI_COLD rt_status io_recv_long(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
 {
-    struct rti_channel *channel = rti_channel_end_channel(end);
-    if (RTI_UNLIKELY(channel->elem_size != WORD)) {
-        rti_worker_check_stack(worker);
-        return io_recv_any(worker, end, out_value);
+    struct rti_worker *worker = rti_worker_here();
+    struct rti_channels *channels = io_noted_channels(worker);
+    if (channels != NULL && out_value != NULL && io_is_plain(worker, cx)) {
+        struct rti_channel_end *end = rti_channel_ends_find(&channels->receivers, rx);
+        if (end != NULL) {
+            return io_recv_any(worker, end, out_value);
+        }
     }
-    switch (io_recv_way(worker, channel, out_value, WORD)) {
-    case IO_DONE:
-        return RT_SUCCESS;
-    case IO_ALONE:
-        rti_worker_check_stack(worker);
-        return rti_call_parking(worker, end, (uintptr_t)out_value, rti_channel_park_recv_alone);
-    default:
-        return io_recv((rt_channel_receiver *)rti_channel_end_id(end), NULL, out_value,
-                       RT_TIME_NEVER);
-    }
+    return io_recv(rx, cx, out_value, RT_TIME_NEVER);
 }
 
 rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
@@ -486,10 +492,22 @@ rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
     if (RTI_UNLIKELY(end == NULL)) {
         return io_recv_long(rx, cx, out_value);
     }
-    if (RTI_LIKELY(rti_channel_take_fast(rti_channel_end_channel(end), out_value, WORD))) {
+    struct rti_channel *channel = rti_channel_end_channel(end);
+    if (rti_channel_take_fast(channel, out_value, WORD)) {
         return RT_SUCCESS;
     }
-    return io_recv_plain(worker, end, out_value);
+    if (RTI_OFTEN(channel->gates.recv == RTI_GATE_ALONE) && RTI_LIKELY(worker->fiber != NULL)) {
+        return rti_jump_parking(worker, end, (uintptr_t)out_value, rti_channel_park_recv_alone);
+    }
+    if (RTI_LIKELY(channel->gates.recv == RTI_GATE_MEET && channel->elem_size == WORD)) {
+        struct rti_fiber *fiber =
+            rti_channel_serve_lone(channel, RTI_CHANNEL_SEND, out_value, WORD);
+        if (RTI_LIKELY(fiber != NULL)) {
+            rti_fiber_wake_straight(worker, fiber, RTI_NOTE_WAKE, false);
+            return RT_SUCCESS;
+        }
+    }
+    return io_recv_any(worker, end, out_value);
 }
 
 rt_status rt_channel_recv_until(rt_channel_receiver *rx, rt_cx *cx, void *out_value,

@@ -168,10 +168,10 @@ static void channel_plain_prepare(struct rti_channel_waiter *waiter, struct rti_
 
 /* And what is not. */
 static RTI_ALWAYSINLINE void channel_plain_begin(struct rti_channel_waiter *waiter,
+                                                 struct rti_channel *channel,
                                                  const struct rti_channel_end *end,
                                                  enum rti_channel_waiter_kind kind, void *slot)
 {
-    struct rti_channel *channel = rti_channel_end_channel(end);
     waiter->waiter.slot = slot;
     waiter->channel = channel;
     waiter->end = end;
@@ -189,29 +189,12 @@ static RTI_COLD void channel_berth_prepare(struct rti_channel_berth *berth, stru
     rti_channel_berth_set_ready(fiber, true);
 }
 
-/* Parks as the lone one of the channel. Most of a rendezvous is this function. */
-static RTI_ALWAYSINLINE rt_status channel_park_alone(struct rti_worker *worker,
-                                                     const struct rti_channel_end *end,
-                                                     enum rti_channel_waiter_kind kind, void *slot)
+/* A lone one goes on. */
+static RTI_ALWAYSINLINE rt_status channel_alone_over(struct rti_fiber *self)
 {
-    struct rti_fiber *self = worker->fiber;
-    struct rti_channel *channel = rti_channel_end_channel(end);
-    struct rti_channel_berth on_stack;
-    struct rti_channel_berth *berth = rti_channel_berth_of(self, &on_stack);
-    if (RTI_UNLIKELY(!rti_channel_berth_is_ready(self))) {
-        channel_berth_prepare(berth, self);
-    }
-    rti_wait_rearm(&berth->wait);
-    channel_plain_begin(&berth->waiter, end, kind, slot);
-    channel->lone = &berth->waiter;
-    channel->gates = kind == RTI_CHANNEL_RECV
-                         ? (struct rti_channel_gates){.send = RTI_GATE_MEET, .recv = RTI_GATE_SHUT}
-                         : (struct rti_channel_gates){.send = RTI_GATE_SHUT, .recv = RTI_GATE_MEET};
-    if (self->cancel != NULL) {
-        rti_cancel_add_lone(self->cancel, &berth->wait, &berth->cancel);
-    }
-    RT_AUDIT(rti_channel_audit(channel));
-    rti_fiber_park_straight(worker, self, &berth->wait);
+    struct rti_channel_berth *berth = RTI_CONTAINER_OF(self->wait, struct rti_channel_berth, wait);
+    struct rti_channel *channel = berth->waiter.channel;
+    rti_fiber_park_end(self);
     if (RTI_UNLIKELY(!berth->waiter.is_handed || (channel->senders | channel->receivers) == 0)) {
         return channel_park_ended(&berth->waiter);
     }
@@ -221,18 +204,109 @@ static RTI_ALWAYSINLINE rt_status channel_park_alone(struct rti_worker *worker,
         rti_waitlist_unlink(&berth->cancel);
         rti_channel_berth_set_ready(self, false);
     }
+    rti_parking_tell(self->run.id);
     return RT_SUCCESS;
 }
 
-RTI_NOINLINE rt_status rti_channel_park_send_alone(void *worker, void *end, uintptr_t value)
+/* Suspends a lone one whose park has begun, when that is not just a switch. */
+static RTI_JUMPS_BACK rt_status channel_alone_go(struct rti_worker *worker, bool is_due)
+{
+    struct rti_fiber *self = worker->fiber;
+    rti_fiber_park_go(worker, self, is_due);
+    return channel_alone_over(self);
+}
+
+static RTI_ALWAYSINLINE void channel_alone_begin(struct rti_worker *worker,
+                                                 struct rti_channel_berth *berth,
+                                                 const struct rti_channel_end *end,
+                                                 enum rti_channel_waiter_kind kind, void *slot)
+{
+    struct rti_fiber *self = worker->fiber;
+    struct rti_channel *channel = rti_channel_end_channel(end);
+    rti_wait_rearm(&berth->wait);
+    channel_plain_begin(&berth->waiter, channel, end, kind, slot);
+    channel->lone = &berth->waiter;
+    channel->gates = kind == RTI_CHANNEL_RECV
+                         ? (struct rti_channel_gates){.send = RTI_GATE_MEET, .recv = RTI_GATE_SHUT}
+                         : (struct rti_channel_gates){.send = RTI_GATE_SHUT, .recv = RTI_GATE_MEET};
+    if (self->cancel != NULL) {
+        rti_cancel_add_lone(self->cancel, &berth->wait, &berth->cancel);
+    }
+    RT_AUDIT(rti_channel_audit(channel));
+    rti_fiber_park_begin(worker, self, &berth->wait);
+}
+
+/* Parks as the lone one of a channel, in all cases. */
+static rt_status channel_park_alone_any(struct rti_worker *worker,
+                                        const struct rti_channel_end *end,
+                                        enum rti_channel_waiter_kind kind, void *slot)
+{
+    struct rti_fiber *self = worker->fiber;
+    struct rti_channel_berth on_stack;
+    struct rti_channel_berth *berth = rti_channel_berth_of(self, &on_stack);
+    if (!rti_channel_berth_is_ready(self)) {
+        channel_berth_prepare(berth, self);
+    }
+    channel_alone_begin(worker, berth, end, kind, slot);
+    return channel_alone_go(worker, rti_fiber_is_scheduler_due(worker, self));
+}
+
+static RTI_JUMPS_BACK RTI_COLD rt_status
+channel_park_alone_slowly(struct rti_worker *worker, const struct rti_channel_end *end,
+                          enum rti_channel_waiter_kind kind, void *slot)
+{
+    return channel_park_alone_any(worker, end, kind, slot);
+}
+
+/* The same in the common case: the berth is ready, and so is another fiber. Most of a rendezvous is
+ * this function. It calls nothing but what it ends with, and keeps nothing across the switch but
+ * what it gets back from there. */
+static RTI_ALWAYSINLINE rt_status channel_park_alone(struct rti_worker *worker,
+                                                     const struct rti_channel_end *end,
+                                                     enum rti_channel_waiter_kind kind, void *slot)
+{
+    struct rti_fiber *self = worker->fiber;
+    rti_worker_check_stack(worker);
+    if (!RTI_HAS_BERTH || RTI_UNLIKELY(!rti_channel_berth_is_ready(self))) {
+        return channel_park_alone_slowly(worker, end, kind, slot);
+    }
+    channel_alone_begin(worker, rti_channel_berth_of(self, NULL), end, kind, slot);
+    if (rti_fiber_is_scheduler_due(worker, self)) {
+        return channel_alone_go(worker, true);
+    }
+    struct rti_fiber *next = rti_fiber_next_direct(worker, self);
+    if (RTI_UNLIKELY(next == NULL)) {
+        return channel_alone_go(worker, false);
+    }
+    struct rti_context *to = rti_fiber_replace(worker, self, &next->run);
+    worker = rti_context_switch_plainly(&self->context, to, worker);
+    return channel_alone_over(worker->fiber);
+}
+
+RTI_JUMPS_BACK rt_status rti_channel_park_send_alone(void *worker, void *end, uintptr_t value)
 {
     return channel_park_alone(worker, end, RTI_CHANNEL_SEND, (void *)value);
 }
 
-RTI_NOINLINE rt_status rti_channel_park_recv_alone(void *worker, void *end, uintptr_t out_value)
+RTI_JUMPS_BACK rt_status rti_channel_park_recv_alone(void *worker, void *end, uintptr_t out_value)
 {
     return channel_park_alone(worker, end, RTI_CHANNEL_RECV, (void *)out_value);
 }
+
+#if RTI_RECORDS
+
+RTI_JUMPS_BACK rt_status rti_channel_park_send_alone_noted(void *worker, void *end, uintptr_t value)
+{
+    return channel_park_alone_any(worker, end, RTI_CHANNEL_SEND, (void *)value);
+}
+
+RTI_JUMPS_BACK rt_status rti_channel_park_recv_alone_noted(void *worker, void *end,
+                                                           uintptr_t out_value)
+{
+    return channel_park_alone_any(worker, end, RTI_CHANNEL_RECV, (void *)out_value);
+}
+
+#endif
 
 RTI_NOINLINE rt_status rti_channel_park_send(void *worker, void *end, uintptr_t value)
 {
@@ -240,7 +314,8 @@ RTI_NOINLINE rt_status rti_channel_park_send(void *worker, void *end, uintptr_t 
     struct rti_channel_waiter waiter;
     struct rti_worker *own = worker;
     channel_plain_prepare(&waiter, &wait, own->fiber);
-    channel_plain_begin(&waiter, end, RTI_CHANNEL_SEND, (void *)value);
+    channel_plain_begin(&waiter, rti_channel_end_channel(end), end, RTI_CHANNEL_SEND,
+                        (void *)value);
     rti_channel_link(waiter.channel, &waiter);
     RT_AUDIT(rti_channel_audit(waiter.channel));
     (void)rti_fiber_park_here(own, &wait);

@@ -16,6 +16,7 @@
  * Nothing here is called with the channel entered, and what is served is collected: a waiter of a
  * fiber that never got so far is abandoned, and what it was given passes on. */
 
+#include "sched/parking.h"
 #include "sync/channels.h"
 #include "sync/cx.h"
 
@@ -50,8 +51,17 @@ rt_status rti_channel_park(const struct rti_channel_call *call,
  * else: a sender of a channel that is full, or the lone one. Writes the journal. For
  * rti_call_parking: the worker, the end and the address of the value. */
 rt_status rti_channel_park_send(void *worker, void *end, uintptr_t value);
+
+/* The lone ones, for rti_jump_parking; `_noted` while the worker records. */
 rt_status rti_channel_park_send_alone(void *worker, void *end, uintptr_t value);
 rt_status rti_channel_park_recv_alone(void *worker, void *end, uintptr_t out_value);
+#if RTI_RECORDS
+rt_status rti_channel_park_send_alone_noted(void *worker, void *end, uintptr_t value);
+rt_status rti_channel_park_recv_alone_noted(void *worker, void *end, uintptr_t out_value);
+#else
+#define rti_channel_park_send_alone_noted rti_channel_park_send_alone
+#define rti_channel_park_recv_alone_noted rti_channel_park_recv_alone
+#endif
 
 /* Puts a poll context in line, for the operation `op`. */
 void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti_channel_want *want,

@@ -5,7 +5,14 @@
  * predicted to go where the latest call came from. Inside the library that guess is right,
  * because all fibers park in the same few places; the last ret, to the user's own code, is the
  * one that goes wrong. Here it is an indirect jump, which has a memory of its own. Both
- * registers of the result pass through. */
+ * registers of the result pass through.
+ *
+ * There are two such jumps, and a branch chooses between them by the lowest bit of r11, which
+ * rti_parking_tell sets to something that differs from fiber to fiber. The memory that a processor
+ * has for jumps with several targets is fickle: the same program has all of them right, or all of
+ * them wrong, for milliseconds at a stretch. A branch it foretells much better, and behind the
+ * branch each jump has half of the targets: one, where two fibers talk. Whatever r11 holds, the
+ * jump goes where it should. */
 
 #if defined(__CET__)
 #define JUMP_BACK notrack jmpq *%rcx /* a return address carries no endbr64 */
@@ -29,9 +36,34 @@ rti_arch_call_parking:
     popq %rcx
     .cfi_adjust_cfa_offset -8
     .cfi_register rip, rcx
+    testb $1, %r11b
+    jne 1f
+    JUMP_BACK
+    .p2align 4
+1:
     JUMP_BACK
     .cfi_endproc
     .size rti_arch_call_parking, . - rti_arch_call_parking
+
+/* Where a function that is marked RTI_JUMPS_BACK goes instead of returning; the compiler gives the
+ * name. rax and rdx hold the result. */
+    .globl __x86_return_thunk
+    .hidden __x86_return_thunk
+    .type __x86_return_thunk, @function
+    .p2align 4
+__x86_return_thunk:
+    .cfi_startproc
+    popq %rcx
+    .cfi_adjust_cfa_offset -8
+    .cfi_register rip, rcx
+    testb $1, %r11b
+    jne 1f
+    JUMP_BACK
+    .p2align 4
+1:
+    JUMP_BACK
+    .cfi_endproc
+    .size __x86_return_thunk, . - __x86_return_thunk
 
     .section .note.gnu.property, "a"
     .p2align 3
