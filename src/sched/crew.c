@@ -49,7 +49,7 @@ void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,
     rti_injector_init(&crew->injector, sched);
     for (uint32_t i = config->workers; i > 0; i--) {
         struct rti_station *station = &crew->stations[i - 1];
-        rti_station_init(station, i - 1);
+        rti_station_init(station, i - 1, sched);
         station->timers = config->timers[i - 1];
         rti_crew_give_back(crew, station);
     }
@@ -112,6 +112,7 @@ void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable)
 {
     rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
     runnable->is_shared = true;
+    runnable->is_fresh = true;
     count_live(crew, 1);
     rti_crew_queue(crew, runnable);
 }
@@ -195,6 +196,7 @@ static void member_dispatch(struct rti_member *member, struct rti_runnable *runn
     struct rti_worker *worker = member->worker;
     rti_worker_note(worker, RTI_NOTE_RUN, 0, runnable->id);
     rti_runnable_to_running(runnable);
+    runnable->is_fresh = false;
     member->turns_until_look--;
     worker->lent = NULL;
     rti_station_count(&worker->station->turns, 1);

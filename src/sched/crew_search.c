@@ -383,6 +383,18 @@ static struct rti_runnable *member_take_injected(struct rti_member *member)
     return rti_injector_take(&crew->injector, member->worker->station, share);
 }
 
+/* What has waited elsewhere while the station has work: of the injector, and of its backlog. */
+static struct rti_runnable *member_take_waiting(struct rti_member *member)
+{
+    struct rti_station *station = member->worker->station;
+    struct rti_runnable *injected = member_take_injected(member);
+    struct rti_runnable *old = rti_station_begin_old(station);
+    if (injected != NULL && old != NULL) {
+        rti_station_queue(station, old, &member->crew->injector);
+    }
+    return injected != NULL ? injected : old;
+}
+
 /* Visits every other station once, from a random one on. */
 static struct rti_runnable *member_steal_round(struct rti_member *member, bool is_last)
 {
@@ -446,7 +458,7 @@ static struct rti_runnable *member_find(struct rti_member *member)
         member_look(member);
     }
     if (station->tick % INJECTOR_TICKS == 0) {
-        runnable = member_take_injected(member);
+        runnable = member_take_waiting(member);
     }
     if (runnable == NULL) {
         runnable = rti_station_pick(station);

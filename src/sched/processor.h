@@ -78,6 +78,22 @@ static inline void rti_processor_queue(struct rti_processor *processor,
     level->tail = runnable;
 }
 
+/* Puts a READY runnable before all others of its level: not for the round robin, for who keeps a
+ * stack here. */
+static inline void rti_processor_stack(struct rti_processor *processor,
+                                       struct rti_runnable *runnable)
+{
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
+    uint32_t priority = runnable->priority;
+    struct rti_runqueue *level = &processor->levels[priority];
+    runnable->next = level->head;
+    if (level->head == NULL) {
+        level->tail = runnable;
+        processor->levels_ready |= 1U << priority;
+    }
+    level->head = runnable;
+}
+
 /* The most urgent level that has anybody ready; NULL if there is none. */
 static inline struct rti_runqueue *rti_processor_urgent(struct rti_processor *processor)
 {

@@ -61,6 +61,7 @@ struct rti_runnable {
     bool is_shared; /* several workers: the word below is changed by whoever wakes it, too */
     uint16_t pin;   /* several workers: it runs on this member only, 1 the first; 0: on any */
     bool is_actor;  /* it is the fiber of a struct rti_actor */
+    bool is_fresh;  /* several workers: it was started and has not run yet */
     void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
     uint64_t deadline_ns; /* logical, for policies that order by it; else RTI_TIME_NEVER */
 };
@@ -83,6 +84,7 @@ static inline void rti_runnable_init(struct rti_runnable *runnable, uint32_t id,
     runnable->is_shared = false;
     runnable->pin = 0;
     runnable->is_actor = false;
+    runnable->is_fresh = false;
     runnable->step = step;
     runnable->deadline_ns = RTI_TIME_NEVER;
 }

@@ -2,6 +2,8 @@
 #define RTI_MODULE "station"
 #include "sched/station.h"
 
+#include <string.h>
+
 #include "base/marks.h"
 #include "sched/injector.h"
 
@@ -28,9 +30,10 @@ static uint32_t next_priority(void *next)
     return (uint32_t)((uintptr_t)next & NEXT_PRIORITY_MASK);
 }
 
-void rti_station_init(struct rti_station *station, uint32_t index)
+void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sched *sched)
 {
-    *station = (struct rti_station){.index = index};
+    *station = (struct rti_station){.index = index, .sched = sched};
+    rti_backlog_init(&station->backlog, sched);
     rti_ptr_init(&station->next, NULL);
     rti_u32_init(&station->state, RTI_STATION_IDLE);
     for (size_t i = 0; i < RTI_PRIORITY_LEVELS; i++) {
@@ -38,7 +41,24 @@ void rti_station_init(struct rti_station *station, uint32_t index)
     }
 }
 
-/* The ring is full: its older half and the newcomer go to the injector, in order. */
+/* Puts those who have run before those who have not, both in their order, and gives how many have.
+ * The one sort or the other is all of them, as a rule. */
+static size_t runnables_part(struct rti_runnable **runnables, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct rti_runnable *runnable = runnables[i];
+        if (!runnable->is_fresh) {
+            memmove(&runnables[kept + 1], &runnables[kept], (i - kept) * sizeof(*runnables));
+            runnables[kept] = runnable;
+            kept++;
+        }
+    }
+    return kept;
+}
+
+/* The ring is full: its older half and the newcomer go to the injector, in order; those who have
+ * not run yet to the backlog. */
 static void station_spill(struct rti_station *station, struct rti_runnable *runnable,
                           struct rti_injector *injector)
 {
@@ -53,7 +73,16 @@ static void station_spill(struct rti_station *station, struct rti_runnable *runn
         return;
     }
     items[count] = runnable;
-    rti_injector_push_all(injector, (struct rti_runnable **)items, count + 1);
+    struct rti_runnable **spilled = (struct rti_runnable **)items;
+    count++;
+    /* Parted before the first is given away: whoever takes it may run and end it at once. */
+    size_t kept = runnables_part(spilled, count);
+    if (kept < count) {
+        rti_backlog_push(&station->backlog, station->sched, spilled + kept, count - kept);
+    }
+    if (kept > 0) {
+        rti_injector_push_all(injector, spilled, kept);
+    }
     rti_station_count(&station->spills, 1);
 }
 
@@ -106,13 +135,63 @@ static struct rti_runnable *station_pop(struct rti_station *station, uint32_t be
     return NULL;
 }
 
+/* Has it so little to run that what is taken from a backlog at once fits into any ring? */
+static bool station_is_low(const struct rti_station *station)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < RTI_PRIORITY_LEVELS; i++) {
+        count += rti_ring_count(&station->levels[i]);
+    }
+    return count <= RTI_RING_CAPACITY / 8;
+}
+
+/* Takes from a backlog for a station that is low: one is returned, the others are queued. NULL if
+ * there is nobody. */
+static struct rti_runnable *station_relieve(struct rti_station *station,
+                                            struct rti_backlog *backlog, size_t max)
+{
+    struct rti_runnable *taken[RTI_RING_CAPACITY / 2];
+    size_t count = rti_backlog_take(backlog, station->sched, taken, max);
+    for (size_t i = 1; i < count; i++) {
+        bool is_pushed = rti_ring_push(&station->levels[taken[i]->priority], taken[i]);
+        RT_ASSERT(is_pushed);
+        station->levels_hint |= 1U << taken[i]->priority;
+    }
+    return count > 0 ? taken[0] : NULL;
+}
+
+/* The rings are empty. */
+static struct rti_runnable *station_pick_fresh(struct rti_station *station)
+{
+    if (RTI_LIKELY(rti_backlog_is_empty(&station->backlog))) {
+        return NULL;
+    }
+    return station_relieve(station, &station->backlog, RTI_RING_CAPACITY / 2);
+}
+
+struct rti_runnable *rti_station_begin_old(struct rti_station *station)
+{
+    struct rti_runnable *first = rti_backlog_take_old(&station->backlog, station->sched);
+    if (first != NULL && station_is_low(station)) {
+        struct rti_runnable *second =
+            station_relieve(station, &station->backlog, RTI_RING_CAPACITY / 2 - 1);
+        if (second != NULL) {
+            bool is_pushed = rti_ring_push(&station->levels[second->priority], second);
+            RT_ASSERT(is_pushed);
+            station->levels_hint |= 1U << second->priority;
+        }
+    }
+    return first;
+}
+
 struct rti_runnable *rti_station_pick(struct rti_station *station)
 {
     station->tick++;
     void *next = rti_ptr_load_relaxed(&station->next);
     if (next == NULL) {
         station->streak = 0;
-        return station_pop(station, RTI_PRIORITY_LEVELS);
+        struct rti_runnable *oldest = station_pop(station, RTI_PRIORITY_LEVELS);
+        return RTI_LIKELY(oldest != NULL) ? oldest : station_pick_fresh(station);
     }
     /* Rings that go first: those of more urgent levels; all of them when `next` has had its share.
      */
@@ -128,7 +207,10 @@ struct rti_runnable *rti_station_pick(struct rti_station *station)
     }
     station->streak++;
     runnable = station_take_next(station, next);
-    return runnable != NULL ? runnable : station_pop(station, RTI_PRIORITY_LEVELS);
+    if (RTI_UNLIKELY(runnable == NULL)) {
+        runnable = station_pop(station, RTI_PRIORITY_LEVELS);
+    }
+    return RTI_LIKELY(runnable != NULL) ? runnable : station_pick_fresh(station);
 }
 
 struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim)
@@ -146,7 +228,18 @@ struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_sta
             return runnable;
         }
     }
-    return NULL;
+    uint32_t there = rti_u32_load_relaxed(&victim->backlog.count);
+    if (there == 0 || !station_is_low(thief)) {
+        return NULL;
+    }
+    size_t half = there / 2 + 1;
+    size_t max = half < RTI_RING_CAPACITY / 2 ? half : RTI_RING_CAPACITY / 2;
+    struct rti_runnable *runnable = station_relieve(thief, &victim->backlog, max);
+    if (runnable != NULL) {
+        rti_station_count(&thief->steals, 1);
+        rti_station_count(&thief->stolen, max);
+    }
+    return runnable;
 }
 
 struct rti_runnable *rti_station_steal_next(struct rti_station *thief, struct rti_station *victim)
@@ -175,7 +268,7 @@ bool rti_station_is_empty(const struct rti_station *station)
             return false;
         }
     }
-    return true;
+    return rti_backlog_is_empty(&station->backlog);
 }
 
 size_t rti_station_audit(const struct rti_station *station)
@@ -186,5 +279,6 @@ size_t rti_station_audit(const struct rti_station *station)
         RT_ASSERT(count == 0 || (station->levels_hint >> i & 1U) != 0);
         total += count;
     }
+    total += rti_backlog_audit(&station->backlog);
     return total + (rti_ptr_load_relaxed(&station->next) != NULL ? 1 : 0);
 }

@@ -7,7 +7,7 @@
  * A worker must hold a station to run anything, and there are as many stations as workers may run
  * at a time. What is ready at a station lies in four rings, one per priority level, which the
  * holder fills and empties and other workers steal from, and in `next`, one place for the runnable
- * that was woken last.
+ * that was woken last. Who was started and finds its ring full may lie in the backlog as well.
  *
  * Why `next`. Who is woken is likely to want what its waker has just touched, and the waker is
  * likely to wait for it: run it as soon as the waker suspends, before what has waited longer, and a
@@ -23,10 +23,9 @@
  * Its priority is kept in the low bits of the pointer: a thief may have taken it, and its memory
  * may be gone, by the time it would be looked at.
  *
- * I1  A READY runnable lies in exactly one ring, one `next` or the injector.   (explored; ring.h)
- * I2  Only the holder pushes, pops and writes the fields that are not atomic.
- * I3  After at most RTI_STATION_STREAK_MAX from `next`, a ring that has somebody is served.
- *                                                                         (rti_station_pick)
+ * I1  A READY runnable lies in exactly one ring, `next`, backlog or the injector.   (explored;
+ * ring.h) I2  Only the holder pushes, pops and writes the fields that are not atomic. I3  After at
+ * most RTI_STATION_STREAK_MAX from `next`, a ring that has somebody is served. (rti_station_pick)
  *
  * Pairs: the exchange of `next` releases the runnable to whoever takes it, which acquires.
  *
@@ -37,6 +36,7 @@
  * from everybody); taking the most urgent of all stations (every pick would read every station). */
 
 #include "base/ring.h"
+#include "sched/backlog.h"
 #include "sched/runnable.h"
 #include "sched/scheduler.h"
 
@@ -69,12 +69,14 @@ struct rti_station {
     rti_atomic_u64 capped;      /* streaks cut short for the rings' sake */
     rti_atomic_u64 turns;       /* dispatches */
     struct rti_ring levels[RTI_PRIORITY_LEVELS];
+    struct rti_sched *sched;
+    struct rti_backlog backlog;
 };
 
-void rti_station_init(struct rti_station *station, uint32_t index);
+void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sched *sched);
 
-/* Appends a READY runnable to its ring; if that is full, half of it goes to the injector too.
- * Holder. */
+/* Appends a READY runnable to its ring; if that is full, half of it goes to the injector too, or to
+ * the backlog as far as it has not run. Holder. */
 void rti_station_queue(struct rti_station *station, struct rti_runnable *runnable,
                        struct rti_injector *injector);
 
@@ -86,15 +88,20 @@ bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *ru
 /* Takes the next runnable, or NULL. Holder. */
 struct rti_runnable *rti_station_pick(struct rti_station *station);
 
-/* Takes from `victim` for `thief`: half of its most urgent ring that has anybody, one of them
- * returned and the others queued. NULL if there is nothing. Holder of `thief`. */
+/* Takes one of the backlog whose turn it is, NULL if there is none; more come into the rings if
+ * they have few. For every so manieth pick. Holder. */
+struct rti_runnable *rti_station_begin_old(struct rti_station *station);
+
+/* Takes from `victim` for `thief`: half of its most urgent ring that has anybody, or of its
+ * backlog, one of them returned and the others queued. NULL if there is nothing. Holder of `thief`.
+ */
 struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim);
 
 /* Takes `next` of `victim`, if its holder has not made a turn while the caller watched for a
  * moment: else it is about to be run where its data is. Holder of `thief`. */
 struct rti_runnable *rti_station_steal_next(struct rti_station *thief, struct rti_station *victim);
 
-/* Is nobody in the rings? True at some moment during the call. Any thread. */
+/* Is nobody in the rings and in the backlog? True at some moment during the call. Any thread. */
 bool rti_station_is_empty(const struct rti_station *station);
 
 /* Adds to a counter that only the holder writes: no locked instruction. */

@@ -112,7 +112,7 @@ static void setup(void)
         rti_rng_init(&members[i].rng, i);
         rti_clockwork_init(&clockworks[i], 0);
         rti_clockwork_share(&clockworks[i], &sched);
-        rti_station_init(&stations[i], i);
+        rti_station_init(&stations[i], i, &sched);
         stations[i].timers = rti_clockwork_source(&clockworks[i]);
         stations[i].tick = 1;
         rti_u32_init(&stations[i].state, RTI_STATION_HELD);

@@ -94,7 +94,7 @@ static void setup(void)
         rti_rng_init(&members[i].rng, i);
     }
     for (uint32_t i = 0; i < STATIONS; i++) {
-        rti_station_init(&stations[i], i);
+        rti_station_init(&stations[i], i, &sched);
         stations[i].timers = (struct rti_timer_source){world_never, world_expire_none, NULL};
         stations[i].tick = 1;
         rti_u32_init(&stations[i].state, RTI_STATION_HELD);

@@ -148,7 +148,7 @@ static void setup(void)
     rti_u32_init(&world_bell, 0);
     rti_u32_init(&taken_count, 0);
     setup_members();
-    rti_station_init(&station, 0);
+    rti_station_init(&station, 0, &sched);
     station.timers = (struct rti_timer_source){world_never, world_expire_none, NULL};
     station.tick = 1;
     rti_u32_init(&station.state, RTI_STATION_HELD);

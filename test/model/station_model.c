@@ -43,7 +43,7 @@ static void setup(void)
     sched = (struct rti_sched){.port = explore_port(), .is_local = false};
     rti_injector_init(&injector, &sched);
     for (uint32_t i = 0; i < THREADS; i++) {
-        rti_station_init(&stations[i], i);
+        rti_station_init(&stations[i], i, &sched);
     }
     for (uint32_t i = 0; i < ITEMS; i++) {
         items[i] = (struct item){.payload = 0};
@@ -69,6 +69,7 @@ static void take(struct rti_runnable *runnable)
     struct item *item = RTI_CONTAINER_OF(runnable, struct item, run);
     RTI_PLAIN_READ(&item->payload, sizeof item->payload);
     EXPLORE_ASSERT(item->payload == (uint32_t)(item - items) + 1);
+    runnable->is_fresh = false; /* as whoever runs it does */
     RTI_PLAIN_WRITE(&item->taken_count, sizeof item->taken_count);
     EXPLORE_ASSERT(item->taken_count == 0);
     item->taken_count++;
@@ -146,8 +147,10 @@ static void hold_too_many(void)
 {
     for (unsigned i = 0; i < 6; i++) {
         items[i].run.priority = 1;
+        items[i].run.is_fresh = i != 1;
         rti_station_queue(&stations[0], ready(i), &injector);
     }
+    take(rti_station_begin_old(&stations[0]));
     take(rti_station_pick(&stations[0]));
 }
 
@@ -159,11 +162,28 @@ static void take_injected(void)
     take_all(own);
 }
 
+static void steal_twice(void)
+{
+    struct rti_station *own = &stations[explore_self()];
+    take(rti_station_steal(own, &stations[0]));
+    take(rti_station_steal(own, &stations[0]));
+    take_all(own);
+}
+
 MODEL(station_that_spills_loses_nothing){
     .about = "holder overfills a ring, another takes from the injector and steals",
     .setup = setup,
     .threads = {hold_too_many, take_injected},
     .check = check_six,
     .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(1)},
+    .executions_max = 300000,
+};
+
+MODEL(station_that_spills_loses_nothing_to_a_thief){
+    .about = "holder overfills a ring with fresh ones, another steals from ring and backlog",
+    .setup = setup,
+    .threads = {hold_too_many, steal_twice},
+    .check = check_six,
+    .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
     .executions_max = 300000,
 };

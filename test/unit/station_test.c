@@ -24,8 +24,8 @@ static void start(void)
 {
     sched.is_local = false;
     rti_injector_init(&injector, &sched);
-    rti_station_init(&stations[0], 0);
-    rti_station_init(&stations[1], 1);
+    rti_station_init(&stations[0], 0, &sched);
+    rti_station_init(&stations[1], 1, &sched);
     for (uint32_t i = 0; i < RUNNABLES; i++) {
         rti_runnable_init(&runnables[i], i, 2, step);
         rti_u32_init(&runnables[i].state, RTI_RUNNABLE_READY);
@@ -139,4 +139,71 @@ TEST(injector_keeps_the_order_of_each_level_and_shares_out)
     CHECK_EQ(rti_injector_take(&injector, &stations[0], 100)->id, 3);
     CHECK(rti_injector_is_empty(&injector));
     CHECK(rti_injector_take(&injector, &stations[0], 1) == NULL);
+}
+
+/* Starts so many that have not run: what the ring cannot hold goes to the backlog. */
+static void start_fresh(uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        runnables[i].is_fresh = true;
+    }
+    queue(first, count);
+}
+
+#define HALF (RTI_RING_CAPACITY / 2)
+
+TEST(station_that_is_full_lets_those_begin_first_that_were_started_last)
+{
+    start();
+    start_fresh(0, RTI_RING_CAPACITY + 1);
+    CHECK(rti_injector_is_empty(&injector));
+    CHECK_EQ(rti_backlog_audit(&stations[0].backlog), HALF + 1);
+    /* The younger half, then the older one and the newcomer, each in its order. */
+    for (uint32_t i = HALF; i < RTI_RING_CAPACITY; i++) {
+        CHECK_EQ(rti_station_pick(&stations[0])->id, i);
+    }
+    CHECK(!rti_station_is_empty(&stations[0]));
+    for (uint32_t i = 0; i < HALF; i++) {
+        CHECK_EQ(rti_station_pick(&stations[0])->id, i);
+    }
+    CHECK_EQ(rti_station_pick(&stations[0])->id, RTI_RING_CAPACITY);
+    CHECK(rti_station_pick(&stations[0]) == NULL);
+    CHECK(rti_station_is_empty(&stations[0]));
+}
+
+TEST(station_spills_who_has_run_into_the_injector_and_who_has_not_into_its_backlog)
+{
+    start();
+    queue(0, 2);
+    start_fresh(2, RTI_RING_CAPACITY - 1);
+    CHECK_EQ(rti_injector_audit(&injector), 2);
+    CHECK_EQ(rti_backlog_audit(&stations[0].backlog), HALF - 1);
+    CHECK_EQ(rti_station_audit(&stations[0]), RTI_RING_CAPACITY - 1);
+}
+
+TEST(station_thief_takes_half_of_a_backlog)
+{
+    start();
+    start_fresh(0, RTI_RING_CAPACITY + 1);
+    while (rti_ring_count(&stations[0].levels[2]) > 0) {
+        (void)rti_ring_pop(&stations[0].levels[2]);
+    }
+    CHECK_EQ(rti_station_steal(&stations[1], &stations[0])->id, 0);
+    CHECK_EQ(rti_station_audit(&stations[1]), (HALF + 1) / 2);
+    CHECK_EQ(rti_backlog_audit(&stations[0].backlog), HALF / 2);
+    CHECK_EQ(rti_station_pick(&stations[1])->id, 1);
+}
+
+TEST(station_that_is_low_begins_a_share_of_its_backlog)
+{
+    start();
+    start_fresh(0, RTI_RING_CAPACITY + 1);
+    CHECK_EQ(rti_station_begin_old(&stations[0])->id, 0);
+    CHECK_EQ(rti_backlog_audit(&stations[0].backlog), HALF);
+    while (rti_ring_count(&stations[0].levels[2]) > 0) {
+        (void)rti_ring_pop(&stations[0].levels[2]);
+    }
+    CHECK_EQ(rti_station_begin_old(&stations[0])->id, 1);
+    CHECK_EQ(rti_backlog_audit(&stations[0].backlog), 0);
+    CHECK_EQ(rti_station_audit(&stations[0]), HALF - 1);
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_BACKLOG_H
+#define RTI_BACKLOG_H
+
+/* The backlog of a station: runnables that were started there, have not run yet, and found no place
+ * in its ring.
+ *
+ * The order of the ring, first in, first out, starts a tree of tasks breadth first: it is alive as
+ * a whole before its first leaf ends, in memory that no cache holds; depth first it is a few
+ * thousand tasks. Who has run before must have its turn again in order, but nobody is promised when
+ * it begins, as long as it does. So the half of a full ring that makes room goes two ways: who has
+ * run, to the injector's queue; who has not, onto this stack of halves. A station that runs dry
+ * takes the half that came last, the deepest part of the tree, whose memory this worker has just
+ * written.
+ *
+ * That everybody begins: at every so manieth pick of the station one of those that are `old` does;
+ * when none is left, all that are young become old. A station that has little to run takes a whole
+ * share then, because it never runs dry if one that it has yields.
+ *
+ * Its own lock, which others want only when they steal. The count lies beside it, so that nobody
+ * takes the lock of an empty one.
+ *
+ * I1  `count` is the number of runnables in both lists.                     (rti_backlog_audit)
+ * I2  One that lies here begins after at most as many turns of rti_backlog_take_old as there were
+ *     here when it came.                                                    (rti_backlog_take_old)
+ *
+ * Pairs: count is stored with release inside the lock, and read with acquire by who looks whether
+ * there is work; fences between the store, or the announcement of sleep, and the look of the other
+ * side are the crew's (crew.h).
+ *
+ * Rejected: the injector for these too (its lock is held while a list is walked through another
+ * worker's cache lines: two workers were slower than one); a stack for all that a ring spills (256
+ * of a thousand that yield would go round, and the others wait). */
+
+#include "sched/lock.h"
+#include "sched/processor.h"
+
+struct rti_backlog {
+    struct rti_lock lock;
+    rti_atomic_u32 count;
+    struct rti_processor young; /* last half first */
+    struct rti_processor old;   /* were young when the last of these was taken */
+};
+
+/* `sched` may be NULL: then nobody else comes. */
+void rti_backlog_init(struct rti_backlog *backlog, struct rti_sched *sched);
+
+/* Adds READY runnables that are fresh, before all that are here and in their order. Holder of the
+ * station. */
+void rti_backlog_push(struct rti_backlog *backlog, struct rti_sched *sched,
+                      struct rti_runnable **runnables, size_t count);
+
+/* Takes at most `max` of the most urgent, the last half first. Gives how many. Any thread. */
+size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched,
+                        struct rti_runnable **out, size_t max);
+
+/* Takes one whose turn it is; NULL if there is none. Any thread. */
+struct rti_runnable *rti_backlog_take_old(struct rti_backlog *backlog, struct rti_sched *sched);
+
+/* Any thread; true at some moment during the call. */
+static inline bool rti_backlog_is_empty(const struct rti_backlog *backlog)
+{
+    /* Acquire pairs with the release of the count: who was counted is in the lists. */
+    return rti_u32_load_acquire(&backlog->count) == 0;
+}
+
+/* Checks I1 and returns the count. Nobody uses it meanwhile. */
+size_t rti_backlog_audit(const struct rti_backlog *backlog);
+
+#endif

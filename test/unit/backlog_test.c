@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "backlog_test"
+#include "sched/backlog.h"
+
+#include "support/test.h"
+
+#define RUNNABLES 32
+
+static struct rti_sched sched;
+static struct rti_backlog backlog;
+static struct rti_runnable runnables[RUNNABLES];
+
+static void start(void)
+{
+    sched.is_local = false;
+    rti_backlog_init(&backlog, &sched);
+    for (uint32_t i = 0; i < RUNNABLES; i++) {
+        rti_runnable_init(&runnables[i], i, 2, NULL);
+        rti_runnable_to(&runnables[i], RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
+    }
+}
+
+/* A half that lies, and others that come after it again and again. */
+TEST(backlog_comes_to_everybody_however_many_follow)
+{
+    start();
+    struct rti_runnable *some[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        runnables[i].is_fresh = true;
+        some[i] = &runnables[i];
+    }
+    rti_backlog_push(&backlog, &sched, some, 4);
+    for (uint32_t turn = 0; turn < 4; turn++) {
+        CHECK_EQ(rti_backlog_take_old(&backlog, &sched)->id, turn);
+        for (uint32_t i = 0; i < 2; i++) {
+            some[i] = &runnables[10 + 2 * turn + i];
+            some[i]->is_fresh = true;
+        }
+        rti_backlog_push(&backlog, &sched, some, 2);
+    }
+    CHECK_EQ(rti_backlog_take_old(&backlog, &sched)->id, 16);
+    CHECK_EQ(rti_backlog_audit(&backlog), 7);
+}
+
+TEST(backlog_gives_the_urgent_first)
+{
+    start();
+    struct rti_runnable *some[] = {&runnables[0], &runnables[1]};
+    struct rti_runnable *out[2];
+    runnables[0].is_fresh = runnables[1].is_fresh = true;
+    runnables[0].priority = 1;
+    rti_backlog_push(&backlog, &sched, &some[0], 1);
+    rti_backlog_push(&backlog, &sched, &some[1], 1);
+    CHECK_EQ(rti_backlog_take(&backlog, &sched, out, 2), 2);
+    CHECK(out[0] == &runnables[0] && out[1] == &runnables[1]);
+    CHECK(rti_backlog_take_old(&backlog, &sched) == NULL);
+}
