@@ -40,7 +40,6 @@ TESTED_BY = {
     "src/port/freertos/servant.c": "test/freertos/port_freertos_test.c",
     "src/port/linux/interrupt.c": "test/unit/crew_test.c",  # endless loops are interrupted
     "src/port/linux/signal_catch.c": "test/unit/signals_test.c",
-    "src/port/sim/sim_datagram.c": "test/unit/sim_net_test.c",  # parts of one network
     "src/port/sim/sim_stream.c": "test/unit/sim_net_test.c",
     "src/port/linux/spin.c": "test/unit/actor_parallel_test.c",  # several workers share the port
     "src/runtime/linux/parallel.c": "test/unit/cpus_test.c",
