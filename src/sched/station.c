@@ -145,6 +145,15 @@ static bool station_is_low(const struct rti_station *station)
     return count <= RTI_RING_CAPACITY / 8;
 }
 
+/* Queues one for which there is room. It is not looked at any more once it lies in the ring: a
+ * thief may have taken, run and ended it by then. */
+static void station_push(struct rti_station *station, struct rti_runnable *runnable)
+{
+    station->levels_hint |= 1U << runnable->priority;
+    bool is_pushed = rti_ring_push(&station->levels[runnable->priority], runnable);
+    RT_ASSERT(is_pushed);
+}
+
 /* Takes from a backlog for a station that is low: one is returned, the others are queued. NULL if
  * there is nobody. */
 static struct rti_runnable *station_relieve(struct rti_station *station,
@@ -153,9 +162,7 @@ static struct rti_runnable *station_relieve(struct rti_station *station,
     struct rti_runnable *taken[RTI_RING_CAPACITY / 2];
     size_t count = rti_backlog_take(backlog, station->sched, taken, max);
     for (size_t i = 1; i < count; i++) {
-        bool is_pushed = rti_ring_push(&station->levels[taken[i]->priority], taken[i]);
-        RT_ASSERT(is_pushed);
-        station->levels_hint |= 1U << taken[i]->priority;
+        station_push(station, taken[i]);
     }
     return count > 0 ? taken[0] : NULL;
 }
@@ -176,9 +183,7 @@ struct rti_runnable *rti_station_begin_old(struct rti_station *station)
         struct rti_runnable *second =
             station_relieve(station, &station->backlog, RTI_RING_CAPACITY / 2 - 1);
         if (second != NULL) {
-            bool is_pushed = rti_ring_push(&station->levels[second->priority], second);
-            RT_ASSERT(is_pushed);
-            station->levels_hint |= 1U << second->priority;
+            station_push(station, second);
         }
     }
     return first;
