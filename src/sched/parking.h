@@ -75,7 +75,10 @@ static RTI_ALWAYSINLINE void rti_parking_tell(uint32_t fiber_id)
 #endif
 
 #if defined(RTI_CAN_JUMP_BACK)
-#define RTI_JUMPS_BACK                  __attribute__((noinline, function_return("thunk-extern")))
+#define RTI_JUMPS_BACK __attribute__((noinline, function_return("thunk-extern")))
+/* The compiler names the place that they jump to; here the name means ours, and no other library's.
+ */
+__asm__(".set __x86_return_thunk, rti_arch_jump_back");
 #define rti_jump_parking(a, b, c, body) (body)((a), (b), (c))
 #else
 #define RTI_JUMPS_BACK                  RTI_NOINLINE

@@ -423,6 +423,20 @@ ASK(rt_sim_mark)
 {
     rt_sim_mark(1);
 }
+ASK(rt_sim_net_partition)
+{
+    REFUSED(rt_sim_net_partition(true));
+}
+/* A disk is memory of the caller's: any thread may make one and let it crash. */
+ASK(rt_sim_disk_init)
+{
+    rt_sim_disk disk;
+    CHECK_STATUS(rt_sim_disk_init(&disk, NULL, 0), RT_ERR_INVALID);
+}
+ASK(rt_sim_disk_crash)
+{
+    CHECK_STATUS(rt_sim_disk_crash(NULL, 1), RT_ERR_INVALID);
+}
 ASK(rt_random)
 {
     CHECK(rt_random() == 0);
@@ -509,6 +523,9 @@ static void (*const asks[])(void) = {
     ask_rt_cleanup,
     ask_rt_sim_run,
     ask_rt_sim_mark,
+    ask_rt_sim_net_partition,
+    ask_rt_sim_disk_init,
+    ask_rt_sim_disk_crash,
     ask_rt_random,
     ask_rt_clock,
     ask_rt_contain_faults,

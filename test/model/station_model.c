@@ -142,7 +142,7 @@ MODEL(station_next_is_taken_once_with_two_thieves){
     .executions_max = 300000,
 };
 
-/* All of one level, so that the ring of 4 is full. */
+/* All of one level, so that the ring of 4 is full; but for the second one they have not run yet. */
 static void hold_too_many(void)
 {
     for (unsigned i = 0; i < 6; i++) {
@@ -151,6 +151,16 @@ static void hold_too_many(void)
         rti_station_queue(&stations[0], ready(i), &injector);
     }
     take(rti_station_begin_old(&stations[0]));
+    take(rti_station_pick(&stations[0]));
+}
+
+/* The same of those who have run: all that the ring spills goes to the injector. */
+static void hold_too_many_that_ran(void)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        items[i].run.priority = 1;
+        rti_station_queue(&stations[0], ready(i), &injector);
+    }
     take(rti_station_pick(&stations[0]));
 }
 
@@ -174,6 +184,15 @@ MODEL(station_that_spills_loses_nothing){
     .about = "holder overfills a ring, another takes from the injector and steals",
     .setup = setup,
     .threads = {hold_too_many, take_injected},
+    .check = check_six,
+    .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(1)},
+    .executions_max = 300000,
+};
+
+MODEL(station_that_spills_those_who_ran_loses_nothing){
+    .about = "holder overfills a ring with those who ran, another takes a share of the injector",
+    .setup = setup,
+    .threads = {hold_too_many_that_ran, take_injected},
     .check = check_six,
     .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(1)},
     .executions_max = 300000,

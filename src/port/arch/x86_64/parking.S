@@ -45,13 +45,13 @@ rti_arch_call_parking:
     .cfi_endproc
     .size rti_arch_call_parking, . - rti_arch_call_parking
 
-/* Where a function that is marked RTI_JUMPS_BACK goes instead of returning; the compiler gives the
- * name. rax and rdx hold the result. */
-    .globl __x86_return_thunk
-    .hidden __x86_return_thunk
-    .type __x86_return_thunk, @function
+/* Where a function that is marked RTI_JUMPS_BACK goes instead of returning (sched/parking.h). rax
+ * and rdx hold the result. */
+    .globl rti_arch_jump_back
+    .hidden rti_arch_jump_back
+    .type rti_arch_jump_back, @function
     .p2align 4
-__x86_return_thunk:
+rti_arch_jump_back:
     .cfi_startproc
     popq %rcx
     .cfi_adjust_cfa_offset -8
@@ -63,7 +63,7 @@ __x86_return_thunk:
 1:
     JUMP_BACK
     .cfi_endproc
-    .size __x86_return_thunk, . - __x86_return_thunk
+    .size rti_arch_jump_back, . - rti_arch_jump_back
 
     .section .note.gnu.property, "a"
     .p2align 3
