@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Orrery's side of the comparison: see peer.h.
  *
- * Usage: peer BENCH CORES COUNT */
+ * Usage: peer BENCH CORES COUNT
+ *
+ * One core is the fixed engine, more are the parallel one with as many workers; with PEER_PARALLEL
+ * in the environment one core is a parallel engine of one worker, which shows what of the
+ * difference is its code and what is between workers. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <string.h>
@@ -69,7 +73,7 @@ void peer_expect(bool is_true, const char *what)
 
 void peer_init(void)
 {
-    if (peer_cores == 1) {
+    if (peer_cores == 1 && getenv("PEER_PARALLEL") == NULL) {
         peer_must(rt_init());
     } else {
         peer_must(rt_init_ex(&(rt_config){.workers = peer_cores}));
