@@ -11,7 +11,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 (cd "$source_dir" && gcc -O1 -std=c11 -DRT_CHECKS=1 -fno-strict-aliasing -pthread \
-    -ftls-model=initial-exec -ffunction-sections -Wl,--gc-sections -Isrc -Iinclude -Itest -o "$scratch/trace_hash" \
+    -ftls-model=initial-exec -ffunction-sections -Wl,--gc-sections \
+    -Isrc -Iinclude -Itest -o "$scratch/trace_hash" \
     test/sim/program/trace_hash.c test/support/fibers.c test/support/test_fail.c \
     src/base/*.c src/sched/*.c src/time/*.c src/port/sim/*.c \
     src/port/linux/process.c src/port/linux/repeat.c src/port/linux/marks_file.c \

@@ -18,10 +18,11 @@ build() {
     trace_hash) parts="test/support/fibers.c test/support/test_fail.c src/sched/*.c src/time/*.c" ;;
     net_hash) parts= ;;
     esac
-    # The parts of the tree that this program is made of, compiled in one go. What it does not use is
-    # left out, with what that would need of the port.
+    # The parts of the tree that this program is made of, compiled in one go. What it does not use
+    # is left out, with what that would need of the port.
     (cd "$source_dir" && "$@" -std=c11 -DRT_CHECKS=1 -fno-strict-aliasing -pthread \
-        -ftls-model=initial-exec -ffunction-sections -Wl,--gc-sections -Isrc -Iinclude -Itest -o "$scratch/$name" \
+        -ftls-model=initial-exec -ffunction-sections -Wl,--gc-sections \
+        -Isrc -Iinclude -Itest -o "$scratch/$name" \
         "test/sim/program/$program.c" $parts src/base/*.c src/port/sim/*.c \
         src/port/linux/process.c src/port/linux/repeat.c src/port/linux/marks_file.c \
         src/port/linux/heap.c src/port/linux/error_text.c src/port/linux/backtrace.c \
