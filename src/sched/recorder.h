@@ -54,7 +54,7 @@
 #endif
 
 /* Words between two readings at most. */
-#define RTI_RECORDER_STRETCH 64
+#define RTI_RECORDER_STRETCH 256
 
 /* Words that the long way may add: two readings and the word itself. */
 #define RTI_RECORDER_SLACK 3
