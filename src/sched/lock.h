@@ -37,6 +37,7 @@ enum rti_lock_rank {
     RTI_LOCK_TABLE,   /* what channels and the like are made of: places, records, blocks */
     RTI_LOCK_IO,      /* requests and the port's tables */
     RTI_LOCK_TIME,    /* one station's wheel */
+    RTI_LOCK_DUE,     /* the timers of regions that are due */
     RTI_LOCK_CREW,    /* the lists of idle workers and stations */
     RTI_LOCK_QUEUE,   /* the global run queue */
     RTI_LOCK_RANKS,

@@ -36,6 +36,9 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
     channels->sched = sched;
     rti_lock_init(&channels->lock, sched, RTI_LOCK_TABLE);
     rti_lock_init(&channels->regions, sched, RTI_LOCK_REGION);
+#if !RTI_ONE_WORKER
+    rti_region_dues_init(&channels->dues, sched);
+#endif
     for (size_t i = 0; i < RT_MAX_CHANNELS; i++) {
         rti_lock_init(&channels->locks[i].lock, sched, RTI_LOCK_CHANNEL);
     }
@@ -43,7 +46,7 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
     channels->last_number = 0;
     channels->sent_before = 0;
     channels->received_before = 0;
-    channels->ghost = (struct rti_ghost){.counts = {0}};
+    rti_ghost_init(&channels->ghost);
     channels->nothing =
         (struct rti_channel){.gates = {.send = RTI_GATE_SHUT, .recv = RTI_GATE_SHUT}};
     channels_ends_init(&channels->senders, RTI_CHANNEL_SENDER, &channels->nothing);

@@ -42,6 +42,7 @@
 #include "sync/channel.h"
 #include "sync/ghost.h"
 #include "sync/permit.h"
+#include "sync/region_timer.h"
 
 /* What a handle names. */
 struct rti_channel_end {
@@ -98,8 +99,11 @@ struct rti_channels {
     struct rti_channel_ends receivers;
     struct rti_channel nothing; /* what closed ends point to; never changes */
     struct rti_sched *sched;
-    struct rti_lock lock;       /* everything below but what lies in a channel */
-    struct rti_lock regions;    /* contexts and regions of this runtime: sync/cx.h */
+    struct rti_lock lock;    /* everything below but what lies in a channel */
+    struct rti_lock regions; /* contexts and regions of this runtime: sync/cx.h */
+#if !RTI_ONE_WORKER
+    struct rti_region_dues dues; /* its own lock's */
+#endif
     rti_atomic_u32 was_visited; /* a thread outside has used a channel, and may again */
     uint32_t last_number;
     uint64_t sent_before;     /* on channels that are gone */

@@ -3,6 +3,7 @@
 #define RTI_MODULE "cx"
 #include "sync/cx.h"
 
+#include "base/marks.h"
 #include "sync/region.h"
 
 _Static_assert(sizeof(struct rti_cx) <= sizeof(rt_cx), "RT_CX_WORDS is too small");
@@ -192,14 +193,44 @@ static void cx_leave_chain(struct rti_cx *cx)
     }
 }
 
+/* What is still in line at a context's end are its timers. Of several workers another may have
+ * found one of them due: that one ends too. */
+static void cx_end_timers(struct rti_cx *cx)
+{
+    struct rti_cancel *cancel = &cx->cancel;
+    struct rti_list claimed;
+    struct rti_link *link;
+    rti_list_init(&claimed);
+    rti_contexts_lock(cx->sched);
+    do {
+        rti_lock_acquire(&cancel->lock, cx->sched);
+        link = rti_list_pop(&cancel->line.list);
+        rti_lock_release(&cancel->lock);
+        if (link != NULL) {
+            struct rti_waiter *waiter = RTI_CONTAINER_OF(link, struct rti_waiter, link);
+            if (rti_wait_claim(waiter->wait, waiter->event)) {
+                rti_list_push_tail(&claimed, &waiter->link);
+            } else {
+                RT_SOMETIMES(true, "context_ends_before_a_timer_of_it_that_is_due");
+                rti_region_timer_end_with_context(waiter);
+            }
+        }
+    } while (link != NULL);
+    rti_contexts_unlock(cx->sched);
+    rti_cancel_wake_all(&claimed);
+}
+
 static void cx_end(struct rti_cx *cx)
 {
-    struct rti_list claimed;
-    rti_list_init(&claimed);
     cx->magic = 0;
-    /* What is still in line are its timers: they end with it. */
-    rti_cancel_claim_all(&cx->cancel, &claimed);
-    rti_cancel_wake_all(&claimed);
+    RT_ASSERT(cx->cancel.lone == NULL);
+    rti_lock_acquire(&cx->cancel.lock, cx->sched);
+    bool is_alone = rti_waitlist_is_empty(&cx->cancel.line);
+    rti_lock_release(&cx->cancel.lock);
+    if (RTI_UNLIKELY(!is_alone)) {
+        cx_end_timers(cx);
+    }
+    rti_region_timer_await_context(cx->sched, cx);
     rti_region_leave(&cx->member, cx->sched, rti_cx_outcome(cx));
 }
 

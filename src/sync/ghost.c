@@ -15,6 +15,6 @@ _Static_assert(RTI_COUNT_OF(ghost_lines) == RTI_GHOST_KIND_COUNT, "each kind has
 void rti_ghost_flag(struct rti_ghost *ghost, enum rti_ghost_kind kind)
 {
     RT_ASSERT((unsigned)kind < RTI_GHOST_KIND_COUNT);
-    ghost->counts[kind]++;
+    rti_u32_add_relaxed(&ghost->counts[kind], 1);
     rti_port_log(ghost_lines[kind]);
 }

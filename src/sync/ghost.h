@@ -10,6 +10,7 @@
  * own double cancels (rt_wheel_double_cancels). */
 
 #include "base/assert.h"
+#include "base/atomic.h"
 
 enum rti_ghost_kind {
     RTI_GHOST_PERMIT_REUSED,         /* a permit was used after send or abort */
@@ -19,7 +20,7 @@ enum rti_ghost_kind {
 };
 
 struct rti_ghost {
-    uint64_t counts[RTI_GHOST_KIND_COUNT];
+    rti_atomic_u32 counts[RTI_GHOST_KIND_COUNT]; /* any worker adds */
 };
 
 #if RT_CHECKS
@@ -27,6 +28,13 @@ struct rti_ghost {
 #else
 #define RTI_GHOST(ghost, kind) ((void)sizeof((ghost)->counts[kind]))
 #endif
+
+static inline void rti_ghost_init(struct rti_ghost *ghost)
+{
+    for (int kind = 0; kind < RTI_GHOST_KIND_COUNT; kind++) {
+        rti_u32_init(&ghost->counts[kind], 0);
+    }
+}
 
 /* Counts a violation and writes one line of diagnosis. */
 RTI_COLD void rti_ghost_flag(struct rti_ghost *ghost, enum rti_ghost_kind kind);

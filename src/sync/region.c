@@ -8,39 +8,55 @@ _Static_assert(sizeof(struct rti_region) <= sizeof(rt_region), "rt_region is too
 static const rt_status region_unknown = {RT_ERR_INVALID, "this is no open region"};
 static const rt_status region_not_open = {RT_ERR_STATE, "the region takes no new members"};
 
+static rt_region_state region_state(const struct rti_region *region)
+{
+    return (rt_region_state)rti_u32_load_relaxed(&region->state);
+}
+
+static rt_outcome region_outcome(const struct rti_region *region)
+{
+    return (rt_outcome)rti_u32_load_relaxed(&region->outcome);
+}
+
+static void region_to(struct rti_region *region, rt_region_state state)
+{
+    RT_ASSERT(state == region_state(region) + 1);
+    rti_u32_store_relaxed(&region->state, state);
+}
+
 struct rti_region *rti_region_of(rt_region *storage)
 {
     struct rti_region *region = (struct rti_region *)(void *)storage;
     bool is_one = region != NULL && region->magic == RTI_REGION_MAGIC;
-    return is_one && region->state != RT_REGION_CLOSED ? region : NULL;
+    return is_one && region_state(region) != RT_REGION_CLOSED ? region : NULL;
 }
 
 static void region_to_closing(struct rti_region *region)
 {
-    if (region->state == RT_REGION_OPEN) {
-        region->state = RT_REGION_CLOSING;
+    if (region_state(region) == RT_REGION_OPEN) {
+        region_to(region, RT_REGION_CLOSING);
     }
 }
 
 static void region_to_draining(struct rti_region *region)
 {
     region_to_closing(region);
-    if (region->state == RT_REGION_CLOSING) {
-        region->state = RT_REGION_DRAINING;
+    if (region_state(region) == RT_REGION_CLOSING) {
+        region_to(region, RT_REGION_DRAINING);
     }
 }
 
 static void region_to_finalizing(struct rti_region *region)
 {
-    RT_ASSERT(region->state == RT_REGION_DRAINING && region->live == 0);
-    region->state = RT_REGION_FINALIZING;
+    RT_ASSERT(region_state(region) == RT_REGION_DRAINING && region->live == 0);
+    region_to(region, RT_REGION_FINALIZING);
 }
 
 static void region_to_closed(struct rti_region *region)
 {
-    RT_ASSERT(region->state == RT_REGION_FINALIZING);
+    RT_ASSERT(region_state(region) == RT_REGION_FINALIZING);
     RT_ASSERT(rti_list_is_empty(&region->runnables) && rti_list_is_empty(&region->resources));
-    region->state = RT_REGION_CLOSED;
+    region_to(region, RT_REGION_CLOSED);
 }
 
 /* Takes a member in; the lock is held. */
@@ -54,22 +70,28 @@ static void region_take(struct rti_region *region, struct rti_region_member *mem
     RT_AUDIT(rti_region_audit(region));
 }
 
+rt_status rti_region_join_locked(struct rti_region *region, struct rti_region_member *member)
+{
+    if (region_state(region) != RT_REGION_OPEN) {
+        return region_not_open;
+    }
+    region_take(region, member);
+    return RT_SUCCESS;
+}
+
 rt_status rti_region_join(struct rti_region *region, struct rti_region_member *member)
 {
     rti_contexts_lock(region->sched);
-    bool is_open = region->state == RT_REGION_OPEN;
-    if (is_open) {
-        region_take(region, member);
-    }
+    rt_status status = rti_region_join_locked(region, member);
     rti_contexts_unlock(region->sched);
-    return is_open ? RT_SUCCESS : region_not_open;
+    return status;
 }
 
 rt_status rti_region_join_by(struct rti_region *region, struct rti_region_member *member)
 {
     rti_contexts_lock(region->sched);
     RT_ASSERT(member->ops->is_runnable && region->live > 0);
-    RT_ASSERT(region->state <= RT_REGION_DRAINING);
+    RT_ASSERT(region_state(region) <= RT_REGION_DRAINING);
     bool is_open = !region->is_cancelled;
     if (is_open) {
         region_take(region, member);
@@ -81,7 +103,7 @@ rt_status rti_region_join_by(struct rti_region *region, struct rti_region_member
 bool rti_region_is_open(struct rti_region *region)
 {
     rti_contexts_lock(region->sched);
-    bool is_open = region->state == RT_REGION_OPEN;
+    bool is_open = region_state(region) == RT_REGION_OPEN;
     rti_contexts_unlock(region->sched);
     return is_open;
 }
@@ -95,6 +117,13 @@ static void region_claim_closers(struct rti_region *region, struct rti_list *cla
     }
 }
 
+void rti_region_drop(struct rti_region_member *member)
+{
+    RT_ASSERT(!member->ops->is_runnable && member->region != NULL);
+    member->region = NULL;
+    rti_list_remove(&member->link);
+}
+
 /* Lets a member go; the lock is held. */
 static void region_let_go(struct rti_region_member *member, rt_outcome outcome,
                           struct rti_list *claimed)
@@ -103,14 +132,15 @@ static void region_let_go(struct rti_region_member *member, rt_outcome outcome,
     if (region == NULL) {
         return;
     }
-    member->region = NULL;
-    rti_list_remove(&member->link);
     if (!member->ops->is_runnable) {
+        rti_region_drop(member);
         return;
     }
+    member->region = NULL;
+    rti_list_remove(&member->link);
     RT_ASSERT(region->live > 0);
     region->live--;
-    region->outcome = (uint8_t)rt_outcome_join((rt_outcome)region->outcome, outcome);
+    rti_u32_store_relaxed(&region->outcome, rt_outcome_join(region_outcome(region), outcome));
     if (region->live == 0) {
         region_claim_closers(region, claimed);
     }
@@ -165,11 +195,10 @@ rt_status rt_region_open(rt_region *storage, rt_region *parent_storage, const rt
         return region_not_open;
     }
     struct rti_region *region = (struct rti_region *)(void *)storage;
-    *region = (struct rti_region){.magic = RTI_REGION_MAGIC,
-                                  .state = RT_REGION_OPEN,
-                                  .outcome = RT_OUTCOME_OK,
-                                  .budget = RT_BUDGET_UNLIMITED,
-                                  .sched = sched};
+    *region = (struct rti_region){
+        .magic = RTI_REGION_MAGIC, .budget = RT_BUDGET_UNLIMITED, .sched = sched};
+    rti_u32_init(&region->state, RT_REGION_OPEN);
+    rti_u32_init(&region->outcome, RT_OUTCOME_OK);
     rti_list_init(&region->runnables);
     rti_list_init(&region->resources);
     rti_waitlist_init(&region->closers);
@@ -267,9 +296,10 @@ static void region_finalize(struct rti_region *region)
     while ((member = region_next_resource(region)) != NULL) {
         member->ops->finalize(member, sched);
     }
+    rti_region_timer_await_region(sched, region);
     rti_contexts_lock(sched);
     region_to_closed(region);
-    region_let_go(&region->member, (rt_outcome)region->outcome, &claimed);
+    region_let_go(&region->member, region_outcome(region), &claimed);
     /* Others may wait for the same close. */
     region_claim_closers(region, &claimed);
     rti_contexts_unlock(sched);
@@ -289,7 +319,7 @@ static void region_unlink(struct rti_waiter *waiter)
 static bool region_is_busy(const struct rti_region *region)
 {
     return region->live > 0 ||
-           (region->state == RT_REGION_FINALIZING && !rti_sched_is_local(region->sched));
+           (region_state(region) == RT_REGION_FINALIZING && !rti_sched_is_local(region->sched));
 }
 
 /* Puts a waiter in line for the close, or ends its wait if there is nothing to wait for any more.
@@ -360,7 +390,7 @@ static bool region_drain(struct rti_region *region, bool *is_last)
     rti_contexts_lock(region->sched);
     region_to_draining(region);
     bool is_busy = region_is_busy(region);
-    *is_last = !is_busy && region->state == RT_REGION_DRAINING;
+    *is_last = !is_busy && region_state(region) == RT_REGION_DRAINING;
     if (*is_last) {
         region_to_finalizing(region);
     }
@@ -403,20 +433,20 @@ rt_status rt_region_close(rt_region *storage, rt_cx *given)
 rt_region_state rt_region_get_state(const rt_region *storage)
 {
     const struct rti_region *region = rti_region_of((rt_region *)(uintptr_t)storage);
-    return region == NULL ? RT_REGION_CLOSED : (rt_region_state)region->state;
+    return region == NULL ? RT_REGION_CLOSED : region_state(region);
 }
 
 rt_outcome rt_region_outcome(const rt_region *storage)
 {
     const struct rti_region *region = (const struct rti_region *)(const void *)storage;
     bool is_one = region != NULL && region->magic == RTI_REGION_MAGIC;
-    return is_one ? (rt_outcome)region->outcome : RT_OUTCOME_OK;
+    return is_one ? region_outcome(region) : RT_OUTCOME_OK;
 }
 
 void rti_region_audit(const struct rti_region *region)
 {
-    RT_ASSERT(region->magic == RTI_REGION_MAGIC && region->state <= RT_REGION_CLOSED);
+    RT_ASSERT(region->magic == RTI_REGION_MAGIC && region_state(region) <= RT_REGION_CLOSED);
     RT_ASSERT(rti_list_audit(&region->runnables) <= region->live);
     rti_list_audit(&region->resources);
-    RT_ASSERT(!region->is_cancelled || region->state != RT_REGION_OPEN);
+    RT_ASSERT(!region->is_cancelled || region_state(region) != RT_REGION_OPEN);
 }

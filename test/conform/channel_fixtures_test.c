@@ -470,7 +470,7 @@ TEST(ch_linearity_001_a_permit_is_resolved_exactly_once)
     CHECK_EQ(kernel_info().queued, 1);
     CHECK_EQ(kernel_info().reserved, 0);
 #if RT_CHECKS
-    CHECK_EQ(kernel.channels.ghost.counts[RTI_GHOST_PERMIT_REUSED], 6);
+    CHECK_EQ(rti_u32_load_relaxed(&kernel.channels.ghost.counts[RTI_GHOST_PERMIT_REUSED]), 6);
 #endif
     kernel_stop();
 }

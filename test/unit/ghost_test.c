@@ -11,7 +11,7 @@
 
 static uint64_t count(enum rti_ghost_kind kind)
 {
-    return kernel.channels.ghost.counts[kind];
+    return rti_u32_load_relaxed(&kernel.channels.ghost.counts[kind]);
 }
 
 TEST(ghost_flags_a_permit_used_after_send_or_abort)

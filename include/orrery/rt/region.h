@@ -65,13 +65,17 @@ RT_API RT_MUST_CHECK rt_status rt_region_open(rt_region *region, rt_region *pare
 RT_API RT_MUST_CHECK rt_status rt_region_enter(rt_region *region, rt_cx *cx);
 
 /* Starts a timer that calls `waker` once, at `deadline` or at the budget's, if that is earlier. It
- * is cancelled with `cx`, if that is not NULL, and with the region's end.
+ * is cancelled with `cx`, if that is not NULL, and with the region's end. The waker is called on
+ * the stack of a worker, of any of them if there are several, with nothing held: it may call all
+ * that does not wait, and start the timer anew. It is over when rt_region_timer_cancel,
+ * rt_region_close or rt_cx_deinit of `cx` has returned, unless it is the waker that calls them.
+ * With one worker timers of one deadline fire in the order in which they were started.
  * Callable on a thread of the runtime.
  * Never suspends.
  * `timer` is the caller's and stays in place while the timer is active; `waker` is copied.
  * Returns RT_OK; RT_ERR_INVALID if a pointer is NULL or no region or context; RT_ERR_STATE if the
- * region is not open; RT_ERR_CANCELLED if the context is cancelled already; RT_ERR_UNSUPPORTED on
- * an engine with several workers. Nothing is lost on cancel. */
+ * region is not open; RT_ERR_CANCELLED if the context is cancelled already.
+ * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_region_timer_start(rt_region *region, rt_cx *cx,
                                                      rt_region_timer *timer, rt_time deadline,
                                                      rt_waker waker);
