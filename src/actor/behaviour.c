@@ -544,6 +544,12 @@ static void behaviours_set_room(struct rti_behaviours *module, struct rti_behavi
     }
 }
 
+/* How many take messages at the same time. */
+static uint32_t behaviours_workers(const struct rti_behaviours *module)
+{
+    return rti_sched_is_local(module->sched) ? 1 : module->sched->crew->stations_count;
+}
+
 void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actors)
 {
     RT_ASSERT(actors->sched->modules[RTI_MODULE_BEHAVIOUR] == NULL);
@@ -561,7 +567,7 @@ void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actor
     rti_lock_init(&module->lock, actors->sched, RTI_LOCK_CHANNEL);
     rti_lock_init(&module->mute_lock, actors->sched, RTI_LOCK_CHANNEL);
     rti_cells_init(&module->cells, actors->sched, module->static_cells,
-                   RT_BEHAVIOUR_MESSAGE_POOL_SIZE);
+                   RT_BEHAVIOUR_MESSAGE_POOL_SIZE, behaviours_workers(module));
     actors->sched->modules[RTI_MODULE_BEHAVIOUR] = module;
 }
 
@@ -588,7 +594,7 @@ rt_status rt_behaviour_reserve(const rt_behaviour_room *room)
     }
     if (room == NULL || room->behaviours == 0 || room->messages == 0 ||
         room->behaviours > (size_t)1 << RTI_BEHAVIOUR_INDEX_BITS_MAX ||
-        room->messages > UINT32_MAX / 2) {
+        room->messages > UINT32_MAX / 4) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there cannot be so much room")};
     }
     if (module->fresh > 0 || module->mapped != NULL || rti_cells_in_use(&module->cells) > 0) {
@@ -596,7 +602,8 @@ rt_status rt_behaviour_reserve(const rt_behaviour_room *room)
     }
     struct rti_port *port = module->sched->port;
     size_t places_size = room->behaviours * sizeof(struct rti_behaviour);
-    size_t size = places_size + rti_cells_bytes(room->messages);
+    uint32_t workers = behaviours_workers(module);
+    size_t size = places_size + RTI_CELLS_BYTES(rti_cells_stock(room->messages, workers));
     if (port->ops->memory_map == NULL) {
         return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this machine maps no memory")};
     }
@@ -608,7 +615,7 @@ rt_status rt_behaviour_reserve(const rt_behaviour_room *room)
     module->mapped_size = size;
     behaviours_set_room(module, (struct rti_behaviour *)(void *)memory, room->behaviours);
     rti_cells_deinit(&module->cells);
-    rti_cells_init(&module->cells, module->sched, memory + places_size, room->messages);
+    rti_cells_init(&module->cells, module->sched, memory + places_size, room->messages, workers);
     return RT_SUCCESS;
 }
 

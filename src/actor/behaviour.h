@@ -52,7 +52,7 @@
 
 #include "actor/actors.h"
 #include "actor/attachment.h"
-#include "actor/cell.h"
+#include "actor/cells.h"
 #include "actor/pressure.h"
 #include "base/mpsc.h"
 #include "sched/runnable.h"
@@ -112,9 +112,8 @@ struct rti_behaviours {
     void *mapped; /* from rt_behaviour_reserve; NULL: the static memory */
     size_t mapped_size;
     struct rti_behaviour static_places[RT_MAX_BEHAVIOURS];
-    _Alignas(16) unsigned char static_cells
-        [(RTI_POOL_BYTES(RTI_CELL_SMALL_SIZE, RT_BEHAVIOUR_MESSAGE_POOL_SIZE) + 15) / 16 * 16 +
-         RTI_POOL_BYTES(RTI_CELL_LARGE_SIZE, RT_BEHAVIOUR_MESSAGE_POOL_SIZE)];
+    _Alignas(RTI_ONE_WORKER ? 16 : RTI_CACHE_LINE) unsigned char static_cells[RTI_CELLS_BYTES(
+        RTI_CELLS_STOCK_MAX(RT_BEHAVIOUR_MESSAGE_POOL_SIZE))];
 };
 
 /* A turn of a behaviour, on the worker's stack. */

@@ -136,7 +136,7 @@ static struct rti_cell *send_make(struct rti_behaviours *module, const void *dat
     if (RTI_UNLIKELY(cell == NULL)) {
         return NULL;
     }
-    cell->len = (uint32_t)len;
+    cell->len |= (uint32_t)len;
     if (len > 0) {
         memcpy(cell->data, data, len);
     }
@@ -154,7 +154,7 @@ static RTI_NOINLINE struct rti_cell *send_make_traced(struct rti_worker *worker,
     }
     struct rti_cell *cell = rti_cell_alloc(&module->cells, rti_cell_bytes(len, true));
     if (cell != NULL) {
-        cell->len = (uint32_t)len | RTI_CELL_TRACE;
+        cell->len |= (uint32_t)len | RTI_CELL_TRACE;
         if (len > 0) {
             memcpy(cell->data, data, len);
         }

@@ -533,6 +533,94 @@ TEST_SEEDED(crew_sim_behaviours_die_once_and_late_orders_hit_nobody)
     worlds_play(lives_play);
 }
 
+/* The memory of messages, used up by all workers at once, twice: each sends itself as much as it
+ * gets. When nobody gets any more, as many messages wait as there is room for, whoever holds free
+ * cells back. Each is handled once, and what has come home by then is enough for the second time.
+ */
+#define HOARDERS    4
+#define HOARD_ROOM  64
+#define HOARD_TURNS 2
+
+static struct {
+    rti_atomic_u32 sent[HOARD_TURNS]; /* and about to be */
+    rti_atomic_u32 handled[HOARD_TURNS];
+    rti_atomic_u32 full[HOARD_TURNS]; /* hoarders that get nothing more */
+    actor_id ids[HOARDERS];
+} hoard;
+
+static void hoard_begin(uint32_t turn)
+{
+    for (size_t i = 0; i < HOARDERS; i++) {
+        CHECK_OK(rt_behaviour_send(hoard.ids[i], 0, &turn, sizeof(turn)));
+    }
+}
+
+static void hoarder_fills(void *state, const rt_behaviour_message *msg)
+{
+    uint32_t turn;
+    rt_status status = RT_SUCCESS;
+    (void)state;
+    memcpy(&turn, msg->data, sizeof(turn));
+    while (!RT_FAILED(status)) {
+        (void)rti_u32_add_relaxed(&hoard.sent[turn], 1);
+        status = rt_behaviour_send(rt_self(), 1, &turn, sizeof(turn));
+    }
+    WITNESS(status.code == RT_ERR_NOMEM);
+    /* The last one was not sent; beside them there are the messages that began the turn. */
+    uint32_t sent = rti_u32_add_relaxed(&hoard.sent[turn], UINT32_MAX) - 1;
+    WITNESS(sent + HOARDERS >= HOARD_ROOM);
+    (void)rti_u32_add_relaxed(&hoard.full[turn], 1);
+}
+
+static void hoarder_handles(void *state, const rt_behaviour_message *msg)
+{
+    uint32_t turn;
+    (void)state;
+    memcpy(&turn, msg->data, sizeof(turn));
+    if (rti_u32_load_relaxed(&hoard.full[turn]) < HOARDERS) {
+        /* Somebody still looks for room: this message keeps its cell. */
+        CHECK_OK(rt_behaviour_forward(rt_self(), 1));
+        return;
+    }
+    uint32_t sent = rti_u32_load_relaxed(&hoard.sent[turn]);
+    WITNESS(sent + HOARDERS >= HOARD_ROOM);
+    if (rti_u32_add_relaxed(&hoard.handled[turn], 1) + 1 < sent) {
+        return;
+    }
+    if (turn + 1 < HOARD_TURNS) {
+        hoard_begin(turn + 1);
+    } else {
+        rt_shutdown();
+    }
+}
+
+static const rt_behaviour_fn hoarder_handlers[] = {hoarder_fills, hoarder_handles};
+static const rt_behaviour_type hoarder_type = {
+    .handlers = hoarder_handlers, .handler_count = 2, .priority = RT_PRIO_NORMAL};
+
+static void hoard_play(uint64_t seed)
+{
+    play_open(seed, 2 + (uint32_t)(seed % 3));
+    memset(&hoard, 0, sizeof(hoard));
+    CHECK_OK(
+        rt_behaviour_reserve(&(rt_behaviour_room){.behaviours = HOARDERS, .messages = HOARD_ROOM}));
+    for (size_t i = 0; i < HOARDERS; i++) {
+        hoard.ids[i] = rt_behaviour_spawn(&hoarder_type, NULL);
+    }
+    hoard_begin(0);
+    rt_run();
+    for (uint32_t turn = 0; turn < HOARD_TURNS; turn++) {
+        WITNESS(rti_u32_load_relaxed(&hoard.handled[turn]) ==
+                rti_u32_load_relaxed(&hoard.sent[turn]));
+    }
+    play_close(0);
+}
+
+TEST_SEEDED(crew_sim_messages_are_used_up_only_when_as_many_wait)
+{
+    worlds_play_prompt(hoard_play);
+}
+
 /* What one busy fiber costs beside many that wait: in points, which are accesses to shared words of
  * all workers and the warden together, in dispatches and in looks at victims. */
 #define IDLE_MAX             10000

@@ -56,7 +56,7 @@ typedef struct {
 /* What rt_behaviour_reserve makes room for. */
 typedef struct {
     size_t behaviours; /* at most 2^20 */
-    size_t messages;   /* that wait, small and large together */
+    size_t messages;   /* that wait, whatever their lengths; with several workers, at least */
 } rt_behaviour_room;
 
 /* What the behaviours of a runtime have come to. */
