@@ -40,13 +40,17 @@ static void main_begin(void *context)
     static const rt_site site = {"rt_run_main", 0, "main"};
     struct main_call *call = context;
     const rt_main_config *config = call->config;
+    rt_status started;
     rt_task_config first = {
         .name = config->name,
         .stack_size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE,
         .region = main_open_block(call),
-        .status = &call->status,
+        .status = &started,
     };
     call->first = rt_go_at(&site, call->fn, call->arg, &first);
+    if (RT_FAILED(started)) {
+        call->status = started;
+    }
 }
 
 /* Every task has ended, or the run was given up. */

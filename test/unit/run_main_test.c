@@ -155,3 +155,22 @@ TEST(main_is_observed_if_its_configuration_says_so)
     CHECK_OK(rt_run_main(&(rt_main_config){.observe = true}, looks_for_its_socket, &has_socket));
     CHECK(!has_socket);
 }
+
+static void *shuts_down_and_waits(void *arg)
+{
+    (void)arg;
+    rt_shutdown();
+    (void)rt_sleep(3600 * RT_NS_PER_S);
+    test_fail(__FILE__, __LINE__, "it went on");
+    return NULL;
+}
+
+TEST(main_tells_that_a_shutdown_came_before_the_end_of_the_first_task)
+{
+    static const rt_sim_config sim = {.seed = 3};
+    static const rt_config parallel = {.workers = 2};
+    const rt_main_config engines[] = {{.name = "fixed"}, {.sim = &sim}, {.parallel = &parallel}};
+    for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
+        CHECK_STATUS(rt_run_main(&engines[i], shuts_down_and_waits, NULL), RT_ERR_CANCELLED);
+    }
+}

@@ -35,11 +35,12 @@ typedef struct {
  * Callable from a thread that has no runtime.
  * Never suspends: it blocks the thread.
  * `config` is read during the call; NULL: the defaults. `arg` stays the caller's.
- * Returns RT_OK if the first task returned; RT_ERR_CANCELLED, RT_ERR_PANICKED as rt_join;
- * RT_ERR_TIMEOUT if time_max cut the program short; RT_ERR_DEADLOCK if, in the simulator, tasks
- * were left waiting for ever; RT_ERR_STATE if there is a runtime; RT_ERR_INVALID if `fn` is NULL or
- * two engines are chosen; what else rt_init, rt_init_ex and rt_sim_run give. A checked build stops
- * here if a handle was never consumed. Nothing is lost on cancel. */
+ * Returns RT_OK if the first task returned; RT_ERR_CANCELLED, RT_ERR_PANICKED as rt_join, the
+ * former also if rt_shutdown ended the run before the first task came to its end; RT_ERR_TIMEOUT if
+ * time_max cut the program short; RT_ERR_DEADLOCK if, in the simulator, tasks were left waiting for
+ * ever; RT_ERR_STATE if there is a runtime; RT_ERR_INVALID if `fn` is NULL or two engines are
+ * chosen; what else rt_init, rt_init_ex and rt_sim_run give. A checked build stops here if a handle
+ * was never consumed. Nothing is lost on cancel. */
 RT_API rt_status rt_run_main(const rt_main_config *config, rt_task_fn fn, void *arg);
 
 RT_EXTERN_C_END
