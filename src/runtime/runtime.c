@@ -176,6 +176,18 @@ rt_status rti_runtime_turn(void)
     return status;
 }
 
+/* Ends what lives; what was asked to end before is not asked again. */
+static void runtime_halt(struct rt_runtime *runtime)
+{
+    rti_actors_kill_all(&runtime->actors);
+    for (size_t i = RTI_HOST_PARTS_MAX; i > 0; i--) {
+        const struct rti_runtime_part *part = rti_host_parts[i - 1];
+        if (part != NULL && part->halt != NULL) {
+            part->halt();
+        }
+    }
+}
+
 void rti_runtime_stop(void)
 {
     struct rt_runtime *runtime = &rti_runtime;
@@ -185,16 +197,14 @@ void rti_runtime_stop(void)
         rti_visits_evict(runtime->sched.modules[RTI_MODULE_VISIT]);
     }
     runtime_await_visitors();
-    rti_actors_kill_all(&runtime->actors);
-    for (size_t i = RTI_HOST_PARTS_MAX; i > 0; i--) {
-        const struct rti_runtime_part *part = rti_host_parts[i - 1];
-        if (part != NULL && part->halt != NULL) {
-            part->halt();
-        }
-    }
     runtime->sched.steps_max = 0;
-    while (rti_sched_live(&runtime->sched) > 0) {
-        /* A stop posted before may end a run early; what is doomed ends in the next one. */
+    for (;;) {
+        /* Before each run: what the last duties of one have started since is asked, too. */
+        runtime_halt(runtime);
+        if (rti_sched_live(&runtime->sched) == 0) {
+            break;
+        }
+        /* A stop posted before may end it early; what is doomed ends in the next one. */
         rt_status status = rti_sched_run(&runtime->sched);
         RT_ASSERT(!RT_FAILED(status));
     }

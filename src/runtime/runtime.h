@@ -58,8 +58,8 @@ struct rt_runtime {
 
 extern struct rt_runtime rti_runtime;
 
-/* A module that a target may be without. `halt` ends what it runs, NULL: nothing; `stop` comes when
- * nothing lives any more. */
+/* A module that a target may be without. `halt` ends what it runs, NULL: nothing; it comes before
+ * each run of the runtime's end. `stop` comes when nothing lives any more. */
 struct rti_runtime_part {
     void (*start)(struct rt_runtime *runtime);
     void (*halt)(void);

@@ -366,3 +366,68 @@ TEST(hooks_run_when_the_runtime_ends_before_the_task)
     CHECK_OK(tasks_run_fixed(leaves_a_sleeper, NULL));
     CHECK_STR(tasks_said(), "cba");
 }
+
+/* What a hook starts when the runtime ends already. */
+enum { STARTS_A_TASK, STARTS_A_POLL_TASK, STARTS_AN_ACTOR, STARTS_NOTHING };
+
+static int starts_what;
+
+static rt_status never_done(void *state, rt_cx *cx)
+{
+    (void)state;
+    (void)cx;
+    return (rt_status){RT_ERR_WOULDBLOCK, "for ever"};
+}
+
+static void waits_for_mail(void *arg)
+{
+    rt_message message;
+    (void)arg;
+    (void)rt_ipc_recv(&message, -1);
+    test_fail(__FILE__, __LINE__, "nobody writes to it");
+}
+
+static rt_status starts_another(void *arg)
+{
+    (void)arg;
+    rt_shutdown();
+    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    tasks_say('s');
+    switch (starts_what) {
+    case STARTS_A_TASK:
+        return rt_detach(rt_go(waits_with_hooks, NULL));
+    case STARTS_A_POLL_TASK:
+        return rt_async_detach(rt_async(never_done, NULL));
+    case STARTS_AN_ACTOR:
+        CHECK(rt_spawn(waits_for_mail, NULL) != ACTOR_ID_INVALID);
+        break;
+    default:
+        break;
+    }
+    return RT_SUCCESS;
+}
+
+static void *has_a_hook_that_starts(void *arg)
+{
+    CHECK_OK(rt_ensure(starts_another, NULL));
+    return arg;
+}
+
+static rt_status run_on_two_workers(rt_task_fn fn)
+{
+    static const rt_config parallel = {.workers = 2};
+    return rt_run_main(&(rt_main_config){.parallel = &parallel}, fn, NULL);
+}
+
+TEST(hooks_that_start_others_do_not_keep_the_runtime)
+{
+    static const char *const said[] = {"scba", "s", "s", "s"};
+    for (int what = STARTS_A_TASK; what <= STARTS_NOTHING; what++) {
+        starts_what = what;
+        CHECK_STATUS(tasks_run(has_a_hook_that_starts, NULL), RT_ERR_CANCELLED);
+        CHECK_STR(tasks_said(), said[what]);
+        CHECK_STATUS(tasks_run_fixed(has_a_hook_that_starts, NULL), RT_ERR_CANCELLED);
+        CHECK_STR(tasks_said(), said[what]);
+        CHECK_STATUS(run_on_two_workers(has_a_hook_that_starts), RT_ERR_CANCELLED);
+    }
+}
