@@ -72,8 +72,9 @@ struct rti_cx {
     uint32_t magic; /* RTI_CX_MAGIC between init and deinit */
     uint8_t kind;   /* enum rti_cx_kind */
     bool is_waiting;
-    bool is_shield;  /* the cancellation of the context around does not reach it */
-    uint8_t outcome; /* rt_outcome, but for a cancellation that was seen */
+    bool is_shield : 1;  /* the cancellation of the context around does not reach it */
+    bool has_timers : 1; /* POLL: timers of a region were started with it, and end with it */
+    uint8_t outcome;     /* rt_outcome, but for a cancellation that was seen */
     struct rti_cancel cancel;
     struct rti_region_member member; /* of a region, if it has one */
     struct rti_sched *sched;

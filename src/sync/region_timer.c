@@ -304,6 +304,9 @@ rt_status rt_region_timer_start(rt_region *region_storage, rt_cx *given, rt_regi
     timer->cx = cx;
     timer->waker = waker;
     rti_wait_begin(&timer->wait, timer_wake, timer, rti_sched_is_local(sched));
+    if (cx != NULL) {
+        cx->has_timers = true;
+    }
     rti_contexts_lock(sched);
     rt_status status = timer_begin(timer, region, cx, deadline);
     rti_contexts_unlock(sched);

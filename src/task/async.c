@@ -152,10 +152,15 @@ static void async_settle(struct rti_async *async)
     }
 }
 
-/* The context stays with the task if it waits or holds something. */
-static bool async_needs_context(const struct rti_cx *cx)
+static RTI_ALWAYSINLINE bool async_waits_or_holds(const struct rti_cx *cx)
 {
     return cx->is_waiting || !rti_list_is_empty(&cx->cleanups);
+}
+
+/* The context stays with the task if it waits or holds something, or is not as it was lent. */
+static RTI_ALWAYSINLINE bool async_needs_context(const struct rti_cx *cx)
+{
+    return async_waits_or_holds(cx) || RTI_UNLIKELY(!rti_asyncs_context_is_clean(cx));
 }
 
 /* The context that a call was made with stays with the task. */
@@ -181,7 +186,7 @@ static RTI_NOINLINE void async_step_without(struct rti_async *async, struct rti_
     }
     status = async->poll(async->state, (rt_cx *)(void *)&cx);
     RT_SOMETIMES(true, "async: no context was left");
-    bool is_needed = async_needs_context(&cx);
+    bool is_needed = async_waits_or_holds(&cx);
     (void)rt_cx_deinit((rt_cx *)(void *)&cx);
     if (status.code != RT_ERR_WOULDBLOCK) {
         async_end(async, worker, status);
@@ -241,7 +246,7 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
         if (is_kept) {
             async->cx = NULL;
         }
-        rti_asyncs_context_give(async->asyncs, cx);
+        rti_asyncs_context_lay_by(async->asyncs, cx);
     } else if (!is_kept) {
         async_keep_context(async, cx);
     }
@@ -346,8 +351,10 @@ rt_status rt_async_cancel(rt_async_task *task)
 {
     struct rti_async *async = NULL;
     rt_status status = async_find(task, &async);
-    if (!RT_FAILED(status) && !rti_async_has_ended(async)) {
-        /* Its own step raises the flag of its context: nobody else touches that. */
+    if (!RT_FAILED(status) && !rti_async_has_ended(async) && !rti_async_is_cancelled(async)) {
+        /* Its own step raises the flag of its context: nobody else touches that. And nobody else
+         * writes the wish now: the end of the runtime, which wishes for more, begins while nothing
+         * runs. */
         rti_u8_store_relaxed(&async->wish, RTI_ASYNC_STOP);
         rti_async_wake(async);
     }

@@ -21,9 +21,10 @@
  *
  * Contexts. A context is 600 bytes and most of it is needed only while the task waits with it. So
  * a step borrows one of the module's; it stays with the task as long as it waits or holds something
- * (a permit, a mutex), and goes back otherwise. If no context is left, the step makes one for the
- * time of the call: what the call registers is given up at its end, and the task is called again,
- * as often as it takes.
+ * (a permit, a mutex), and from when it is changed for good (a region, a budget, a timer, a
+ * cancellation), and goes back otherwise. If no context is left, the step makes one for the time of
+ * the call: what the call registers is given up at its end, and the task is called again, as often
+ * as it takes.
  *
  * Two waits need no context. A task that naps waits with the nap in its own state. One that joins
  * another poll task, with nothing else that could end its wait but a cancellation of the task
@@ -40,8 +41,8 @@
  * joins is told. The state is the program's and not touched any more.
  *
  * I1  The task is in a run queue iff its word is NOTIFIED and no step runs.     (async_settle)
- * I2  Between two calls a task has a context iff that waits or holds; then it joins nobody.
- *                                                                              (async_settle)
+ * I2  Between two calls a task has a context iff that waits, holds or is changed; then it joins
+ *     nobody.                                                           (async_needs_context)
  * I3  A slot is free iff `poll` is NULL; then it has no context and no nap, and joins nobody.
  *                                                                          (rti_asyncs_audit)
  * I4  The generation of a slot changes when its handle is consumed, so no consumed handle is ever

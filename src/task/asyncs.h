@@ -113,7 +113,7 @@ static inline struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs,
         return rti_asyncs_context_make(asyncs, async);
     }
     cx->outer = NULL;
-    cx->waker.arg = async;
+    cx->waker = (rt_waker){.fn = rti_async_waker, .arg = async};
     return cx;
 }
 
@@ -122,20 +122,28 @@ static inline bool rti_asyncs_context_is_clean(const struct rti_cx *cx)
 {
     return !rti_cancel_is_requested(&cx->cancel) && cx->scope == NULL &&
            cx->budget.deadline == RT_TIME_NEVER && cx->budget.poll_quota == UINT32_MAX &&
-           cx->budget.cost_quota == UINT64_MAX && cx->member.region == NULL;
+           cx->budget.cost_quota == UINT64_MAX && cx->member.region == NULL && !cx->has_timers;
 }
 
+/* Gives a clean one back. */
+static inline void rti_asyncs_context_lay_by(struct rti_asyncs *asyncs, struct rti_cx *cx)
+{
+    RT_DCHECK(rti_asyncs_context_is_clean(cx));
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    cx->outer = asyncs->spares;
+    asyncs->spares = cx;
+    rti_lock_release(&asyncs->lock);
+}
+
+/* The same for any. */
 static inline void rti_asyncs_context_give(struct rti_asyncs *asyncs, struct rti_cx *cx)
 {
     RT_ASSERT(!cx->is_waiting && rti_list_is_empty(&cx->cleanups));
     if (RTI_UNLIKELY(!rti_asyncs_context_is_clean(cx))) {
         rti_asyncs_context_end(asyncs, cx);
-        return;
+    } else {
+        rti_asyncs_context_lay_by(asyncs, cx);
     }
-    rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    cx->outer = asyncs->spares;
-    asyncs->spares = cx;
-    rti_lock_release(&asyncs->lock);
 }
 
 /* The handle of a slot in use. */

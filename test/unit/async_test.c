@@ -425,3 +425,159 @@ TEST(async_task_that_waits_for_ever_ends_with_the_runtime)
     CHECK_STATUS(tasks_run(leaves_one_behind, NULL), RT_ERR_DEADLOCK);
     tasks_run_everywhere(joins_a_chain, NULL);
 }
+
+static rt_async_task *not_to_be_called;
+static bool is_ending;
+
+static rt_status called_no_more(void *state, rt_cx *cx)
+{
+    (void)state;
+    (void)cx;
+    CHECK(!is_ending);
+    return (rt_status){RT_ERR_WOULDBLOCK, "for ever"};
+}
+
+/* Urgent, and never without a turn to make: the run ends under it, and the next one, which ends
+ * the runtime, comes to it before it comes to the poll task. */
+static rt_status cancels_at_the_end(void *arg)
+{
+    (void)arg;
+    is_ending = true;
+    rt_shutdown();
+    for (int i = 0; i < 20; i++) {
+        rt_yield();
+    }
+    return rt_async_cancel(not_to_be_called);
+}
+
+static void *has_a_hook_that_cancels(void *arg)
+{
+    CHECK_OK(rt_ensure(cancels_at_the_end, NULL));
+    return arg;
+}
+
+static void *leaves_one_to_cancel(void *arg)
+{
+    static const rt_task_config urgent = {.priority = RT_PRIO_HIGH, .is_priority_set = true};
+    is_ending = false;
+    not_to_be_called = rt_async(called_no_more, NULL);
+    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    CHECK_OK(rt_detach(rt_go_ex(has_a_hook_that_cancels, NULL, &urgent)));
+    return arg;
+}
+
+TEST(async_task_that_is_cancelled_when_the_runtime_ends_is_not_called_again)
+{
+    CHECK_OK(tasks_run(leaves_one_to_cancel, NULL));
+    CHECK(is_ending);
+    CHECK_OK(tasks_run_fixed(leaves_one_to_cancel, NULL));
+    CHECK(is_ending);
+}
+
+/* Keeps to its context across a pause what it has put there. */
+struct keeper {
+    rt_async_frame frame;
+    rt_region *region;
+    rt_region_timer timer;
+    rt_budget_scope scope;
+    int fired;
+};
+
+static void counts(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static rt_status starts_a_timer(void *state, rt_cx *cx)
+{
+    struct keeper *self = state;
+    RT_ASYNC_BEGIN(&self->frame);
+    CHECK_OK(rt_region_timer_start(self->region, cx, &self->timer, rt_clock() + 10 * RT_NS_PER_MS,
+                                   (rt_waker){.fn = counts, .arg = &self->fired}));
+    RT_AWAIT(rt_async_pause(cx));
+    RT_ASYNC_END(rt_awaited);
+}
+
+static rt_status only_pauses(void *state, rt_cx *cx)
+{
+    struct keeper *self = state;
+    RT_ASYNC_BEGIN(&self->frame);
+    RT_AWAIT(rt_async_pause(cx));
+    RT_ASYNC_END(rt_awaited);
+}
+
+static void *has_timers_of_poll_tasks(void *arg)
+{
+    rt_region region;
+    rt_status ended;
+    CHECK_OK(rt_region_open(&region, NULL, NULL));
+    /* 0: it waits until the timer has fired, a stranger is cancelled; 1: it ends before; 2: it is
+     * cancelled before. */
+    for (int way = 0; way < 3; way++) {
+        struct keeper keeper = {.region = &region};
+        struct keeper stranger = {.region = NULL};
+        rt_async_task *task = rt_async(starts_a_timer, &keeper);
+        CHECK_OK(rt_sleep(RT_NS_PER_MS));
+        rt_async_task *other = rt_async(only_pauses, &stranger);
+        CHECK_OK(rt_sleep(RT_NS_PER_MS));
+        CHECK_OK(rt_async_cancel(way == 2 ? task : other));
+        CHECK_OK(way == 1 ? rt_async_wake(task) : RT_SUCCESS);
+        CHECK_OK(rt_sleep(20 * RT_NS_PER_MS));
+        CHECK_EQ(keeper.fired, way == 0);
+        CHECK_OK(rt_async_wake(task));
+        CHECK_OK(rt_async_join(&task, NULL, &ended));
+        CHECK_EQ(ended.code, way == 2 ? RT_ERR_CANCELLED : RT_OK);
+        CHECK_OK(rt_async_wake(other));
+        CHECK_OK(rt_async_join(&other, NULL, NULL));
+    }
+    CHECK_OK(rt_region_close(&region, NULL));
+    return arg;
+}
+
+TEST(async_task_has_its_timers_for_itself)
+{
+    tasks_run_everywhere(has_timers_of_poll_tasks, NULL);
+}
+
+static rt_status changes_its_context(void *state, rt_cx *cx)
+{
+    struct keeper *self = state;
+    RT_ASYNC_BEGIN(&self->frame);
+    CHECK_OK(rt_region_enter(self->region, cx));
+    CHECK_OK(rt_cx_push_budget(cx, (rt_budget)RT_BUDGET_UNLIMITED, &self->scope));
+    RT_AWAIT(rt_async_pause(cx));
+    CHECK_OK(rt_cx_pop_budget(cx, &self->scope));
+    CHECK_STATUS(rt_region_enter(self->region, cx), RT_ERR_STATE);
+    RT_ASYNC_END(rt_awaited);
+}
+
+static rt_status gives_its_wakes_away(void *state, rt_cx *cx)
+{
+    return rt_cx_set_waker(cx, (rt_waker){.fn = counts, .arg = state});
+}
+
+static void *changes_contexts(void *arg)
+{
+    rt_region region;
+    rt_status ended;
+    int count = 0;
+    CHECK_OK(rt_region_open(&region, NULL, NULL));
+    struct keeper keeper = {.region = &region};
+    rt_async_task *task = rt_async(changes_its_context, &keeper);
+    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    CHECK_OK(rt_async_wake(task));
+    CHECK_OK(rt_async_join(&task, NULL, &ended));
+    CHECK_OK(ended);
+    CHECK_OK(rt_region_close(&region, NULL));
+    /* What one does to its waker the next one does not meet. */
+    task = rt_async(gives_its_wakes_away, &count);
+    CHECK_OK(rt_async_join(&task, NULL, NULL));
+    echoes(TASKS_NUMBER(1));
+    CHECK_EQ(count, 0);
+    return arg;
+}
+
+TEST(async_task_finds_its_context_as_it_left_it)
+{
+    tasks_run_everywhere(changes_contexts, NULL);
+}

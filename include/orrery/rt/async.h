@@ -38,7 +38,8 @@
  *
  * The handle is consumed by rt_async_join or rt_async_detach. A task that waits with its context
  * needs one of RT_MAX_ASYNC_CONTEXTS, which are about 600 bytes each; one that naps, pauses or
- * joins another poll task without a deadline does not. */
+ * joins another poll task without a deadline does not, unless it holds something with it or has
+ * changed it: by a region, a budget, a timer. */
 
 #include <stddef.h>
 
