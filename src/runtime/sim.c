@@ -83,31 +83,36 @@ static void sim_report(rt_sim_report *report, uint64_t seed)
     };
 }
 
+static rt_status sim_check(const rt_sim_config *config, const struct rti_port *machine)
+{
+    if (config->journal != NULL && rti_journal_of(config->journal) == NULL) {
+        return (rt_status){RT_ERR_INVALID, "the journal is not prepared: rt_journal_init does it"};
+    }
+    rt_status status = rti_sim_net_check(&config->network, machine);
+    return RT_FAILED(status) ? status : rti_sim_disk_check(&config->storage);
+}
+
 rt_status rti_sim_run(const rt_sim_config *config, const struct rti_program *program)
 {
     static const rt_sim_config defaults = {.seed = 0};
-    if (config != NULL && config->journal != NULL && rti_journal_of(config->journal) == NULL) {
-        return (rt_status){RT_ERR_INVALID, "the journal is not prepared: rt_journal_init does it"};
-    }
-    rt_status checked = config == NULL ? RT_SUCCESS : rti_sim_net_check(&config->network);
-    if (config != NULL && !RT_FAILED(checked)) {
-        checked = rti_sim_disk_check(&config->storage);
-    }
-    if (RT_FAILED(checked)) {
-        return checked;
+    if (config == NULL) {
+        config = &defaults;
     }
     if (rti_worker_current() != NULL || !rti_runtime_claim()) {
         return rti_runtime_refusal();
     }
-    if (config == NULL) {
-        config = &defaults;
+    struct rti_port *machine = rti_host_machine();
+    rt_status status = sim_check(config, machine);
+    if (RT_FAILED(status)) {
+        rti_runtime_release();
+        return status;
     }
     uint64_t seed = config->seed;
     (void)rti_port_environment_number("ORRERY_SEED", &seed);
-    rti_port_sim_init(&sim.port, seed, SIM_START_NS, rti_host_machine());
+    rti_port_sim_init(&sim.port, seed, SIM_START_NS, machine);
     rti_sim_net_attach(&sim.net, &sim.port, &config->network, seed);
     rti_sim_disk_attach(&sim.disk, &sim.port, &config->storage, seed);
-    rt_status status = rti_runtime_start(&sim.port.port, NULL, NULL);
+    status = rti_runtime_start(&sim.port.port, NULL, NULL);
     if (RT_FAILED(status)) {
         sim_detach();
         rti_runtime_release();

@@ -83,3 +83,13 @@ TEST(agenda_lets_happen_what_is_planned_for_the_same_time_meanwhile)
     rti_agenda_run(&agenda, 5);
     CHECK_STR(said, "aba");
 }
+
+TEST(agenda_has_a_last_moment)
+{
+    CHECK_EQ(rti_agenda_after(3, 4), 7);
+    CHECK_EQ(rti_agenda_after(0, RTI_TIME_NEVER), RTI_TIME_NEVER - 1);
+    CHECK_EQ(rti_agenda_after(RTI_TIME_NEVER - 3, 1), RTI_TIME_NEVER - 2);
+    CHECK_EQ(rti_agenda_after(RTI_TIME_NEVER - 3, 2), RTI_TIME_NEVER - 1);
+    CHECK_EQ(rti_agenda_after(RTI_TIME_NEVER - 3, 3), RTI_TIME_NEVER - 1);
+    CHECK_EQ(rti_agenda_after(RTI_TIME_NEVER - 1, 3), RTI_TIME_NEVER - 1);
+}

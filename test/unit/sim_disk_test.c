@@ -265,6 +265,34 @@ TEST(sim_disk_of_the_program_outlives_runs_and_crashes)
     CHECK(whole > 0 && torn > 0 && whole < 60);
 }
 
+static void write_at_the_far_end(void *arg)
+{
+    int append;
+    char byte;
+    size_t actual = 7;
+    (void)arg;
+    CHECK_OK(rt_file_open("/far", O_RDWR | O_CREAT, 0600, &fd));
+    CHECK_OK(rt_file_open("/far", O_RDWR | O_APPEND, 0600, &append));
+    CHECK_OK(rt_file_pwrite(fd, "x", 1, (size_t)INT64_MAX - 3, &actual, -1));
+    /* What fits is taken; then nothing fits any more. */
+    CHECK_OK(rt_file_write(append, "abcd", 4, &actual, -1));
+    CHECK_EQ(actual, 2);
+    CHECK_STATUS(rt_file_write(append, "e", 1, &actual, -1), RT_ERR_IO);
+    CHECK_OK(rt_file_write(append, "", 0, &actual, -1));
+    CHECK_OK(rt_file_read(append, &byte, 1, &actual, -1));
+    CHECK_EQ(actual, 0);
+    CHECK_OK(rt_file_pread(fd, &byte, 1, (size_t)INT64_MAX - 1, &actual, -1));
+    CHECK(actual == 1 && byte == 'b');
+    CHECK_OK(rt_file_close(append));
+    CHECK_OK(rt_file_close(fd));
+    rt_exit();
+}
+
+TEST(sim_disk_file_ends_where_an_offset_does)
+{
+    run(write_at_the_far_end);
+}
+
 static void nothing(void *arg)
 {
     (void)arg;

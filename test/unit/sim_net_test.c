@@ -577,6 +577,8 @@ static void nothing(void *arg)
 TEST(sim_net_bad_configurations_are_refused)
 {
     const rt_sim_host nameless = {NULL, "127.0.0.1"};
+    const rt_sim_host lost = {"lost", NULL};
+    const rt_sim_host wordy = {"wordy", "down the road"};
     const rt_sim_network bad[] = {
         {.latency_min = 2, .latency_max = 1},
         {.latency_max = RT_SIM_LATENCY_MAX + 1},
@@ -585,12 +587,40 @@ TEST(sim_net_bad_configurations_are_refused)
         {.loss = 1001},
         {.duplicate = 1001},
         {.hosts = &nameless, .hosts_count = 1},
+        {.hosts = &lost, .hosts_count = 1},
+        {.hosts = &wordy, .hosts_count = 1},
+        {.hosts = NULL, .hosts_count = 1},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         CHECK_STATUS(rt_sim_run(&(rt_sim_config){.network = bad[i]}, nothing, NULL),
                      RT_ERR_INVALID);
     }
     CHECK_OK(rt_sim_run(NULL, nothing, NULL));
+}
+
+/* Beyond the last moment there is nothing, so what would arrive there arrives then. */
+static void talk_at_the_end_of_time(void *arg)
+{
+    int ends[2];
+    char byte = 'x';
+    size_t count = 0;
+    (void)arg;
+    CHECK_OK(rt_sleep(UINT64_MAX - RT_SIM_LATENCY - rt_clock()));
+    CHECK_OK(rt_net_listen(4000, &listener));
+    CHECK_OK(rt_net_connect("127.0.0.1", 4000, &ends[0], -1));
+    CHECK_OK(rt_net_accept(listener, &ends[1], -1));
+    CHECK_OK(rt_net_send(ends[0], &byte, 1, &count, -1));
+    CHECK_OK(rt_net_recv(ends[1], &byte, 1, &count, -1));
+    CHECK_OK(rt_net_close(ends[0]));
+    CHECK_OK(rt_net_close(ends[1]));
+    CHECK_OK(rt_net_close(listener));
+    CHECK(rt_clock() > UINT64_MAX - RT_SIM_LATENCY);
+    rt_exit();
+}
+
+TEST(sim_net_goes_on_to_the_last_moment_of_the_clock)
+{
+    run(talk_at_the_end_of_time);
 }
 
 /* ---- local sockets, select ---- */

@@ -111,9 +111,10 @@ typedef struct {
  * the work is. `config`, its report and its journal stay the caller's; `config` may be NULL for all
  * defaults. Returns RT_OK; RT_ERR_DEADLOCK if actors were left waiting for ever; RT_ERR_LIMIT at
  * the end of the steps; RT_ERR_INVALID if `main_fn` is NULL, the journal is none that
- * rt_journal_init has prepared, the disk none that rt_sim_disk_init has, a chance is above 1000 or
- * a latency's least above its most or that above RT_SIM_LATENCY_MAX; RT_ERR_STATE if there is a
- * runtime already; RT_ERR_UNSUPPORTED as rt_init. Nothing is lost on cancel. */
+ * rt_journal_init has prepared, the disk none that rt_sim_disk_init has, a chance is above 1000, a
+ * latency's least above its most or that above RT_SIM_LATENCY_MAX, or a host has no name or no
+ * numeric address; RT_ERR_STATE if there is a runtime already; RT_ERR_UNSUPPORTED as rt_init.
+ * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_sim_run(const rt_sim_config *config, actor_fn main_fn, void *arg);
 
 /* Puts a mark of the program's own into the trace: what is marked becomes part of the hash.

@@ -43,6 +43,13 @@ static inline bool rti_agenda_entry_is_planned(const struct rti_agenda_entry *en
     return rti_link_is_linked(&entry->link);
 }
 
+/* A moment so much later: the last one there is, if that is beyond it. */
+static inline uint64_t rti_agenda_after(uint64_t now_ns, uint64_t span_ns)
+{
+    uint64_t last_ns = RTI_TIME_NEVER - 1;
+    return now_ns < last_ns && span_ns < last_ns - now_ns ? now_ns + span_ns : last_ns;
+}
+
 /* When the next thing happens; RTI_TIME_NEVER: there is none. */
 uint64_t rti_agenda_next(const struct rti_agenda *agenda);
 

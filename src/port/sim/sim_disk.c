@@ -184,6 +184,12 @@ static void work_write(struct rti_op *op)
     /* As on Linux, what is opened to append appends wherever it is told to write. */
     offset = (slot->flags & O_APPEND) != 0 ? disk->medium->files[slot->file].size : offset;
     size_t length = op->length;
+    if (length > 0 && offset >= RTI_FILE_OFFSET_MAX) {
+        work_fail(op, EFBIG);
+        return;
+    }
+    length =
+        length < RTI_FILE_OFFSET_MAX - offset ? length : (size_t)(RTI_FILE_OFFSET_MAX - offset);
     if (length > 1 && disk_chance(disk, disk->config.short_write)) {
         length = 1 + (size_t)rti_rng_below(&disk->rng, length - 1);
     }
@@ -229,17 +235,21 @@ static const struct rti_port_file disk_table = {
 
 /* ---- Time. ---- */
 
-static void work_happens(struct rti_agenda_entry *entry)
+static void work_do(struct rti_sim_disk *disk, struct rti_op *op)
 {
-    struct rti_sim_work *work = RTI_CONTAINER_OF(entry, struct rti_sim_work, entry);
-    struct rti_sim_disk *disk = disk_world;
-    struct rti_op *op = work->op;
-    work->op = NULL;
     op->work(op);
     disk->digest = rti_digest_mix(disk->digest, disk->sim->now_ns);
     disk->digest = rti_digest_mix(disk->digest, (uint64_t)op->result);
     disk->digest = rti_digest_mix(disk->digest, (uint64_t)op->error);
     rti_port_sim_answer(disk->sim, op);
+}
+
+static void work_happens(struct rti_agenda_entry *entry)
+{
+    struct rti_sim_work *work = RTI_CONTAINER_OF(entry, struct rti_sim_work, entry);
+    struct rti_op *op = work->op;
+    work->op = NULL;
+    work_do(disk_world, op);
 }
 
 static bool work_is_ours(const struct rti_op *op)
@@ -258,8 +268,7 @@ bool rti_sim_disk_submit(struct rti_sim_disk *disk, struct rti_op *op)
         index++;
     }
     if (index == RTI_SIM_WORKS) {
-        op->work(op);
-        rti_port_sim_answer(disk->sim, op);
+        work_do(disk, op);
         return true;
     }
     uint64_t span_ns = disk->config.latency_max - disk->config.latency_min;
@@ -268,8 +277,9 @@ bool rti_sim_disk_submit(struct rti_sim_disk *disk, struct rti_op *op)
     struct rti_sim_work *work = &disk->works[index];
     work->op = op;
     rti_agenda_entry_init(&work->entry, work_happens);
-    rti_agenda_add(&disk->agenda, &work->entry, disk->sim->now_ns + latency_ns);
-    if (latency_ns == 0) {
+    uint64_t due_ns = rti_agenda_after(disk->sim->now_ns, latency_ns);
+    rti_agenda_add(&disk->agenda, &work->entry, due_ns);
+    if (due_ns == disk->sim->now_ns) {
         disk->sim->port.ops->wake(&disk->sim->port);
     }
     return true;

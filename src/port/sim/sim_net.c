@@ -39,7 +39,7 @@ static uint64_t net_latency(struct rti_sim_net *net)
 
 uint64_t rti_sim_net_arrival(struct rti_sim_net *net, uint64_t after_ns)
 {
-    uint64_t due_ns = net->sim->now_ns + net_latency(net);
+    uint64_t due_ns = rti_agenda_after(net->sim->now_ns, net_latency(net));
     due_ns = due_ns > after_ns ? due_ns : after_ns;
     return due_ns > net->floor_ns ? due_ns : net->floor_ns;
 }
@@ -71,7 +71,7 @@ void rti_sim_net_cut(struct rti_sim_net *net, bool is_cut)
 {
     if (net->is_cut && !is_cut) {
         /* Never back: what was put off once may still be on its way. */
-        uint64_t floor_ns = net->sim->now_ns + net_latency(net);
+        uint64_t floor_ns = rti_agenda_after(net->sim->now_ns, net_latency(net));
         net->floor_ns = floor_ns > net->floor_ns ? floor_ns : net->floor_ns;
         rti_agenda_postpone(&net->agenda, net->floor_ns);
     }
@@ -488,7 +488,21 @@ static void net_resolve(struct rti_op *op)
 
 /* ---- The world. ---- */
 
-rt_status rti_sim_net_check(const rt_sim_network *config)
+/* Can the table of hosts be used? Whether an address is one, the host machine says. */
+static bool hosts_are_valid(const rt_sim_network *config, const struct rti_port *machine)
+{
+    rt_net_address address;
+    bool are_valid = config->hosts != NULL || config->hosts_count == 0;
+    for (size_t i = 0; are_valid && i < config->hosts_count; i++) {
+        const rt_sim_host *host = &config->hosts[i];
+        are_valid = host->name != NULL && host->address != NULL &&
+                    (machine == NULL || machine->net == NULL ||
+                     machine->net->parse(host->address, &address));
+    }
+    return are_valid;
+}
+
+rt_status rti_sim_net_check(const rt_sim_network *config, const struct rti_port *machine)
 {
     if (config->latency_min > config->latency_max || config->latency_max > RT_SIM_LATENCY_MAX) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the latency is no span of time")};
@@ -497,10 +511,9 @@ rt_status rti_sim_net_check(const rt_sim_network *config)
         config->duplicate > 1000) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("a chance is above 1000 in 1000")};
     }
-    for (size_t i = 0; i < config->hosts_count; i++) {
-        if (config->hosts[i].name == NULL || config->hosts[i].address == NULL) {
-            return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("a host has no name or no address")};
-        }
+    if (!hosts_are_valid(config, machine)) {
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("a host has no name or no numeric address")};
     }
     return RT_SUCCESS;
 }

@@ -165,8 +165,8 @@ void rti_sim_net_attach(struct rti_sim_net *net, struct rti_port_sim *sim,
 /* Takes it away; no op is in flight. */
 void rti_sim_net_detach(struct rti_sim_net *net);
 
-/* RT_OK, or RT_ERR_INVALID with a sentence. */
-rt_status rti_sim_net_check(const rt_sim_network *config);
+/* RT_OK, or RT_ERR_INVALID with a sentence. `machine` is the one that lends addresses, or NULL. */
+rt_status rti_sim_net_check(const rt_sim_network *config, const struct rti_port *machine);
 
 /* Cuts or heals. */
 void rti_sim_net_cut(struct rti_sim_net *net, bool is_cut);
