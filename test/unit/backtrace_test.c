@@ -5,8 +5,11 @@
 #define RTI_MODULE "backtrace_test"
 #include "sched/backtrace.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "support/fibers.h"
 #include "support/test.h"
@@ -188,6 +191,94 @@ TEST(backtrace_of_nonsense_ends_and_touches_nothing_that_is_not_there)
                                           trace.places, RTI_BACKTRACE_MAX);
         CHECK(count >= 1 && count <= RTI_BACKTRACE_MAX);
     }
+}
+
+/* An image that no linker has made, in memory that may be written to: headers, the index of one
+ * function, its common part, its own part, and the code of that. */
+enum { FAKE_SIZE = 8192, FAKE_TABLE = 512, FAKE_COMMON = 640, FAKE_OWN = 704, FAKE_END = 768 };
+enum { FAKE_CODE = 4096 };
+
+#if defined(__aarch64__)
+#define FAKE_SP   31
+#define FAKE_LINK 30
+#else
+#define FAKE_SP   7
+#define FAKE_LINK 16
+#endif
+
+static void fake_put(unsigned char *at, const void *bytes, size_t size)
+{
+    memcpy(at, bytes, size);
+}
+
+/* The function keeps nothing, and its return address lies behind one word of its own. */
+static void fake_write(unsigned char *image)
+{
+    const Elf64_Ehdr file = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3},
+                             .e_phoff = sizeof(Elf64_Ehdr),
+                             .e_phentsize = sizeof(Elf64_Phdr),
+                             .e_phnum = 2};
+    const Elf64_Phdr parts[] = {
+        {.p_type = PT_LOAD, .p_memsz = FAKE_SIZE},
+        {.p_type = PT_GNU_EH_FRAME, .p_vaddr = FAKE_TABLE, .p_memsz = FAKE_COMMON - FAKE_TABLE}};
+    const int32_t index[] = {0, 1, FAKE_CODE - FAKE_TABLE, FAKE_OWN - FAKE_TABLE};
+    const unsigned char head[] = {1, 0x1b, 0x03, 0x3b};
+    const int32_t common[] = {FAKE_OWN - FAKE_COMMON - 4, 0};
+    const unsigned char rules[] = {
+        1, 'z', 'R', 0, 1, 0x78, FAKE_LINK, 1, 0x1b, 0xc, FAKE_SP, 0x10, 0x80 | FAKE_LINK, 1};
+    const int32_t own[] = {FAKE_END - FAKE_OWN - 4, FAKE_OWN - FAKE_COMMON + 4,
+                           FAKE_CODE - FAKE_OWN - 8, FAKE_SIZE - FAKE_CODE};
+    memset(image, 0, FAKE_END);
+    fake_put(image, &file, sizeof(file));
+    fake_put(image + sizeof(file), parts, sizeof(parts));
+    fake_put(image + FAKE_TABLE, head, sizeof(head));
+    fake_put(image + FAKE_TABLE + sizeof(head), index, sizeof(index));
+    fake_put(image + FAKE_COMMON, common, sizeof(common));
+    fake_put(image + FAKE_COMMON + sizeof(common), rules, sizeof(rules));
+    fake_put(image + FAKE_OWN, own, sizeof(own));
+}
+
+static unsigned char *fake_map(void)
+{
+    int fd = memfd_create("fake", MFD_CLOEXEC);
+    CHECK(fd >= 0 && ftruncate(fd, FAKE_SIZE) == 0);
+    unsigned char *image =
+        mmap(NULL, FAKE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    CHECK(image != MAP_FAILED);
+    CHECK(close(fd) == 0);
+    fake_write(image);
+    return image;
+}
+
+static size_t fake_walk(const unsigned char *image)
+{
+    uintptr_t words[16];
+    for (size_t i = 0; i < RTI_COUNT_OF(words); i++) {
+        words[i] = i % 2 == 0 || i == 15 ? 0 : (uintptr_t)image + FAKE_CODE + i;
+    }
+    struct rti_frame frame = {.pc = (uintptr_t)image + FAKE_CODE, .sp = (uintptr_t)words};
+    frame.is_exact = true;
+    return rti_port_backtrace(&frame, (uintptr_t)(words + RTI_COUNT_OF(words)), trace.places,
+                              RTI_BACKTRACE_MAX);
+}
+
+/* Tables as nobody has ever had them, too: a sanitizer sees what is read beyond them. */
+TEST(backtrace_by_damaged_tables_ends_and_touches_nothing_that_is_not_there)
+{
+    unsigned char *image = fake_map();
+    CHECK_EQ(fake_walk(image), 8);
+    /* More letters than anybody knows. */
+    memset(image + FAKE_COMMON + 10, 'R', FAKE_OWN - FAKE_COMMON - 10);
+    CHECK_EQ(fake_walk(image), 1);
+    for (size_t round = 0; round < 4000; round++) {
+        fake_write(image);
+        for (size_t hits = 1 + throw() % 3; hits > 0; hits--) {
+            image[FAKE_TABLE + throw() % (FAKE_END - FAKE_TABLE)] = (unsigned char) throw();
+        }
+        size_t count = fake_walk(image);
+        CHECK(count >= 1 && count <= RTI_BACKTRACE_MAX);
+    }
+    CHECK(munmap(image, FAKE_SIZE) == 0);
 }
 
 TEST(backtrace_in_words_has_whole_places_and_none_of_the_library)

@@ -4,6 +4,9 @@
 #include "port/linux/images.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "support/test.h"
 
@@ -35,4 +38,33 @@ TEST(images_that_are_read_twice_are_kept_once)
         CHECK(rti_linux_image_search(1) == NULL);
     }
     CHECK(rti_linux_image_find((uintptr_t)rti_linux_image_search) == program);
+}
+
+/* Maps a file of this name as code, at `at` unless that is NULL, and has the list read anew. */
+static void *map_code(const char *name, void *at)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC);
+    CHECK(fd >= 0 && ftruncate(fd, 4096) == 0);
+    void *code =
+        mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at != NULL ? MAP_FIXED : 0), fd, 0);
+    CHECK(code != MAP_FAILED);
+    CHECK(close(fd) == 0);
+    CHECK(rti_linux_image_search(1) == NULL);
+    return code;
+}
+
+static void check_name(const void *code, const char *name)
+{
+    const struct rti_image *image = rti_linux_image_find((uintptr_t)code);
+    CHECK(image != NULL && strstr(image->name, name) != NULL);
+}
+
+TEST(images_that_come_back_to_their_place_are_found_again)
+{
+    void *code = map_code("one", NULL);
+    check_name(code, "one");
+    (void)map_code("other", code);
+    check_name(code, "other");
+    (void)map_code("one", code);
+    check_name(code, "one");
 }

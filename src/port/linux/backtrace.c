@@ -169,6 +169,7 @@ static bool cursor_begin(struct cursor *cursor, uintptr_t at, uintptr_t end)
 {
     cursor->at = at;
     cursor->end = end;
+    cursor->held = at;
     cursor->held_size = 0;
     cursor->is_broken = false;
     return at < end;
@@ -212,6 +213,9 @@ static bool entry_read_common(struct entry *entry, uintptr_t at)
     entry->has_length = letters[0] == 'z';
     entry->initial = cursor.at;
     entry->initial_end = cursor.end;
+    if (letters[LETTERS_MAX] != '\0') {
+        return false;
+    }
     if (entry->has_length) {
         entry->initial = (uintptr_t)take_leb(&cursor, false);
         entry->initial += cursor.at;
@@ -227,7 +231,7 @@ static bool entry_read_common(struct entry *entry, uintptr_t at)
             }
         }
     }
-    return letters[LETTERS_MAX] == '\0' && !cursor.is_broken;
+    return !cursor.is_broken;
 }
 
 static bool entry_read(struct entry *entry, uintptr_t at)
@@ -346,6 +350,13 @@ static void row_base_cfa(struct row *row, uint64_t number)
     row->cfa_register = which < REGISTERS ? which : -1;
 }
 
+/* An offset, written as a multiple. A table may say anything: it wraps. */
+static int64_t take_offset(struct machine *machine, bool is_signed)
+{
+    uint64_t multiple = take_leb(&machine->cursor, is_signed);
+    return (int64_t)(multiple * (uint64_t)machine->entry->data_align);
+}
+
 static void skip_block(struct cursor *cursor)
 {
     uint64_t length = take_leb(cursor, false);
@@ -368,7 +379,7 @@ static bool step_cfa(struct machine *machine, unsigned code)
         return true;
     case 0x12: /* def_cfa_sf */
         row_base_cfa(row, take_leb(cursor, false));
-        row->cfa_offset = (int64_t)take_leb(cursor, true) * machine->entry->data_align;
+        row->cfa_offset = take_offset(machine, true);
         return true;
     case 0x0d: /* def_cfa_register */
         row_base_cfa(row, take_leb(cursor, false));
@@ -377,7 +388,7 @@ static bool step_cfa(struct machine *machine, unsigned code)
         row->cfa_offset = (int64_t)take_leb(cursor, false);
         return true;
     case 0x13: /* def_cfa_offset_sf */
-        row->cfa_offset = (int64_t)take_leb(cursor, true) * machine->entry->data_align;
+        row->cfa_offset = take_offset(machine, true);
         return true;
     case 0x0f: /* def_cfa_expression */
         skip_block(cursor);
@@ -392,17 +403,16 @@ static bool step_cfa(struct machine *machine, unsigned code)
 static bool step_register(struct machine *machine, unsigned code)
 {
     struct cursor *cursor = &machine->cursor;
-    int64_t data_align = machine->entry->data_align;
     if (code < 0x05 || code == 0x0a || code == 0x0b || code > 0x16) {
         return false;
     }
     uint64_t number = take_leb(cursor, false);
     switch (code) {
     case 0x05: /* offset_extended */
-        row_set(&machine->row, number, RULE_SAVED, (int64_t)take_leb(cursor, false) * data_align);
+        row_set(&machine->row, number, RULE_SAVED, take_offset(machine, false));
         break;
     case 0x11: /* offset_extended_sf */
-        row_set(&machine->row, number, RULE_SAVED, (int64_t)take_leb(cursor, true) * data_align);
+        row_set(&machine->row, number, RULE_SAVED, take_offset(machine, true));
         break;
     case 0x06: /* restore_extended */
         row_restore(machine, number);
@@ -471,8 +481,7 @@ static bool machine_step(struct machine *machine)
         machine->place += (uintptr_t)(operand * machine->entry->code_align);
         return true;
     case 0x80: /* offset */
-        row_set(&machine->row, operand, RULE_SAVED,
-                (int64_t)take_leb(&machine->cursor, false) * machine->entry->data_align);
+        row_set(&machine->row, operand, RULE_SAVED, take_offset(machine, false));
         return true;
     case 0xc0: /* restore */
         row_restore(machine, operand);

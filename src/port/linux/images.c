@@ -152,13 +152,25 @@ static bool image_is_same(const struct rti_image *left, const struct rti_image *
            strcmp(left->name, right->name) == 0;
 }
 
+const struct rti_image *rti_linux_image_find(uintptr_t address)
+{
+    /* Acquire pairs with the release in image_add. */
+    for (uint32_t i = rti_u32_load_acquire(&images.count); i > 0; i--) {
+        const struct rti_image *image = &images.table[i - 1];
+        if (address >= image->low && address < image->high) {
+            return image;
+        }
+    }
+    return NULL;
+}
+
 static void image_add(const struct rti_image *image)
 {
     uint32_t count = rti_u32_load_relaxed(&images.count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (image_is_same(&images.table[i], image)) {
-            return;
-        }
+    /* The same one further down does not count if another has been in its place since. */
+    const struct rti_image *known = rti_linux_image_find(image->low);
+    if (known != NULL && image_is_same(known, image)) {
+        return;
     }
     if (count < RTI_IMAGES_MAX) {
         images.table[count] = *image;
@@ -193,18 +205,6 @@ static void images_read(void)
         image_add(&image);
     }
     close(file.fd);
-}
-
-const struct rti_image *rti_linux_image_find(uintptr_t address)
-{
-    /* Acquire pairs with the release in image_add. */
-    for (uint32_t i = rti_u32_load_acquire(&images.count); i > 0; i--) {
-        const struct rti_image *image = &images.table[i - 1];
-        if (address >= image->low && address < image->high) {
-            return image;
-        }
-    }
-    return NULL;
 }
 
 const struct rti_image *rti_linux_image_search(uintptr_t address)

@@ -10,8 +10,10 @@
  *
  * The table only grows. An image is written, then published by the count, and never changes, so
  * that readers need no lock; one reader of the file at a time, and who comes second makes do with
- * what there is. Where a closed library has made way for another the younger entry is found first.
- * A table that is full stays as it is.
+ * what there is. Where a closed library has made way for another the younger entry is found first;
+ * but nobody looks for it as long as the old one answers, so until the list is read for something
+ * else a place in there has the wrong name, and a walk through it ends early or goes astray. A
+ * table that is full stays as it is.
  *
  * I1  What lies below `count` does not change.                                      (image_add)
  *
