@@ -75,12 +75,9 @@ static void row_send(struct rti_signals *signals, struct rti_signal_row *row,
     }
 }
 
-/* On the stack of a worker, or on the thread that looks at the port for them. */
-static void signals_deliver(struct rti_post *post)
+/* Sends what was counted to those who want it now. No lock is held. */
+static void signals_send(struct rti_signals *signals)
 {
-    struct rti_signals *signals = RTI_CONTAINER_OF(post, struct rti_signals, post);
-    /* Pairs with the exchange in rti_signals_count: who is too late for this one posts anew. */
-    rti_u32_exchange_acqrel(&signals->is_posted, 0);
     for (int number = 1; number < RTI_SIGNAL_NUMBERS; number++) {
         if (rti_u32_load_relaxed(&signals->counts[number]) == 0) {
             continue;
@@ -91,6 +88,15 @@ static void signals_deliver(struct rti_post *post)
             row_send(signals, &signals->rows[i], &value);
         }
     }
+}
+
+/* On the stack of a worker, or on the thread that looks at the port for them. */
+static void signals_deliver(struct rti_post *post)
+{
+    struct rti_signals *signals = RTI_CONTAINER_OF(post, struct rti_signals, post);
+    /* Pairs with the exchange in rti_signals_count: who is too late for this one posts anew. */
+    rti_u32_exchange_acqrel(&signals->is_posted, 0);
+    signals_send(signals);
 }
 
 void rti_signals_count(struct rti_signals *signals, int number)
@@ -231,6 +237,8 @@ rt_status rt_signal_open(const int *numbers, size_t count, size_t capacity,
     if (RT_FAILED(status)) {
         return status;
     }
+    /* What came before is for those who were there: the post may still be on its way. */
+    signals_send(signals);
     rti_lock_acquire(&signals->lock, signals->sched);
     status = signals_subscribe(signals, &row);
     rti_lock_release(&signals->lock);

@@ -7,6 +7,7 @@
  *     handler, any thread        counts[n] += 1, posts (once)
  *     post, scheduler's stack    counts[n] taken as a whole; one value for each subscription that
  *                                wants n, by rt_channel_try_send
+ *     open                       the same first, so that nobody gets what came before him
  *
  * A handler may interrupt anything, so it takes no lock: one addition, one exchange, and the post
  * of the scheduler, which is lock-free and rings the poller's bell.

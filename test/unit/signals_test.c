@@ -453,3 +453,31 @@ TEST(signals_of_the_simulator_come_from_the_program_alone)
     CHECK_STATUS(rt_sim_run(&(rt_sim_config){.seed = 5}, raise_unknown, NULL), RT_ERR_DEADLOCK);
     CHECK_EQ(rti_u32_load_relaxed(&ends), 1);
 }
+
+/* What came before a channel was open is not for it, also if nobody has told of it yet. */
+static void open_late(void *arg)
+{
+    rt_signal_value got;
+    (void)arg;
+    rt_channel_receiver *early = open_one(SIGUSR1, 0);
+    CHECK_OK(rt_signal_raise(SIGUSR1));
+    rt_channel_receiver *late = open_one(SIGUSR1, 0);
+    expect(early, SIGUSR1, 1);
+    CHECK_STATUS(rt_channel_try_recv(late, &got), RT_ERR_EMPTY);
+    CHECK_OK(rt_signal_raise(SIGUSR1));
+    CHECK_OK(rt_signal_close(early));
+    CHECK_OK(rt_signal_close(late));
+    rt_channel_receiver *last = open_one(SIGUSR1, 0);
+    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    CHECK_STATUS(rt_channel_try_recv(last, &got), RT_ERR_EMPTY);
+    CHECK_OK(rt_signal_raise(SIGUSR1));
+    expect(last, SIGUSR1, 1);
+    CHECK_OK(rt_signal_close(last));
+    finish();
+}
+
+TEST(signals_that_came_before_a_channel_was_open_are_not_for_it)
+{
+    run_fixed(open_late);
+    run_sim(open_late);
+}
