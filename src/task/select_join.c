@@ -41,6 +41,9 @@ static rt_status join_attempt(struct rti_arm *arm, struct rti_sched *sched)
     if (task == NULL) {
         return (rt_status){RT_ERR_INVALID, "this is no handle, or it is consumed"};
     }
+    if (rti_task_is_awaited(task)) {
+        return (rt_status){RT_ERR_INVALID, "another waits for the task with this handle"};
+    }
     return rti_task_is_complete(task) ? join_arm_take(arm, task)
                                       : (rt_status){RT_ERR_WOULDBLOCK, NULL};
 }
@@ -66,6 +69,7 @@ static bool join_collect(struct rti_arm *arm, struct rti_sched *sched, rt_status
     struct rti_task *task = join_arm_task(arm);
     RT_ASSERT(task != NULL && rti_task_is_complete(task));
     arm->waiter.slot = NULL;
+    rti_u8_store_relaxed(&task->awaited, 0);
     *status = join_arm_take(arm, task);
     return true;
 }

@@ -67,6 +67,7 @@ struct rti_task {
     bool has_value;         /* its function returned */
     bool has_message;       /* `message` and `panic_site` say something */
     bool is_staked;         /* its holder waits; killed meanwhile, nobody has the handle */
+    rti_atomic_u8 awaited;  /* bool: its holder waits. Others who try the handle look at it */
     uint32_t index;         /* of its slot */
     rti_atomic_size handle; /* what its holder has; 0: nobody. Anybody may compare it */
     uint32_t generation;
@@ -132,6 +133,13 @@ static inline void rti_task_clear_message(struct rti_task *task)
 /* Makes `waiter`, which was added to a wait with rti_task_unwatch, the one that the end wakes.
  * False: the task has ended, nothing is linked. The holder of the handle. */
 bool rti_task_watch(struct rti_task *task, struct rti_waiter *waiter);
+
+/* Does somebody wait with the handle? Then it is his, and nobody else can use it up. With several
+ * workers two who try in the same moment may both see no: the life word stops the second. */
+static inline bool rti_task_is_awaited(const struct rti_task *task)
+{
+    return rti_u8_load_relaxed(&task->awaited) != 0;
+}
 
 /* The `unlink` of such a waiter, whose slot is the task. Gives up a handle that is staked. */
 void rti_task_unwatch(struct rti_waiter *waiter);

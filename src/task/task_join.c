@@ -14,11 +14,18 @@
 
 static const rt_status join_no_handle = {RT_ERR_INVALID, "this is no handle, or it is consumed"};
 
+static const rt_status join_awaited = {RT_ERR_INVALID,
+                                       "another waits for the task with this handle"};
+
 bool rti_task_watch(struct rti_task *task, struct rti_waiter *waiter)
 {
     waiter->slot = task;
     task->watcher = waiter;
-    return rti_task_to_watched(&task->life);
+    if (!rti_task_to_watched(&task->life)) {
+        return false;
+    }
+    rti_u8_store_relaxed(&task->awaited, 1);
+    return true;
 }
 
 void rti_task_unwatch(struct rti_waiter *waiter)
@@ -28,6 +35,7 @@ void rti_task_unwatch(struct rti_waiter *waiter)
         return;
     }
     rti_task_to_unwatched(&task->life);
+    rti_u8_store_relaxed(&task->awaited, 0);
     if (RTI_UNLIKELY(task->is_staked)) {
         task->is_staked = false;
         rti_task_consume(task);
@@ -182,8 +190,8 @@ rt_status rt_join_result(rt_task *handle, rt_task_result *result)
             .verb = RTI_TASK_VERB_JOIN, .handle = handle, .result = result});
     }
     struct rti_task *task = rti_task_lookup(worker, handle);
-    if (task == NULL) {
-        return join_no_handle;
+    if (task == NULL || rti_task_is_awaited(task)) {
+        return task == NULL ? join_no_handle : join_awaited;
     }
     rti_tasks_count(tasks, &tasks->joined);
     rt_status status = join_await(worker, task, join_for_good);
@@ -219,8 +227,8 @@ RTI_FLAT rt_status rt_join(rt_task *handle, void **value)
             .verb = RTI_TASK_VERB_JOIN, .handle = handle, .value = value});
     }
     struct rti_task *task = rti_tasks_find(tasks, handle);
-    if (RTI_UNLIKELY(task == NULL)) {
-        return join_no_handle;
+    if (RTI_UNLIKELY(task == NULL || rti_task_is_awaited(task))) {
+        return task == NULL ? join_no_handle : join_awaited;
     }
     rti_tasks_count(tasks, &tasks->joined);
     if (!rti_task_is_complete(task)) {
@@ -246,8 +254,8 @@ rt_status rt_join_until(rt_task **handle, void **value, rt_time deadline)
         return join_visit_until(handle, value, deadline);
     }
     struct rti_task *task = handle == NULL ? NULL : rti_task_lookup(worker, *handle);
-    if (task == NULL) {
-        return join_no_handle;
+    if (task == NULL || rti_task_is_awaited(task)) {
+        return task == NULL ? join_no_handle : join_awaited;
     }
     rt_status status = join_await(worker, task, (struct join){.deadline = deadline});
     if (RT_FAILED(status)) {
@@ -270,8 +278,8 @@ rt_status rt_detach(rt_task *handle)
             &(struct rti_task_errand){.verb = RTI_TASK_VERB_DETACH, .handle = handle});
     }
     struct rti_task *task = rti_task_lookup(worker, handle);
-    if (task == NULL) {
-        return join_no_handle;
+    if (task == NULL || rti_task_is_awaited(task)) {
+        return task == NULL ? join_no_handle : join_awaited;
     }
     rti_tasks_count(tasks, &tasks->detached);
     rti_task_consume(task);
@@ -288,8 +296,8 @@ rt_status rt_cancel(rt_task *handle, void **value)
             .verb = RTI_TASK_VERB_CANCEL, .handle = handle, .value = value});
     }
     struct rti_task *task = rti_task_lookup(worker, handle);
-    if (task == NULL) {
-        return join_no_handle;
+    if (task == NULL || rti_task_is_awaited(task)) {
+        return task == NULL ? join_no_handle : join_awaited;
     }
     rti_tasks_count(tasks, &tasks->cancelled);
     rti_task_to_cancelled(task);

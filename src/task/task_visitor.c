@@ -100,6 +100,10 @@ rt_status rti_task_visit(const struct rti_task_errand *errand, bool *is_consumed
     }
     rt_status status = {RT_ERR_INVALID, "this is no handle, or it is consumed"};
     struct rti_task *task = rti_tasks_find(sched->modules[RTI_MODULE_TASK], errand->handle);
+    if (task != NULL && errand->verb != RTI_TASK_VERB_ASK_CANCEL && rti_task_is_awaited(task)) {
+        status.msg = "another waits for the task with this handle";
+        task = NULL;
+    }
     bool is_over = task != NULL && visitor_run(task, errand, &status);
     if (is_consumed != NULL) {
         *is_consumed = is_over;

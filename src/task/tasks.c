@@ -62,6 +62,7 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     task->joins = NULL;
     task->watcher = NULL;
     task->is_staked = false;
+    rti_u8_init(&task->awaited, 0);
     task->tasks = tasks;
     task->hook_count = 0;
     task->hook_depth = 0;

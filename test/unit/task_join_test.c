@@ -349,3 +349,80 @@ TEST(task_handle_in_a_join_until_a_deadline_outlives_the_actor_that_is_killed_in
 {
     tasks_run_everywhere(kills_who_joins_with_a_deadline, NULL);
 }
+
+/* Whatever else is tried with the handle of somebody who waits is refused, and harms nobody. */
+static rt_task *held;
+
+static void refuse_all(void)
+{
+    rt_task *copy = held;
+    rt_task_result result;
+    CHECK_STATUS(rt_join(held, NULL), RT_ERR_INVALID);
+    CHECK_STATUS(rt_join_result(held, &result), RT_ERR_INVALID);
+    CHECK_STATUS(rt_join_until(&copy, NULL, RT_TIME_NEVER), RT_ERR_INVALID);
+    CHECK(copy == held);
+    CHECK_STATUS(rt_cancel(held, NULL), RT_ERR_INVALID);
+    CHECK_STATUS(rt_detach(held), RT_ERR_INVALID);
+    if (rt_cx_current() != NULL) {
+        rt_select_arm arm = {0};
+        rt_selected chosen;
+        rt_arm_join(&arm, &copy, NULL);
+        CHECK_OK(rt_select(&arm, 1, NULL, &chosen));
+        CHECK_STATUS(chosen.status, RT_ERR_INVALID);
+    }
+}
+
+static void *joins_held(void *arg)
+{
+    void *value = NULL;
+    CHECK_OK(rt_join(held, &value));
+    CHECK(value == TASKS_NUMBER(5));
+    return arg;
+}
+
+/* Tells the other urgent one and ends: that one runs before whoever waits for the end. */
+static void *tells_and_ends(void *arg)
+{
+    int value = 1;
+    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    CHECK_OK(rt_channel_send(arg, NULL, &value));
+    return TASKS_NUMBER(5);
+}
+
+static void *uses_a_handle_of_another(void *arg)
+{
+    static const rt_task_config urgent = {.priority = RT_PRIO_HIGH, .is_priority_set = true};
+    rt_channel_config config = {.elem_size = sizeof(int), .capacity = 1};
+    rt_channel_sender *tx;
+    rt_channel_receiver *rx;
+    int value;
+    CHECK_OK(rt_channel_create(&config, &tx, &rx));
+    held = rt_go_ex(tells_and_ends, tx, &urgent);
+    rt_task *holder = rt_go(joins_held, NULL);
+    while (!rti_task_is_awaited(rti_task_lookup(rti_worker_current(), held))) {
+        CHECK_OK(rt_sleep(1));
+    }
+    refuse_all();
+    CHECK_OK(rt_channel_recv(rx, NULL, &value));
+    rt_yield();
+    CHECK(rt_task_has_ended(held));
+    refuse_all();
+    CHECK_OK(rt_join(holder, NULL));
+    CHECK_STATUS(rt_join(held, NULL), RT_ERR_INVALID);
+    CHECK_OK(rt_channel_close_sender(tx));
+    CHECK_OK(rt_channel_close_receiver(rx));
+    return arg;
+}
+
+static void *is_urgent(void *arg)
+{
+    static const rt_task_config urgent = {.priority = RT_PRIO_HIGH, .is_priority_set = true};
+    CHECK_OK(rt_join(rt_go_ex(uses_a_handle_of_another, NULL, &urgent), NULL));
+    return arg;
+}
+
+TEST(join_with_a_handle_that_another_waits_with_is_refused)
+{
+    CHECK_OK(tasks_run(is_urgent, NULL));
+    CHECK_OK(tasks_run_fixed(is_urgent, NULL));
+}

@@ -8,6 +8,7 @@
 
 #include "support/tasks.h"
 #include "support/test.h"
+#include "task/tasks.h"
 
 #define ROUNDS 60
 
@@ -168,4 +169,53 @@ TEST(task_visitor_hears_how_a_task_has_ended)
     rt_run();
     CHECK_EQ(pthread_join(visitor, NULL), 0);
     rt_cleanup();
+}
+
+static void *joins_what_ends_late(void *arg)
+{
+    CHECK_OK(rt_join(handles[0], NULL));
+    return arg;
+}
+
+static void *comes_second(void *arg)
+{
+    rt_task *copy = handles[0];
+    CHECK_STATUS(rt_join(handles[0], NULL), RT_ERR_INVALID);
+    CHECK_STATUS(rt_join_until(&copy, NULL, RT_TIME_NEVER), RT_ERR_INVALID);
+    CHECK(copy == handles[0]);
+    CHECK_STATUS(rt_cancel(handles[0], NULL), RT_ERR_INVALID);
+    CHECK_STATUS(rt_detach(handles[0]), RT_ERR_INVALID);
+    CHECK_OK(rt_channel_close_sender(arg));
+    return NULL;
+}
+
+static void *ends_late(void *arg)
+{
+    int value;
+    CHECK_STATUS(rt_channel_recv(arg, NULL, &value), RT_ERR_DISCONNECTED);
+    return NULL;
+}
+
+static void *has_two_who_join(void *arg)
+{
+    rt_channel_config config = {.elem_size = sizeof(int), .capacity = 1};
+    rt_channel_sender *tx;
+    rt_channel_receiver *rx;
+    CHECK_OK(rt_channel_create(&config, &tx, &rx));
+    handles[0] = rt_go(ends_late, rx);
+    rt_task *first = rt_go(joins_what_ends_late, NULL);
+    while (!rti_task_is_awaited(rti_task_lookup(rti_worker_current(), handles[0]))) {
+        rt_yield();
+    }
+    CHECK_EQ(pthread_create(&visitor, NULL, comes_second, tx), 0);
+    CHECK_OK(rt_join(first, NULL));
+    CHECK_OK(rt_channel_close_receiver(rx));
+    return arg;
+}
+
+TEST(no_colours_a_thread_that_joins_where_another_waits_is_refused)
+{
+    static const rt_config parallel = {.workers = 2};
+    CHECK_OK(rt_run_main(&(rt_main_config){.parallel = &parallel}, has_two_who_join, NULL));
+    CHECK_EQ(pthread_join(visitor, NULL), 0);
 }

@@ -106,9 +106,10 @@ typedef struct {
  * Returns RT_OK: *value is the result. RT_ERR_CANCELLED: the task saw a cancellation, and *value is
  * what it returned; or the caller is cancelled. RT_ERR_PANICKED: the task panicked or a fault of it
  * was contained. RT_ERR_DEADLOCK: the task waits, perhaps through others, for the caller.
- * RT_ERR_INVALID: this is no handle, or it is consumed. RT_ERR_WOULDBLOCK: the caller cannot wait,
- * and the task goes on detached. RT_ERR_THREAD: this thread has no runtime. RT_ERR_STATE:
- * the runtime ends, and the thread that blocked has lost the handle.
+ * RT_ERR_INVALID: this is no handle, it is consumed, or another waits with it, whose it stays.
+ * RT_ERR_WOULDBLOCK: the caller cannot wait, and the task goes on detached. RT_ERR_THREAD: this
+ * thread has no runtime. RT_ERR_STATE: the runtime ends, and the thread that blocked has lost the
+ * handle.
  * On cancel the result is lost: the task is cancelled too and goes on detached. */
 RT_API RT_SUSPENDS RT_TAKES_TASK rt_status rt_join(rt_task *task, void **value);
 
@@ -127,8 +128,8 @@ RT_API RT_SUSPENDS RT_TAKES_TASK rt_status rt_join_result(rt_task *task, rt_task
  * runtime with several workers.
  * Never suspends.
  * `task` is consumed.
- * Returns RT_OK; RT_ERR_INVALID if this is no handle, or it is consumed; RT_ERR_THREAD on a thread
- * without a runtime.
+ * Returns RT_OK; RT_ERR_INVALID if this is no handle, it is consumed, or another waits with it;
+ * RT_ERR_THREAD on a thread without a runtime.
  * Nothing is lost on cancel. */
 RT_API RT_TAKES_TASK rt_status rt_detach(rt_task *task);
 
