@@ -43,7 +43,7 @@ static bool write_head(struct rti_sched *sched, const struct rti_recording *reco
     }
     rti_text_end_line(&text);
     rti_text_line(&text, "clock");
-    rti_text_number(&text, recording->base_ticks);
+    rti_text_number(&text, rti_u64_load_relaxed(&recording->base_ticks));
     rti_text_number(&text, output->begin_ns);
     rti_text_number(&text, rti_recorder_ticks());
     rti_text_number(&text, rti_sched_clock(sched));

@@ -127,8 +127,8 @@ void rti_recorder_follow(struct rti_recorder *recorder, const struct rti_recordi
     /* The words of an earlier recording end here. */
     rti_u32_store_relaxed(&recorder->began, 0);
     recorder->ring = recording->rings + (size_t)index * RTI_RECORDER_WORDS;
-    recorder->base_ticks = recording->base_ticks;
-    recorder->read_ticks = recording->base_ticks;
+    recorder->base_ticks = rti_u64_load_relaxed(&recording->base_ticks);
+    recorder->read_ticks = recorder->base_ticks;
     recorder->read = recorder->ring;
     recorder->stretch = 1;
     rti_u64_store_relaxed(&recorder->tick, 0);
@@ -142,7 +142,7 @@ void rti_recorder_follow(struct rti_recorder *recorder, const struct rti_recordi
 void rti_recording_begin(struct rti_recording *recording)
 {
     uint32_t turn = rti_u32_load_relaxed(&recording->turn);
-    recording->base_ticks = rti_arch_ticks();
+    rti_u64_store_relaxed(&recording->base_ticks, rti_arch_ticks());
     /* Release pairs with rti_recorder_follow. */
     rti_u32_store_release(&recording->turn, turn + 1 + turn % 2);
 }

@@ -103,7 +103,9 @@ struct rti_recording {
     rti_atomic_u32 turn; /* odd: on. Release, after the rest; pairs with the acquire of a look */
     uint32_t rings_count;
     rti_atomic_u64 *rings; /* RTI_RECORDER_WORDS each; the i-th is that of worker i */
-    uint64_t base_ticks;   /* when the latest recording began */
+    /* When the latest recording began. A worker may still follow the one before: what it reads then
+     * is not used, because its turn is over. */
+    rti_atomic_u64 base_ticks;
 };
 
 /* A word, with a reading before it. */
