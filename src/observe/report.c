@@ -12,8 +12,10 @@
 #include "sync/channel_wait.h"
 #include "sync/cx.h"
 #include "sync/select.h"
+#include "sync/signals.h"
 #include "task/asyncs.h"
 #include "task/tasks.h"
+#include "task/thread_pool.h"
 #include "time/deadline.h"
 
 /* A longer chain of waiters than this is being changed under us, or broken. */
@@ -125,6 +127,8 @@ static void report_waiter(struct rti_text *text, const struct rti_waiter *place,
         rti_text_number(text, wait->target);
     } else if (rti_waiter_is_of_request(waiter)) {
         rti_text_word(text, "io");
+    } else if (rti_waiter_is_of_job(waiter)) {
+        rti_text_word(text, "job");
     } else {
         rti_text_word(text, reason_name(wait->reason));
     }
@@ -477,10 +481,27 @@ static const struct report_table tables[] = {
 
 #define TABLES_COUNT (sizeof(tables) / sizeof(tables[0]))
 
+/* May somebody outside bring a value: the system by a signal, or a thread that did before? */
+static bool report_is_open(const struct rti_sched *sched, const struct rti_report_options *options)
+{
+    const struct rti_signals *signals = sched->modules[RTI_MODULE_SIGNAL];
+    bool is_open = rti_channels_were_visited(sched->modules[RTI_MODULE_CHANNEL]);
+    for (size_t i = 0; signals != NULL && i < RT_MAX_SIGNAL_CHANNELS; i++) {
+        uint64_t set = 0;
+        (void)report_copy(options, &set, &signals->rows[i].set, sizeof(set));
+        is_open = is_open || set != 0;
+    }
+    return is_open;
+}
+
 static void report_head(struct rti_text *text, struct rti_sched *sched,
                         const struct rti_report_options *options)
 {
     rti_report_process(text, sched);
+    if (report_is_open(sched, options)) {
+        rti_text_line(text, "open");
+        rti_text_end_line(text);
+    }
     if (sched->crew == NULL) {
         report_worker(text, 0, &sched->worker, options);
     }

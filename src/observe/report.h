@@ -6,6 +6,7 @@
  * (observe/report_text.h).
  *
  *     process  port  workers  now_ns  live
+ *     open     only if somebody outside may bring a value: the system by a signal, or a thread
  *     worker   index  turns  id of what runs there, or 0
  *     task     id  kind  name  state  priority  parked_ns  parent  mail  sent  received  sites
  *     wait     id  what  detail...                  one line for each event that would end the wait

@@ -355,6 +355,11 @@ static void job_unlink(struct rti_waiter *waiter)
     pool_unlock(job->pool);
 }
 
+bool rti_waiter_is_of_job(const struct rti_waiter *waiter)
+{
+    return waiter->unlink == job_unlink;
+}
+
 /* Waits as a fiber until the job, whose pool is locked, is done; leaves it unlocked. */
 static rt_status job_park(struct rti_worker *worker, struct rti_job *job)
 {

@@ -84,6 +84,9 @@ void rti_thread_pools_init(struct rti_thread_pools *pools, struct rti_sched *sch
 /* Closes what is open, waits for its jobs, and takes the module away. Nothing lives any more. */
 void rti_thread_pools_deinit(struct rti_thread_pools *pools);
 
+/* Does this waiter wait for a job? For tools. */
+bool rti_waiter_is_of_job(const struct rti_waiter *waiter);
+
 /* Checks the invariants of a pool; takes its lock. */
 void rti_thread_pool_audit(struct rti_thread_pool *pool);
 

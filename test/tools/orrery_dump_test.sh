@@ -186,6 +186,16 @@ has '^    serve at deadlock.c:[0-9]+$'
 expect 1 "$tool" dump --json "$pid"
 is_json
 
+# Who waits for a signal, or for a thread, is in none.
+for what in signal job; do
+    start "$work/program" "$what"
+    sleep 0.1
+    expect 0 "$tool" dump "$pid"
+    has '^actor [0-9]+ '"$what"': waits for '
+    hasnt '^DEADLOCK: '
+done
+has ': waits for a job of a pool of threads'
+
 # A program that does not opt in has no socket.
 ORRERY_OBSERVE=0
 start "$work/program" wait

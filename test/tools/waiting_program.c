@@ -7,6 +7,7 @@
  * if it does. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,6 +254,37 @@ static void first_of_stackless(void *arg)
     rt_exit();
 }
 
+static void first_of_signal(void *arg)
+{
+    const int number = SIGUSR1;
+    rt_signal_value value;
+    rt_channel_receiver *signals;
+    (void)arg;
+    if (!RT_FAILED(rt_signal_open(&number, 1, 0, &signals))) {
+        say_ready();
+        (void)!RT_FAILED(rt_channel_recv(signals, NULL, &value));
+    }
+    rt_exit();
+}
+
+static void *work_for_ever(void *arg)
+{
+    for (;;) {
+        (void)pause();
+    }
+    return arg;
+}
+
+static void first_of_job(void *arg)
+{
+    rt_pool *pool = rt_pool_open(1, 1);
+    (void)arg;
+    rt_job *job = rt_pool_spawn(pool, work_for_ever, NULL, NULL);
+    say_ready();
+    (void)rt_pool_join(job, NULL);
+    rt_exit();
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -261,7 +293,8 @@ int main(int argc, char **argv)
     } programs[] = {{"wait", first_of_wait},   {"compute", computer},
                     {"talk", talker},          {"pass", first_of_pass},
                     {"many", first_of_many},   {"crowd", first_of_crowd},
-                    {"brief", first_of_brief}, {"stackless", first_of_stackless}};
+                    {"brief", first_of_brief}, {"stackless", first_of_stackless},
+                    {"job", first_of_job},     {"signal", first_of_signal}};
     rt_channel_config config = {.elem_size = sizeof(uint64_t), .capacity = 4};
     rt_config several = {.workers = argc > 2 ? (uint32_t)atoi(argv[2]) : 1, .observe = argc > 3};
     if (argc < 2 || RT_FAILED(argc > 2 ? rt_init_ex(&several) : rt_init()) ||

@@ -24,6 +24,7 @@ static const char *plain_wait(const char *what)
         {"region", "the last member of its region"},
         {"select", "the first of several"},
         {"end", "the end of another"},
+        {"job", "a job of a pool of threads"},
         {"task-end", "the end of a task"},
         {"poll-end", "the end of a poll task"},
     };

@@ -158,7 +158,7 @@ static void find_places(struct picture *picture)
 /* Can anything ever happen again? Not if every task waits for others of the program alone. */
 static bool is_deadlocked(const struct report *report)
 {
-    if (report->is_busy || report->is_cut || report->task_count == 0 ||
+    if (report->is_busy || report->is_cut || report->is_open || report->task_count == 0 ||
         report->task_count != report->live) {
         return false;
     }
@@ -170,7 +170,7 @@ static bool is_deadlocked(const struct report *report)
         for (size_t j = 0; j < task->wait_count; j++) {
             const char *what = task->waits[j].what;
             if (strcmp(what, "deadline") == 0 || strcmp(what, "io") == 0 ||
-                strcmp(what, "time") == 0) {
+                strcmp(what, "time") == 0 || strcmp(what, "job") == 0) {
                 return false;
             }
         }

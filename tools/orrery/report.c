@@ -154,6 +154,8 @@ static void read_line(struct report *report, char *line)
         report->is_busy = true;
     } else if (strcmp(fields[0], "cut") == 0) {
         report->is_cut = true;
+    } else if (strcmp(fields[0], "open") == 0) {
+        report->is_open = true;
     } else if (strcmp(fields[0], "end") == 0) {
         report->is_complete = true;
     }

@@ -57,6 +57,7 @@ struct report {
     char *text;       /* what everything points into */
     bool is_busy;     /* the scheduler did not get its turn */
     bool is_cut;      /* not all tasks are here */
+    bool is_open;     /* somebody outside may bring a value */
     bool is_complete; /* the last line came */
     const char *port;
     uint64_t now_ns;
