@@ -21,8 +21,9 @@
  * takes the lock of an empty one.
  *
  * I1  `count` is the number of runnables in both lists.                     (rti_backlog_audit)
- * I2  One that lies here begins after at most as many turns of rti_backlog_take_old as there were
- *     here when it came.                                                    (rti_backlog_take_old)
+ * I2  One that is old begins after at most as many turns of rti_backlog_take_old as there were old
+ *     ones when it became one, and one that is young becomes old when the last of those is taken:
+ *     who comes meanwhile comes before it, but nobody joins the old.        (rti_backlog_take_old)
  *
  * Pairs: count is stored with release inside the lock, and read with acquire by who looks whether
  * there is work; fences between the store, or the announcement of sleep, and the look of the other
