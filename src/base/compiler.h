@@ -27,6 +27,14 @@
 #define RTI_FLAT
 #endif
 
+/* A hot function that begins a cache line: what is fetched and guessed with its first instructions
+ * does not depend on what the linker puts before it. Not where memory is scarce. */
+#if defined(__arm__)
+#define RTI_FRONT
+#else
+#define RTI_FRONT RTI_ALIGNED(64)
+#endif
+
 /* The optimizer may not look into the function nor assume anything of it, link-time optimization
  * included: for accessors whose result changes when a fiber moves to another thread. */
 #if defined(__clang__)

@@ -141,6 +141,23 @@ static RTI_ALWAYSINLINE void rti_fiber_wake_straight(struct rti_worker *worker,
     rti_processor_queue(rti_worker_processor(worker), &fiber->run);
 }
 
+/* Says whether the fiber is hindered. One that has come to its end is not. */
+static inline void rti_fiber_hinder(struct rti_sched *sched, struct rti_fiber *fiber,
+                                    bool is_hindered)
+{
+    if (fiber->is_hindered == is_hindered) {
+        return;
+    }
+    fiber->is_hindered = is_hindered;
+    if (rti_sched_is_local(sched)) {
+        RT_ASSERT(is_hindered || sched->hindered > 0);
+        sched->hindered += is_hindered ? 1 : UINT32_MAX;
+        if (sched->hindered <= 1) {
+            rti_sched_straighten(sched);
+        }
+    }
+}
+
 /* Begins a wait of the current fiber. */
 static inline void rti_fiber_wait_begin(struct rti_worker *worker, struct rti_wait *wait)
 {

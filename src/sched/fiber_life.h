@@ -89,7 +89,7 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
     const struct rti_fiber *starter = worker->fiber;
     RT_ASSERT(life->priority < RTI_PRIORITY_LEVELS);
     RT_ASSERT(fiber->wait == NULL && fiber->cx == NULL);
-    RT_DCHECK(rti_list_is_empty(&fiber->cleanups));
+    RT_DCHECK(rti_list_is_empty(&fiber->cleanups) && !fiber->is_hindered);
     rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_NEW);
     fiber->run.id = life->id;
     fiber->run.priority = life->priority;
@@ -99,7 +99,6 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     rti_fiber_clear_errno(fiber);
-    fiber->is_hindered = false;
     fiber->main = life->main;
     fiber->arg = life->arg;
     rti_fiber_note_origin(fiber, starter, life->site);

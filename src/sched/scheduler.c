@@ -66,10 +66,10 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
     sched->worker.errno_address = RT_KEEP_ERRNO ? rti_errno_address() : NULL;
     sched->worker.turns_until_look = 0;
     sched->worker.attention = &port->attention;
-    rti_sched_straighten(sched);
     sched->now_ns = rti_sched_clock(sched);
     sched->port_looked_ns = sched->now_ns;
     rti_worker_set_current(&sched->worker);
+    rti_sched_straighten(sched);
     return RT_SUCCESS;
 }
 
@@ -98,6 +98,9 @@ void rti_sched_straighten(struct rti_sched *sched)
     bool is_straight = rti_sched_is_local(sched) && sched->journal == NULL;
     bool is_noted = rti_worker_records(worker);
     worker->straight = is_straight && !is_noted ? sched->modules : rti_sched_no_modules;
+    if (rti_worker_current() == worker) {
+        rti_clear_set(sched->hindered == 0 ? worker->straight[RTI_MODULE_CHANNEL] : NULL);
+    }
 #if RTI_RECORDS
     worker->noted = is_straight && is_noted ? sched->modules : rti_sched_no_modules;
 #endif

@@ -141,7 +141,8 @@ struct rti_sched {
     int32_t look_interval;
     int32_t look_interval_max;
     uint32_t live;
-    bool is_local; /* one worker: waits are claimed without locked instructions */
+    uint32_t hindered; /* fibers that are (sched/fiber.h); one worker only */
+    bool is_local;     /* one worker: waits are claimed without locked instructions */
     bool is_stopping;
     bool is_running;      /* inside rti_sched_run */
     bool catches_faults;  /* the port shows them to the policy of sched/fault.h */
@@ -173,7 +174,12 @@ static inline bool rti_sched_is_local(const struct rti_sched *sched)
  * watches (no journal), so that one load answers three questions; otherwise they find NULL and go
  * the long way. A recording does not slow them down: while one is on they find their module in
  * worker->noted, by a second look, and do the same with the words for it added. So a call that goes
- * straight does not ask whether anybody records, and a recorded one pays for its words alone. */
+ * straight does not ask whether anybody records, and a recorded one pays for its words alone.
+ *
+ * Those of channels are check points of the calling fiber too. While no fiber at all is hindered
+ * (sched/fiber.h) there is nothing to check, whoever calls: rti_clear_here() answers this question
+ * with the others, and whether the thread is a worker at all. Otherwise each call asks its own
+ * fiber. */
 extern void *const rti_sched_no_modules[RTI_MODULE_COUNT];
 
 /* A call that another thread asks the worker to make: caller-owned until `call` runs. */

@@ -17,6 +17,9 @@
 extern _Thread_local struct rti_worker *rti_worker_local;
 NAMED_BY_ASSEMBLY _Thread_local struct rti_worker *rti_worker_local
     __attribute__((tls_model("initial-exec"), visibility("hidden"))) = NULL;
+extern _Thread_local void *rti_clear_local;
+NAMED_BY_ASSEMBLY _Thread_local void *rti_clear_local
+    __attribute__((tls_model("initial-exec"), visibility("hidden"))) = NULL;
 
 /* What belongs to one thread cannot race, but virtual threads share one (port/virtual/). */
 #if defined(__clang__)
@@ -33,6 +36,17 @@ RTI_OPAQUE UNSANITIZED struct rti_worker *rti_worker_current(void)
 RTI_OPAQUE UNSANITIZED void rti_worker_set_current(struct rti_worker *worker)
 {
     rti_worker_local = worker;
+    rti_clear_local = NULL;
+}
+
+RTI_OPAQUE UNSANITIZED void *rti_clear_current(void)
+{
+    return rti_clear_local;
+}
+
+RTI_OPAQUE UNSANITIZED void rti_clear_set(void *module)
+{
+    rti_clear_local = module;
 }
 
 /* Virtual threads have their own each: port/virtual/virtual.c. */

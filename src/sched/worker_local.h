@@ -2,7 +2,9 @@
 #ifndef RTI_WORKER_LOCAL_H
 #define RTI_WORKER_LOCAL_H
 
-/* The one thread-local of the library: the worker that this thread is.
+/* The thread-locals of the library: the worker that this thread is, and a word for those calls that
+ * go straight (sched/scheduler.h): the module that they belong to, or NULL if they may not. The
+ * second says nothing that the first could not, but in one load.
  *
  * A compiler takes the address of a thread-local object for constant within a function, and keeps
  * it in a register. A fiber that is parked in that function and continues on another thread would
@@ -45,7 +47,24 @@ static RTI_ALWAYSINLINE struct rti_worker *rti_worker_here(void)
 #endif
 }
 
-/* Makes the calling thread `worker`, or none with NULL. */
+/* What the word for calls that go straight holds. */
+void *rti_clear_current(void);
+
+/* The same without a call, where the processor has a way. */
+static RTI_ALWAYSINLINE void *rti_clear_here(void)
+{
+#if defined(RTI_ARCH_LOCAL_H)
+    return rti_arch_clear_load();
+#else
+    return rti_clear_current();
+#endif
+}
+
+/* Sets that word for the calling thread. */
+void rti_clear_set(void *module);
+
+/* Makes the calling thread `worker`, or none with NULL. Its calls do not go straight from then on,
+ * until rti_clear_set. */
 void rti_worker_set_current(struct rti_worker *worker);
 
 /* Where the calling thread keeps errno. Any thread. */

@@ -34,7 +34,7 @@ void rti_channel_unfold_lone(struct rti_channel *channel)
 void rti_channel_init(struct rti_channel *channel, const rt_channel_config *config, void *memory,
                       bool is_rendezvous)
 {
-    RT_ASSERT(config->capacity > 0 && memory != NULL);
+    RT_ASSERT(config->capacity > 0 && config->elem_size < RTI_GATE_MIXED && memory != NULL);
     uint32_t elem_size = (uint32_t)config->elem_size;
     uint32_t length = (uint32_t)RT_CHANNEL_ROUND(config->capacity);
     /* The offsets lie behind the slots, aligned. */
@@ -206,9 +206,21 @@ static void channel_disarm(struct rti_channel *channel, struct rti_permit *permi
     channel->reserved--;
 }
 
+/* Enters a slot at a position of the ring. If it is not the one that lies there by its number the
+ * straight path has to look into `order` from now on. */
+static void channel_enter_slot(struct rti_channel *channel, uint64_t position, uint32_t offset)
+{
+    uint32_t at = (uint32_t)position & channel->mask;
+    channel->order[at] = offset;
+    if (RTI_UNLIKELY(offset != at * channel->elem_size)) {
+        channel->rest.send |= RTI_GATE_MIXED;
+        channel->rest.recv |= RTI_GATE_MIXED;
+    }
+}
+
 static void channel_return_slot(struct rti_channel *channel, uint32_t offset)
 {
-    channel->order[(channel->tail + channel->reserved) & channel->mask] = offset;
+    channel_enter_slot(channel, channel->tail + channel->reserved, offset);
 }
 
 /* Appends a value; there is a free slot. With permits outstanding the first free slot does not
@@ -218,7 +230,7 @@ static void channel_push(struct rti_channel *channel, const void *value)
     uint32_t offset = channel->order[(channel->tail + channel->reserved) & channel->mask];
     RT_DCHECK(channel_free_count(channel) > 0);
     rti_channel_copy(channel->slots + offset, value, channel->elem_size);
-    channel->order[channel->tail & channel->mask] = offset;
+    channel_enter_slot(channel, channel->tail, offset);
     channel->tail++;
 }
 
@@ -411,7 +423,7 @@ bool rti_channel_commit(struct rti_channel *channel, struct rti_permit *permit, 
     if (value != NULL) {
         rti_channel_copy(channel->slots + permit->offset, value, channel->elem_size);
     }
-    channel->order[channel->tail & channel->mask] = permit->offset;
+    channel_enter_slot(channel, channel->tail, permit->offset);
     channel->tail++;
     rti_channel_settle(channel, wakes);
     RT_SOMETIMES(channel->is_rendezvous && rti_channel_queued(channel) > channel->promised,
@@ -609,17 +621,27 @@ size_t rti_channel_waiting(const struct rti_channel *channel, bool is_sender)
     return count;
 }
 
+/* The sum of the offsets from a position of the ring to another, each of which is in its place
+ * unless the gates say otherwise (I8). */
+static uint64_t channel_audit_range(const struct rti_channel *channel, uint64_t from, uint64_t to)
+{
+    uint64_t sum = 0;
+    for (uint64_t at = from; at != to; at++) {
+        uint32_t offset = channel->order[at & channel->mask];
+        RT_ASSERT((channel->rest.send & RTI_GATE_MIXED) != 0 ||
+                  offset == (at & channel->mask) * channel->elem_size);
+        sum += offset;
+    }
+    return sum;
+}
+
 /* I2: the ring and the permits hold each offset once, as far as a sum can tell. */
 static void channel_audit_slots(const struct rti_channel *channel)
 {
-    uint64_t sum = 0;
     uint64_t length = (uint64_t)channel->mask + 1;
-    for (uint64_t at = channel->head; at != channel->tail; at++) {
-        sum += channel->order[at & channel->mask];
-    }
-    for (uint64_t at = channel->tail + channel->reserved; at != channel->head + length; at++) {
-        sum += channel->order[at & channel->mask];
-    }
+    uint64_t sum =
+        channel_audit_range(channel, channel->head, channel->tail) +
+        channel_audit_range(channel, channel->tail + channel->reserved, channel->head + length);
     for (struct rti_link *at = rti_list_peek(&channel->permits); at != NULL;
          at = rti_list_next(&channel->permits, at)) {
         const struct rti_permit *permit = RTI_CONTAINER_OF(at, struct rti_permit, link);

@@ -15,7 +15,9 @@
  * `head`, which thereby becomes the last of the free ones without being written. Abort steps back.
  * So a permit's memory is the slot's own, values are received in the order of their commits,
  * whatever the order of the reserves, and with no permit outstanding the ring is never rearranged.
- * The entries of the reserved positions mean nothing.
+ * The entries of the reserved positions mean nothing. As long as permits are resolved in the order
+ * in which they were given the offset at each position is that of the slot with the same number,
+ * and the straight path need not look it up; afterwards the gates say that it must.
  *
  * Gates. What a call meets first is the gate of its side. It holds the size of a value: then a send
  * that finds the queue not full writes and moves `tail`, a receive that finds it not empty reads
@@ -66,6 +68,8 @@
  *     rti_channel_state is derived, not stored.                                (RT_ASSERT)
  * I7  `waits` counts the waiters that point here, linked or not; the memory goes when it, both
  *     counts of handles, reserved and pins are 0. (rti_channel_is_gone)
+ * I8  Unless the gates at rest say RTI_GATE_MIXED, each entry of `order` that means something is
+ *     its own place times the size of a value.                                 (audit)
  *
  * Costs: a send or receive on the straight path is about 15 instructions beside the copy, without a
  * locked instruction and without a call. Four bytes per slot for `order`.
@@ -90,6 +94,9 @@ struct rti_lock;
 #define RTI_GATE_MEET  (UINT32_MAX - 1) /* serve the lone one */
 #define RTI_GATE_ALONE (UINT32_MAX - 2) /* wait as the lone one */
 
+/* Beside a size: the slots do not lie in the order of the ring. Words that are no size have it. */
+#define RTI_GATE_MIXED (UINT32_C(1) << 30)
+
 struct rti_channel_gates {
     uint32_t send;
     uint32_t recv;
@@ -108,7 +115,7 @@ struct rti_channel {
     uint32_t waits;
     uint32_t elem_size;
 
-    struct rti_channel_gates rest; /* the gates at rest; never changes */
+    struct rti_channel_gates rest; /* the gates at rest; they change when the slots get mixed */
     uint64_t handed;               /* values that went from hand to hand, past the queue */
     uint32_t senders;              /* open handles */
     uint32_t receivers;
@@ -308,8 +315,14 @@ static inline unsigned char *rti_channel_slot(const struct rti_channel *channel,
     return channel->slots + channel->order[position & channel->mask];
 }
 
-/* The straight path of rti_channel_put, for values of `size` bytes: a constant, so that the copy is
- * not a call and the caller needs no frame, or the channel's own. */
+/* Is it open, and for values of this size, wherever their slots lie? */
+static inline bool rti_gate_is_open(uint32_t gate, uint32_t size)
+{
+    return (gate & ~RTI_GATE_MIXED) == size;
+}
+
+/* The straight path of rti_channel_put, for a channel whose values have `size` bytes, a constant,
+ * and whose slots lie in order: the copy is not a call and the caller needs no frame. */
 static RTI_ALWAYSINLINE bool rti_channel_put_fast(struct rti_channel *channel, const void *value,
                                                   uint32_t size)
 {
@@ -320,7 +333,8 @@ static RTI_ALWAYSINLINE bool rti_channel_put_fast(struct rti_channel *channel, c
     }
     RT_DCHECK(channel->reserved == 0 && channel->lone == NULL);
     RT_DCHECK(rti_waitlist_is_empty(&channel->receiver_line));
-    rti_channel_copy(rti_channel_slot(channel, tail), value, size);
+    RT_DCHECK(channel->order[tail & channel->mask] == (tail & channel->mask) * size);
+    rti_channel_copy(channel->slots + (tail & channel->mask) * size, value, size);
     channel->tail = tail + 1;
     return true;
 }
@@ -334,8 +348,34 @@ static RTI_ALWAYSINLINE bool rti_channel_take_fast(struct rti_channel *channel, 
         return false;
     }
     RT_DCHECK(channel->promised == 0 && rti_waitlist_is_empty(&channel->sender_line));
-    rti_channel_copy(out_value, rti_channel_slot(channel, head), size);
+    RT_DCHECK(channel->order[head & channel->mask] == (head & channel->mask) * size);
+    rti_channel_copy(out_value, channel->slots + (head & channel->mask) * size, size);
     channel->head = head + 1;
+    return true;
+}
+
+/* The same for values of any size in slots of any order. */
+static inline bool rti_channel_put_any(struct rti_channel *channel, const void *value)
+{
+    if (!rti_gate_is_open(channel->gates.send, channel->elem_size) ||
+        rti_channel_queued(channel) == channel->capacity) {
+        return false;
+    }
+    RT_DCHECK(channel->reserved == 0 && channel->lone == NULL);
+    rti_channel_copy(rti_channel_slot(channel, channel->tail), value, channel->elem_size);
+    channel->tail++;
+    return true;
+}
+
+static inline bool rti_channel_take_any(struct rti_channel *channel, void *out_value)
+{
+    if (!rti_gate_is_open(channel->gates.recv, channel->elem_size) ||
+        channel->head == channel->tail) {
+        return false;
+    }
+    RT_DCHECK(channel->promised == 0);
+    rti_channel_copy(out_value, rti_channel_slot(channel, channel->head), channel->elem_size);
+    channel->head++;
     return true;
 }
 

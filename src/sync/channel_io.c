@@ -32,14 +32,28 @@ static inline struct rti_channels *io_noted_channels(const struct rti_worker *wo
     return worker == NULL ? NULL : rti_worker_noted(worker, RTI_MODULE_CHANNEL);
 }
 
+/* Is it the calling fiber's own context? Then a call with it is the same as one without. */
+static inline bool io_is_own(const struct rti_fiber *fiber, const rt_cx *cx)
+{
+    return fiber != NULL && (const struct rti_cx *)(const void *)cx == fiber->cx;
+}
+
 /* Nothing to cancel, nothing to count: the caller has no context, or one that sets no limits. */
 static inline bool io_is_plain(const struct rti_worker *worker, const rt_cx *cx)
 {
     const struct rti_fiber *fiber = worker->fiber;
-    return fiber == NULL
-               ? cx == NULL
-               : !fiber->is_hindered && (RTI_LIKELY(cx == NULL) ||
-                                         (const struct rti_cx *)(const void *)cx == fiber->cx);
+    return (cx == NULL || io_is_own(fiber, cx)) && (fiber == NULL || !fiber->is_hindered);
+}
+
+/* The module, for a call of a plain caller that goes straight, or its twin; else NULL. */
+static inline struct rti_channels *io_plain_channels(const struct rti_worker *worker,
+                                                     const rt_cx *cx)
+{
+    struct rti_channels *channels = io_straight_channels(worker);
+    if (channels == NULL) {
+        channels = io_noted_channels(worker);
+    }
+    return channels != NULL && io_is_plain(worker, cx) ? channels : NULL;
 }
 
 static rt_status io_refuse_wait(void)
@@ -200,7 +214,7 @@ static RTI_ALWAYSINLINE enum io_way io_send_way(struct rti_worker *worker,
     if (gate == RTI_GATE_ALONE) {
         return IO_ALONE;
     }
-    return gate == size && worker->fiber->cancel == NULL ? IO_LINE : IO_LONG;
+    return rti_gate_is_open(gate, size) && worker->fiber->cancel == NULL ? IO_LINE : IO_LONG;
 }
 
 /* Everything that is plain: for values that are not a word, for calls that are noted, and for a
@@ -211,7 +225,7 @@ static RTI_NOINLINE rt_status io_send_any(struct rti_worker *worker, struct rti_
     struct rti_channel *channel = rti_channel_end_channel(end);
     bool is_noted = rti_worker_records(worker);
     rti_worker_check_stack(worker);
-    if (rti_channel_put_fast(channel, value, channel->elem_size)) {
+    if (rti_channel_put_any(channel, value)) {
         return RT_SUCCESS;
     }
     switch (io_send_way(worker, channel, value, channel->elem_size, is_noted)) {
@@ -230,13 +244,14 @@ static RTI_NOINLINE rt_status io_send_any(struct rti_worker *worker, struct rti_
     }
 }
 
-/* A call that could not even begin to go straight: it is noted, or goes the long way. Cold, so that
- * the branches to it are laid out of the way. */
+/* A call that could not even begin to go straight: it is noted, or others are hindered and it must
+ * ask for itself, or it goes the long way. Cold, so that the branches to it are laid out of the
+ * way. */
 static RTI_COLD rt_status io_send_long(rt_channel_sender *tx, rt_cx *cx, const void *value)
 {
     struct rti_worker *worker = rti_worker_here();
-    struct rti_channels *channels = io_noted_channels(worker);
-    if (channels != NULL && value != NULL && io_is_plain(worker, cx)) {
+    struct rti_channels *channels = io_plain_channels(worker, cx);
+    if (channels != NULL && value != NULL) {
         struct rti_channel_end *end = rti_channel_ends_find(&channels->senders, tx);
         if (end != NULL) {
             return io_send_any(worker, end, value);
@@ -245,12 +260,11 @@ static RTI_COLD rt_status io_send_long(rt_channel_sender *tx, rt_cx *cx, const v
     return io_send(tx, cx, value, RT_TIME_NEVER);
 }
 
-rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
+RTI_FRONT rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
 {
-    struct rti_worker *worker = rti_worker_here();
-    struct rti_channels *channels = io_straight_channels(worker);
+    struct rti_channels *channels = rti_clear_here();
     if (RTI_UNLIKELY(channels == NULL) || RTI_UNLIKELY(value == NULL) ||
-        RTI_UNLIKELY(!io_is_plain(worker, cx))) {
+        RTI_UNLIKELY(cx != NULL && !io_is_own(rti_worker_here()->fiber, cx))) {
         return io_send_long(tx, cx, value);
     }
     struct rti_channel_end *end = rti_channel_ends_find(&channels->senders, tx);
@@ -261,6 +275,7 @@ rt_status rt_channel_send(rt_channel_sender *tx, rt_cx *cx, const void *value)
     if (rti_channel_put_fast(channel, value, WORD)) {
         return RT_SUCCESS;
     }
+    struct rti_worker *worker = rti_worker_here();
     if (RTI_OFTEN(channel->gates.send == RTI_GATE_ALONE) && RTI_LIKELY(worker->fiber != NULL)) {
         return rti_jump_parking(worker, end, (uintptr_t)value, rti_channel_park_send_alone);
     }
@@ -438,8 +453,10 @@ static RTI_ALWAYSINLINE enum io_way io_recv_way(struct rti_worker *worker,
         return IO_LONG;
     }
     /* A buffered channel whose gates are at rest: it is empty. */
-    return gate == RTI_GATE_ALONE || (gate == size && channel->gates.send == size) ? IO_ALONE
-                                                                                   : IO_LONG;
+    return gate == RTI_GATE_ALONE ||
+                   (rti_gate_is_open(gate, size) && rti_gate_is_open(channel->gates.send, size))
+               ? IO_ALONE
+               : IO_LONG;
 }
 
 /* Likewise, and for a queue that is empty. */
@@ -449,7 +466,7 @@ static RTI_NOINLINE rt_status io_recv_any(struct rti_worker *worker, struct rti_
     struct rti_channel *channel = rti_channel_end_channel(end);
     bool is_noted = rti_worker_records(worker);
     rti_worker_check_stack(worker);
-    if (rti_channel_take_fast(channel, out_value, channel->elem_size)) {
+    if (rti_channel_take_any(channel, out_value)) {
         return RT_SUCCESS;
     }
     switch (io_recv_way(worker, channel, out_value, channel->elem_size, is_noted)) {
@@ -470,8 +487,8 @@ static RTI_NOINLINE rt_status io_recv_any(struct rti_worker *worker, struct rti_
 static RTI_COLD rt_status io_recv_long(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
 {
     struct rti_worker *worker = rti_worker_here();
-    struct rti_channels *channels = io_noted_channels(worker);
-    if (channels != NULL && out_value != NULL && io_is_plain(worker, cx)) {
+    struct rti_channels *channels = io_plain_channels(worker, cx);
+    if (channels != NULL && out_value != NULL) {
         struct rti_channel_end *end = rti_channel_ends_find(&channels->receivers, rx);
         if (end != NULL) {
             return io_recv_any(worker, end, out_value);
@@ -480,12 +497,11 @@ static RTI_COLD rt_status io_recv_long(rt_channel_receiver *rx, rt_cx *cx, void 
     return io_recv(rx, cx, out_value, RT_TIME_NEVER);
 }
 
-rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
+RTI_FRONT rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
 {
-    struct rti_worker *worker = rti_worker_here();
-    struct rti_channels *channels = io_straight_channels(worker);
+    struct rti_channels *channels = rti_clear_here();
     if (RTI_UNLIKELY(channels == NULL) || RTI_UNLIKELY(out_value == NULL) ||
-        RTI_UNLIKELY(!io_is_plain(worker, cx))) {
+        RTI_UNLIKELY(cx != NULL && !io_is_own(rti_worker_here()->fiber, cx))) {
         return io_recv_long(rx, cx, out_value);
     }
     struct rti_channel_end *end = rti_channel_ends_find(&channels->receivers, rx);
@@ -496,6 +512,7 @@ rt_status rt_channel_recv(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
     if (rti_channel_take_fast(channel, out_value, WORD)) {
         return RT_SUCCESS;
     }
+    struct rti_worker *worker = rti_worker_here();
     if (RTI_OFTEN(channel->gates.recv == RTI_GATE_ALONE) && RTI_LIKELY(worker->fiber != NULL)) {
         return rti_jump_parking(worker, end, (uintptr_t)out_value, rti_channel_park_recv_alone);
     }

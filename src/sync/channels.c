@@ -56,6 +56,7 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
                   RT_MAX_CHANNELS);
     rti_arena_init(&channels->arena, channels->memory, sizeof(channels->memory));
     sched->modules[RTI_MODULE_CHANNEL] = channels;
+    rti_sched_straighten(sched);
     return RT_SUCCESS;
 }
 
@@ -558,6 +559,7 @@ void rti_channels_deinit(struct rti_channels *channels)
     rti_arena_deinit(&channels->arena);
     rti_pool_deinit(&channels->blocks);
     channels->sched->modules[RTI_MODULE_CHANNEL] = NULL;
+    rti_sched_straighten(channels->sched);
 }
 
 /* Tells about the channel of a handle; false if that is closed. */

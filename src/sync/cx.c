@@ -71,7 +71,7 @@ static void cx_publish(const struct rti_cx *cx)
 {
     if (cx->kind == RTI_CX_FIBER && cx->inner == NULL) {
         cx->fiber->run.deadline_ns = cx->budget.deadline;
-        cx->fiber->is_hindered = cx_is_hindrance(cx);
+        rti_fiber_hinder(cx->sched, cx->fiber, cx_is_hindrance(cx));
     }
 }
 
@@ -189,7 +189,7 @@ static void cx_leave_chain(struct rti_cx *cx)
         cx_publish(outer);
     } else {
         cx->fiber->run.deadline_ns = RTI_TIME_NEVER;
-        cx->fiber->is_hindered = false;
+        rti_fiber_hinder(cx->sched, cx->fiber, false);
     }
 }
 
@@ -262,7 +262,7 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx->inner = NULL;
     rti_region_member_init(&cx->member, &cx_member_ops);
     cx_set_current(fiber, cx);
-    fiber->is_hindered = false;
+    rti_fiber_hinder(sched, fiber, false);
     /* The last life of the fiber may have had a deadline. */
     fiber->run.deadline_ns = RTI_TIME_NEVER;
 }
@@ -272,6 +272,7 @@ void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome)
     cx->outcome = (uint8_t)outcome;
     cx->cancel.is_seen = false; /* the outcome says it */
     cx_end(cx);
+    rti_fiber_hinder(cx->sched, cx->fiber, false);
 }
 
 void rti_cx_begin_shield(struct rti_cx *cx, struct rti_fiber *fiber, rt_time deadline)

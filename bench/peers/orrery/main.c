@@ -55,12 +55,10 @@ static const struct {
     {"tcp_echo", "fiber", echo_tasks},
 };
 
-void peer_must(rt_status status)
+void peer_fail(rt_status status)
 {
-    if (RT_FAILED(status)) {
-        fprintf(stderr, "peer: %s: %s: %s\n", peer_bench, rt_status_name(status.code), status.msg);
-        exit(1);
-    }
+    fprintf(stderr, "peer: %s: %s: %s\n", peer_bench, rt_status_name(status.code), status.msg);
+    exit(1);
 }
 
 void peer_expect(bool is_true, const char *what)

@@ -20,7 +20,16 @@ extern const char *peer_bench; /* the one that runs */
 extern long peer_count;
 extern unsigned peer_cores;
 
-void peer_must(rt_status status);
+/* Ends the program with what a call that must not fail came to. */
+_Noreturn void peer_fail(rt_status status);
+
+/* In line, as any program looks at a status, and as the checks of the other languages are. */
+static inline void peer_must(rt_status status)
+{
+    if (RT_FAILED(status)) {
+        peer_fail(status);
+    }
+}
 
 /* Ends the program if `is_true` is not. */
 void peer_expect(bool is_true, const char *what);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 struct rti_worker *rti_arch_worker;
+void *rti_arch_clear;
 
 struct rti_worker *rti_worker_current(void)
 {
@@ -15,6 +16,17 @@ struct rti_worker *rti_worker_current(void)
 void rti_worker_set_current(struct rti_worker *worker)
 {
     rti_arch_worker = worker;
+    rti_arch_clear = NULL;
+}
+
+void *rti_clear_current(void)
+{
+    return rti_arch_clear;
+}
+
+void rti_clear_set(void *module)
+{
+    rti_arch_clear = module;
 }
 
 int *rti_errno_address(void)

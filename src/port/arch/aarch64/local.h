@@ -20,4 +20,19 @@ static RTI_ALWAYSINLINE void *rti_arch_local_load(void)
     return value;
 }
 
+/* The word for calls that go straight, likewise. */
+static RTI_ALWAYSINLINE void *rti_arch_clear_load(void)
+{
+    void *value;
+    uintptr_t distance;
+    __asm__ volatile("mrs %0, tpidr_el0\n\t"
+                     "adrp %1, :gottprel:rti_clear_local\n\t"
+                     "ldr %1, [%1, #:gottprel_lo12:rti_clear_local]\n\t"
+                     "ldr %0, [%0, %1]"
+                     : "=&r"(value), "=&r"(distance)
+                     :
+                     : "memory");
+    return value;
+}
+
 #endif

@@ -10,10 +10,16 @@
 struct rti_worker;
 
 extern struct rti_worker *rti_arch_worker;
+extern void *rti_arch_clear;
 
 static RTI_ALWAYSINLINE struct rti_worker *rti_arch_local_load(void)
 {
     return rti_arch_worker;
+}
+
+static RTI_ALWAYSINLINE void *rti_arch_clear_load(void)
+{
+    return rti_arch_clear;
 }
 
 #endif

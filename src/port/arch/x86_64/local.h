@@ -22,4 +22,16 @@ static RTI_ALWAYSINLINE void *rti_arch_local_load(void)
     return value;
 }
 
+/* The word for calls that go straight, likewise. */
+static RTI_ALWAYSINLINE void *rti_arch_clear_load(void)
+{
+    void *value;
+    __asm__ volatile("movq rti_clear_local@gottpoff(%%rip), %0\n\t"
+                     "movq %%fs:(%0), %0"
+                     : "=r"(value)
+                     :
+                     : "memory");
+    return value;
+}
+
 #endif
