@@ -109,6 +109,9 @@ static void timer_bring(struct rti_post *post)
     if (record->is_ended) {
         timer_free_if_idle(record);
     } else {
+        rti_sched_record(actors->sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_TIMER,
+                                                                    .task = record->owner->id,
+                                                                    .timer = record->id});
         record->overruns += due - 1;
         record->is_ended = record->interval_ns == 0;
         timer_send_tick(record);

@@ -39,6 +39,7 @@ void rti_journal_write(struct rti_journal *journal, uint64_t time_ns,
             .task = event->task,
             .channel = event->channel,
             .kind = (uint32_t)event->kind,
+            .worker = event->worker,
         };
     }
 }
@@ -75,6 +76,6 @@ void rti_journal_audit(const struct rti_journal *journal)
     for (size_t i = 0; i < count; i++) {
         const struct rti_journal_record *record = rti_journal_at(journal, i);
         RT_ASSERT(record->seq == journal->written - count + i + 1);
-        RT_ASSERT(record->kind < RTI_JOURNAL_KIND_COUNT && record->reserved == 0);
+        RT_ASSERT(record->kind < RTI_JOURNAL_KIND_COUNT);
     }
 }

@@ -9,7 +9,9 @@
  * ring has overwritten, so two runs took the same decisions iff their digests are equal. It is the
  * trace hash of the simulator: one mechanism.
  *
- * Nothing that differs between two runs of one seed may enter: no address, no real time, no thread.
+ * Nothing that differs between two runs of one seed may enter: no address, no real time, no thread
+ * but the name of the worker, which is 0 where one seed gives one run. One writer at a time: with
+ * several workers the crew's lock sees to that (rti_crew_write).
  * The records are those of <orrery/rt/journal.h>, which also tells the file (base/journal_file.h).
  *
  * I1  Sequence numbers are 1, 2, 3, ... without a gap.                         (rti_journal_audit)
@@ -65,6 +67,7 @@ struct rti_journal_event {
     uint32_t channel;
     uint64_t timer;
     uint64_t value;
+    uint32_t worker; /* not digested */
 };
 
 struct rti_journal {

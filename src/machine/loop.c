@@ -14,6 +14,11 @@ static rti_atomic_u32 *group_open(rt_loop_group *group)
     return (rti_atomic_u32 *)&group->open_count;
 }
 
+static rti_atomic_u32 *group_made(rt_loop_group *group)
+{
+    return (rti_atomic_u32 *)&group->made_count;
+}
+
 /* Ends the wait of a loop that runs in a thread of its own. */
 static void loop_wake_port(struct rti_loop *loop)
 {
@@ -25,6 +30,7 @@ void rt_loop_group_init(rt_loop_group *group, rt_loop **loops, uint32_t count)
     RT_ASSERT(group != NULL && loops != NULL && count > 0 && count <= RTI_LOOPS_MAX);
     *group = (rt_loop_group){.loops = loops, .count = count};
     rti_u32_init(group_open(group), count);
+    rti_u32_init(group_made(group), 0);
 }
 
 static rt_status loop_check(const rt_loop *loop, const rt_loop_config *config)
@@ -57,7 +63,7 @@ static void loop_make_root(struct rti_loop *loop, rt_machine *machine,
     rti_machine_want_tick(machine);
 }
 
-rt_status rt_loop_init(rt_loop *outside, const rt_loop_config *config)
+rt_status rti_loop_make(rt_loop *outside, const rt_loop_config *config)
 {
     rt_status status = loop_check(outside, config);
     if (RT_FAILED(status)) {
@@ -89,6 +95,38 @@ rt_status rt_loop_init(rt_loop *outside, const rt_loop_config *config)
     return RT_SUCCESS;
 }
 
+void rti_loop_made(struct rti_loop *loop)
+{
+    rt_loop_group *group = loop->group;
+    /* Release: the loop is made; acquire: the others are. Pairs with itself and with the load in
+     * rti_loop_is_group_made. */
+    if (rti_u32_add_acqrel(group_made(group), 1) + 1 != group->count) {
+        return;
+    }
+    for (uint32_t i = 0; i < group->count; i++) {
+        struct rti_loop *peer = rti_loop_of(group->loops[i]);
+        if (peer->bring != NULL) {
+            /* It may have been started before this one was made. */
+            peer->rouse_remote(peer);
+        }
+    }
+}
+
+bool rti_loop_is_group_made(const struct rti_loop *loop)
+{
+    /* Acquire pairs with the add in rti_loop_made. */
+    return rti_u32_load_acquire(group_made(loop->group)) == loop->group->count;
+}
+
+rt_status rt_loop_init(rt_loop *outside, const rt_loop_config *config)
+{
+    rt_status status = rti_loop_make(outside, config);
+    if (!RT_FAILED(status)) {
+        rti_loop_made(rti_loop_of(outside));
+    }
+    return status;
+}
+
 void rt_loop_deinit(rt_loop *outside)
 {
     struct rti_loop *loop = rti_loop_of(outside);
@@ -96,6 +134,15 @@ void rt_loop_deinit(rt_loop *outside)
     RT_ASSERT(loop->stats.machines == 0);
     RT_ASSERT(rti_inbox_audit(&loop->inbox) == 0);
     RT_ASSERT(loop->wheel != &loop->own_wheel || rti_wheel_count(loop->wheel) == 0);
+}
+
+static void loop_write(struct rti_loop *loop, const struct rti_journal_event *event)
+{
+    if (loop->write != NULL) {
+        loop->write(loop, event);
+    } else {
+        rti_journal_write(loop->journal, loop->now_ns, event);
+    }
 }
 
 void rti_loop_record_write(struct rti_loop *loop, enum rti_journal_kind kind, const rt_op *op,
@@ -110,7 +157,7 @@ void rti_loop_record_write(struct rti_loop *loop, enum rti_journal_kind kind, co
     if (kind == RTI_JOURNAL_OP_ANSWER || kind == RTI_JOURNAL_OP_DONE) {
         event.channel = loop->thread_id << 8 | (uint32_t)op->status;
     }
-    rti_journal_write(loop->journal, loop->now_ns, &event);
+    loop_write(loop, &event);
 }
 
 void rti_loop_record_parent(struct rti_loop *loop, enum rti_journal_kind kind, const rt_op *op,
@@ -119,12 +166,11 @@ void rti_loop_record_parent(struct rti_loop *loop, enum rti_journal_kind kind, c
     if (RTI_LIKELY(loop->journal == NULL)) {
         return;
     }
-    rti_journal_write(loop->journal, loop->now_ns,
-                      &(struct rti_journal_event){.kind = kind,
-                                                  .task = machine_id,
-                                                  .channel = detail,
-                                                  .timer = op->parent_id,
-                                                  .value = op->id});
+    loop_write(loop, &(struct rti_journal_event){.kind = kind,
+                                                 .task = machine_id,
+                                                 .channel = detail,
+                                                 .timer = op->parent_id,
+                                                 .value = op->id});
     rti_loop_record_write(loop, RTI_JOURNAL_OP_TRACE, op, machine_id);
 }
 

@@ -57,7 +57,7 @@
 #define RTI_OP_COUNT_BITS 48
 
 /* Room for what makes a loop a runnable. */
-#define RTI_LOOP_HOST_WORDS 20
+#define RTI_LOOP_HOST_WORDS 36
 
 /* Bytes that a receive uses that has no room of its own. */
 #define RTI_LOOP_SCRATCH_SIZE 2048
@@ -80,11 +80,16 @@ struct rti_loop {
     rt_loop_group alone; /* the group of a loop that has none */
     rt_loop *alone_loops[1];
     struct rti_port *port;
-    struct rti_wheel *wheel;                     /* its own, or the engine's */
-    struct rti_journal *journal;                 /* NULL: nothing is recorded */
+    struct rti_wheel *wheel;     /* its own, or the engine's */
+    struct rti_journal *journal; /* NULL: nothing is recorded */
+    /* Writes an event where others write too. NULL: straight into the journal. */
+    void (*write)(struct rti_loop *loop, const struct rti_journal_event *event);
     void (*rouse)(struct rti_loop *loop);        /* loop's thread: there is something to do */
     void (*rouse_remote)(struct rti_loop *loop); /* any thread: the same */
-    void *host;                                  /* theirs */
+    /* Any thread: the port has answered an op of the platform's, which the loop is to hear of in
+     * its turn. NULL: the port answers on the loop's thread. */
+    void (*bring)(struct rti_loop *loop, struct rti_op *op);
+    void *host; /* theirs */
     struct rti_inbox inbox;
     struct rti_list with_input;
     struct rti_list with_output;
@@ -160,6 +165,14 @@ static inline bool rti_op_code_gives_fd(uint32_t code)
 }
 
 /* ---- the turn: loop.c ---- */
+
+/* rt_loop_init without the last word, which is rti_loop_made: from then on the others of the group
+ * may send to it. */
+rt_status rti_loop_make(rt_loop *loop, const rt_loop_config *config);
+void rti_loop_made(struct rti_loop *loop);
+
+/* Are all loops of the group made? */
+bool rti_loop_is_group_made(const struct rti_loop *loop);
 
 /* Is there nothing to do but to wait? Marks the inbox idle if so. */
 bool rti_loop_is_idle(struct rti_loop *loop);

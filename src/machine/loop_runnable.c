@@ -2,6 +2,10 @@
 #define RTI_MODULE "loop_runnable"
 #include "machine/loop_runnable.h"
 
+#include "base/marks.h"
+#include "machine/platform.h"
+#include "port/op.h"
+#include "sched/crew.h"
 #include "sched/worker_local.h"
 #include "time/deadline.h"
 
@@ -50,7 +54,8 @@ static void host_step(struct rti_runnable *runnable, struct rti_worker *worker)
 {
     struct rti_loop_runnable *self = RTI_CONTAINER_OF(runnable, struct rti_loop_runnable, runnable);
     RT_ASSERT(worker->sched == self->sched && !self->is_parked);
-    self->loop->journal = self->sched->journal; /* it may be started and stopped at any time */
+    self->loop->journal =
+        rti_sched_journal(self->sched); /* it may be started and stopped at any time */
     rti_loop_work(self->loop);
     if (rti_loop_is_over(self->loop)) {
         rti_sched_end(self->sched, runnable);
@@ -64,6 +69,140 @@ static void host_step(struct rti_runnable *runnable, struct rti_worker *worker)
     }
 }
 
+#if !RTI_ONE_WORKER
+
+/* On any thread, after what came is in its place. */
+static void host_rouse_shared(struct rti_loop *loop)
+{
+    struct rti_loop_runnable *self = host_of(loop);
+    if (rti_posted_ask(&self->is_posted)) {
+        rti_sched_wake(self->sched, &self->runnable);
+    }
+}
+
+/* The port has answered an op, on some thread. */
+static void host_bring(struct rti_loop *loop, struct rti_op *op)
+{
+    struct rti_loop_runnable *self = host_of(loop);
+    rti_lock_acquire(&self->lock, self->sched);
+    rti_list_push_tail(&self->answers, &op->link);
+    rti_lock_release(&self->lock);
+    host_rouse_shared(loop);
+}
+
+static void host_take_answers(struct rti_loop_runnable *self)
+{
+    struct rti_link *link;
+    do {
+        rti_lock_acquire(&self->lock, self->sched);
+        link = rti_list_pop(&self->answers);
+        rti_lock_release(&self->lock);
+        if (link != NULL) {
+            rti_platform_answered(RTI_CONTAINER_OF(link, struct rti_op, link));
+        }
+    } while (link != NULL);
+}
+
+/* The earliest of the loop's timers is due; under the lock of the engine's wheel. */
+static void host_timer_fired(struct rti_timer *timer)
+{
+    host_rouse_shared(RTI_CONTAINER_OF(timer, struct rti_loop_runnable, timer)->loop);
+}
+
+static void host_disarm(struct rti_loop_runnable *self)
+{
+    if (self->armed_ns != RTI_TIME_NEVER) {
+        (void)rti_clockwork_disarm(self->clockwork, &self->timer);
+        self->armed_ns = RTI_TIME_NEVER;
+    }
+}
+
+/* Sees to it that the step is woken for the earliest of the loop's timers. What was armed for the
+ * same time is armed, or has raised the flag since the step began. */
+static void host_arm(struct rti_loop_runnable *self)
+{
+    uint64_t next_ns = rti_wheel_next_deadline(self->loop->wheel);
+    if (next_ns == self->armed_ns) {
+        return;
+    }
+    host_disarm(self);
+    if (next_ns != RTI_TIME_NEVER) {
+        self->armed_ns = next_ns;
+        self->clockwork = rti_clockwork_here(self->sched);
+        rti_clockwork_arm(self->clockwork, &self->timer, next_ns);
+        rti_sched_attend(self->sched);
+    }
+}
+
+/* The end of a step that has nothing to do, or that somebody is about to wake. */
+static void host_park(struct rti_loop_runnable *self)
+{
+    if (!rti_runnable_to_parked(&self->runnable)) {
+        rti_crew_queue(self->sched->crew, &self->runnable);
+    }
+}
+
+static void host_step_shared(struct rti_runnable *runnable, struct rti_worker *worker)
+{
+    struct rti_loop_runnable *self = RTI_CONTAINER_OF(runnable, struct rti_loop_runnable, runnable);
+    struct rti_loop *loop = self->loop;
+    RT_ASSERT(worker->sched == self->sched);
+    rti_posted_hear(&self->is_posted);
+    if (!rti_loop_is_group_made(loop)) {
+        RT_SOMETIMES(true, "hosted_loop_waits_for_its_group");
+        host_park(self);
+        return;
+    }
+    loop->journal = rti_sched_journal(self->sched);
+    host_take_answers(self);
+    rti_loop_work(loop);
+    bool is_over = rti_loop_is_over(loop);
+    if (is_over) {
+        host_disarm(self);
+    } else {
+        host_arm(self);
+        if (rti_loop_is_idle(loop)) {
+            host_park(self);
+            return;
+        }
+    }
+    if (!rti_posted_ask(&self->is_posted)) {
+        RT_SOMETIMES(is_over, "hosted_loop_is_woken_at_its_end");
+        host_park(self);
+    } else if (is_over) {
+        RT_ASSERT(rti_list_is_empty(&self->answers));
+        rti_sched_end(self->sched, runnable);
+    } else {
+        rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_READY);
+        rti_crew_queue(self->sched->crew, runnable);
+    }
+}
+
+static void host_write(struct rti_loop *loop, const struct rti_journal_event *event)
+{
+    rti_sched_write(host_of(loop)->sched, event);
+}
+
+static void host_share(struct rti_loop_runnable *self)
+{
+    struct rti_loop *loop = self->loop;
+    rti_lock_init(&self->lock, self->sched, RTI_LOCK_IO);
+    rti_list_init(&self->answers);
+    rti_timer_init(&self->timer, host_timer_fired);
+    self->armed_ns = RTI_TIME_NEVER;
+    /* It is about to be ready. */
+    rti_u32_init(&self->is_posted, 1);
+    self->runnable.step = host_step_shared;
+    /* What comes in comes in a step, which sees it. */
+    loop->rouse = NULL;
+    loop->rouse_remote = host_rouse_shared;
+    loop->bring = host_bring;
+    loop->write = host_write;
+    loop->wheel = &loop->own_wheel;
+}
+
+#endif
+
 void rti_loop_host(struct rti_loop_runnable *self, rt_loop *outside, struct rti_sched *sched,
                    uint32_t id, uint8_t priority)
 {
@@ -76,9 +215,16 @@ void rti_loop_host(struct rti_loop_runnable *self, rt_loop *outside, struct rti_
     loop->is_hosted = true;
     loop->rouse = host_rouse;
     loop->rouse_remote = host_rouse_remote;
-    loop->wheel = rti_sched_wheel(sched);
-    loop->journal = sched->journal;
+    loop->journal = rti_sched_journal(sched);
     rti_runnable_init(&self->runnable, id, priority, host_step);
+#if !RTI_ONE_WORKER
+    if (!rti_sched_is_local(sched)) {
+        host_share(self);
+        rti_sched_start(sched, &self->runnable);
+        return;
+    }
+#endif
+    loop->wheel = rti_sched_wheel(sched);
     rti_sched_start(sched, &self->runnable);
 }
 
@@ -95,16 +241,14 @@ rt_status rt_loop_host(rt_loop *loop, const rt_loop_config *config, rt_priority 
         return (rt_status){RT_ERR_INVALID, "there is no such priority"};
     }
     struct rti_sched *sched = worker->sched;
-    if (!sched->is_local) {
-        return (rt_status){RT_ERR_UNSUPPORTED, "several workers share no one thread"};
-    }
     rt_loop_config hosted = *config;
     hosted.port = sched->port;
-    rt_status status = rt_loop_init(loop, &hosted);
+    rt_status status = rti_loop_make(loop, &hosted);
     if (!RT_FAILED(status)) {
         struct rti_loop *inside = rti_loop_of(loop);
         rti_loop_host((struct rti_loop_runnable *)inside->host_storage, loop, sched,
                       HOST_ID_FIRST + inside->thread_id, (uint8_t)priority);
+        rti_loop_made(inside);
     }
     return status;
 }

@@ -15,7 +15,8 @@
 struct errand {
     struct rti_op op;
     struct rti_sockaddr address;
-    size_t moved; /* SEND: bytes that are out already */
+    size_t moved;                    /* SEND: bytes that are out already */
+    void (*done)(struct rti_op *op); /* hears the answer, in a turn of the loop */
 };
 
 _Static_assert(sizeof(struct errand) <= sizeof(((rt_io_op *)0)->opaque), "it fits its storage");
@@ -55,10 +56,31 @@ static void errand_submit(rt_io_op *io)
     port->ops->submit(port, &errand_of(io)->op);
 }
 
+/* The port has answered, on a thread that may not touch the loop. */
+static void errand_bring(struct rti_op *op)
+{
+    struct rti_loop *loop = loop_of(io_of(op));
+    loop->bring(loop, op);
+}
+
+void rti_platform_answered(struct rti_op *op)
+{
+    RTI_CONTAINER_OF(op, struct errand, op)->done(op);
+}
+
+/* Says who hears the answer of the port. */
+static void errand_hear(rt_io_op *io, void (*done)(struct rti_op *op))
+{
+    struct errand *errand = errand_of(io);
+    errand->done = done;
+    errand->op.done = loop_of(io)->bring == NULL ? done : errand_bring;
+}
+
 static void errand_make(rt_io_op *io, enum rti_op_code code, void (*done)(struct rti_op *op))
 {
     struct rti_op *op = &errand_of(io)->op;
     rti_op_init(op, code, done);
+    errand_hear(io, done);
     op->fd = io->fd;
     op->buffer = io->buffer;
     op->length = io->length;
@@ -122,7 +144,7 @@ static void begin_file(rt_io_op *io)
         break;
     case RT_OP_FILE_READ:
         op->work = file->read;
-        op->done = read_done;
+        errand_hear(io, read_done);
         break;
     case RT_OP_FILE_WRITE:
         op->work = file->write;

@@ -6,9 +6,45 @@
 #include <string.h>
 
 #include "base/journal_file.h"
+#include "sched/crew.h"
 #include "sched/fiber.h"
 
 static const rt_status journal_unknown = {RT_ERR_INVALID, "this is no journal"};
+static const rt_status journal_no_runtime = {RT_ERR_THREAD, "this thread has no runtime"};
+
+/* Has the caller's runtime several workers, which write this journal? */
+static bool journal_is_shared(const struct rti_worker *worker, const struct rti_journal *journal)
+{
+    return worker != NULL && !rti_sched_is_local(worker->sched) &&
+           rti_sched_journal(worker->sched) == journal;
+}
+
+/* Keeps other workers from writing while something of the journal is read. True: it has to be given
+ * back. */
+static bool journal_hold(struct rti_worker *worker, const struct rti_journal *journal)
+{
+    bool is_shared = journal_is_shared(worker, journal);
+    if (is_shared) {
+        rti_lock_acquire(&worker->sched->crew->journal_lock, worker->sched);
+    }
+    return is_shared;
+}
+
+static void journal_let_go(struct rti_worker *worker, bool is_held)
+{
+    if (is_held) {
+        rti_lock_release(&worker->sched->crew->journal_lock);
+    }
+}
+
+/* A file is made of a journal that stands still. */
+static rt_status journal_check_still(const struct rti_worker *worker,
+                                     const struct rti_journal *journal)
+{
+    bool is_moving = journal_is_shared(worker, journal) && worker->sched->is_running;
+    return is_moving ? (rt_status){RT_ERR_STATE, "several workers write this journal: stop it"}
+                     : RT_SUCCESS;
+}
 
 rt_status rt_journal_init(rt_journal *given, void *ring, size_t size)
 {
@@ -35,16 +71,17 @@ rt_status rt_journal_start(rt_journal *given)
         return journal_unknown;
     }
     if (worker == NULL) {
-        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+        return journal_no_runtime;
     }
     struct rti_sched *sched = worker->sched;
-    if (sched->journal != NULL) {
+    bool is_started = rti_sched_is_local(sched) ? rti_sched_journal(sched) == NULL
+                                                : rti_crew_observe(sched->crew, NULL, journal);
+    if (!is_started) {
         return (rt_status){RT_ERR_STATE, "the runtime writes a journal already"};
     }
-    if (!sched->is_local) {
-        return (rt_status){RT_ERR_UNSUPPORTED, "several workers have no one order of events"};
+    if (rti_sched_is_local(sched)) {
+        rti_sched_observe(sched, journal, sched->chooser);
     }
-    rti_sched_observe(sched, journal, sched->chooser);
     return RT_SUCCESS;
 }
 
@@ -56,37 +93,55 @@ rt_status rt_journal_stop(rt_journal *given)
         return journal_unknown;
     }
     if (worker == NULL) {
-        return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
+        return journal_no_runtime;
     }
-    if (worker->sched->journal != journal) {
+    struct rti_sched *sched = worker->sched;
+    bool is_stopped = rti_sched_is_local(sched) ? rti_sched_journal(sched) == journal
+                                                : rti_crew_observe(sched->crew, journal, NULL);
+    if (!is_stopped) {
         return (rt_status){RT_ERR_STATE, "the runtime does not write this journal"};
     }
-    rti_sched_observe(worker->sched, NULL, worker->sched->chooser);
+    if (rti_sched_is_local(sched)) {
+        rti_sched_observe(sched, NULL, sched->chooser);
+    }
     return RT_SUCCESS;
 }
 
 uint64_t rt_journal_digest(const rt_journal *given)
 {
-    (void)rti_worker_enter();
+    struct rti_worker *worker = rti_worker_enter();
     const struct rti_journal *journal = rti_journal_of(given);
-    return journal == NULL ? 0 : rti_journal_digest(journal);
+    if (journal == NULL) {
+        return 0;
+    }
+    bool is_held = journal_hold(worker, journal);
+    uint64_t digest = rti_journal_digest(journal);
+    journal_let_go(worker, is_held);
+    return digest;
 }
 
 uint64_t rt_journal_written(const rt_journal *given)
 {
-    (void)rti_worker_enter();
+    struct rti_worker *worker = rti_worker_enter();
     const struct rti_journal *journal = rti_journal_of(given);
-    return journal == NULL ? 0 : journal->written;
+    if (journal == NULL) {
+        return 0;
+    }
+    bool is_held = journal_hold(worker, journal);
+    uint64_t written = journal->written;
+    journal_let_go(worker, is_held);
+    return written;
 }
 
 rt_status rt_journal_export(const rt_journal *given, rt_journal_sink sink, void *arg)
 {
-    (void)rti_worker_enter();
+    struct rti_worker *worker = rti_worker_enter();
     const struct rti_journal *journal = rti_journal_of(given);
     if (journal == NULL || sink == NULL) {
         return journal_unknown;
     }
-    return rti_journal_file_write(journal, sink, arg);
+    rt_status status = journal_check_still(worker, journal);
+    return RT_FAILED(status) ? status : rti_journal_file_write(journal, sink, arg);
 }
 
 /* The sink of rt_journal_save. */
@@ -104,13 +159,17 @@ static bool journal_descriptor_write(void *arg, const void *bytes, size_t size)
 
 rt_status rt_journal_save(const rt_journal *given, int fd)
 {
-    (void)rti_worker_enter();
+    struct rti_worker *worker = rti_worker_enter();
     const struct rti_journal *journal = rti_journal_of(given);
     if (journal == NULL) {
         return journal_unknown;
     }
+    rt_status status = journal_check_still(worker, journal);
+    if (RT_FAILED(status)) {
+        return status;
+    }
     struct journal_descriptor descriptor = {.fd = fd, .status = RT_SUCCESS};
-    rt_status status = rti_journal_file_write(journal, journal_descriptor_write, &descriptor);
+    status = rti_journal_file_write(journal, journal_descriptor_write, &descriptor);
     return RT_FAILED(descriptor.status) ? descriptor.status : status;
 }
 

@@ -46,6 +46,7 @@ void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,
     /* Until a run begins nobody is woken. */
     rti_u32_init(&crew->is_over, 1);
     rti_lock_init(&crew->lock, sched, RTI_LOCK_CREW);
+    rti_lock_init(&crew->journal_lock, sched, RTI_LOCK_JOURNAL);
     rti_injector_init(&crew->injector, sched);
     for (uint32_t i = config->workers; i > 0; i--) {
         struct rti_station *station = &crew->stations[i - 1];
@@ -71,6 +72,34 @@ static void count_live(struct rti_crew *crew, uint64_t change)
     } else {
         rti_u64_add_acqrel(&crew->live_elsewhere, change);
     }
+}
+
+bool rti_crew_observe(struct rti_crew *crew, const struct rti_journal *before,
+                      struct rti_journal *journal)
+{
+    struct rti_sched *sched = crew->sched;
+    rti_lock_acquire(&crew->journal_lock, sched);
+    bool is_so = rti_sched_journal(sched) == before;
+    if (is_so) {
+        rti_ptr_store_relaxed(&sched->journal, journal);
+    }
+    rti_lock_release(&crew->journal_lock);
+    return is_so;
+}
+
+void rti_crew_write(struct rti_crew *crew, const struct rti_journal_event *event)
+{
+    struct rti_sched *sched = crew->sched;
+    const struct rti_worker *worker = rti_worker_current();
+    struct rti_journal_event signed_event = *event;
+    signed_event.worker = worker == NULL ? 0 : worker->member->index + 1;
+    rti_lock_acquire(&crew->journal_lock, sched);
+    /* It may have been stopped since the caller looked. */
+    struct rti_journal *journal = rti_sched_journal(sched);
+    if (journal != NULL) {
+        rti_journal_write(journal, rti_sched_clock(sched), &signed_event);
+    }
+    rti_lock_release(&crew->journal_lock);
 }
 
 uint64_t rti_crew_live(const struct rti_crew *crew)
@@ -200,6 +229,9 @@ static void member_dispatch(struct rti_member *member, struct rti_runnable *runn
     member->turns_until_look--;
     worker->lent = NULL;
     rti_station_count(&worker->station->turns, 1);
+    rti_sched_record(worker->sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_DISPATCH,
+                                                                .task = runnable->id,
+                                                                .value = runnable->priority});
     runnable->step(runnable, worker);
     rti_worker_note(worker, RTI_NOTE_LEAVE, 0, 0);
     struct rti_fiber *departed = worker->departed;

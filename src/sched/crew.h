@@ -96,6 +96,7 @@ struct rti_crew {
     struct rti_warden warden;
     bool is_preemptive;                /* threads can be interrupted */
     struct rti_lock lock;              /* the two idle lists and members_count */
+    struct rti_lock journal_lock;      /* what sched->journal names, and the naming */
     struct rti_station *idle_stations; /* a stack: the last one given back is warm */
     struct rti_member *idle_members;
     uint32_t members_count;
@@ -148,6 +149,14 @@ void rti_crew_queue(struct rti_crew *crew, struct rti_runnable *runnable);
 /* Says that a timer with this deadline was armed at a station: whoever sleeps in the poller for
  * longer is woken. Any thread. */
 void rti_crew_armed(struct rti_crew *crew, uint64_t deadline_ns);
+
+/* Has all workers write `journal` instead of `before`; NULL: none. False if that was not so. When
+ * it returns nobody writes `before` any more. */
+bool rti_crew_observe(struct rti_crew *crew, const struct rti_journal *before,
+                      struct rti_journal *journal);
+
+/* rti_sched_write of a crew. */
+void rti_crew_write(struct rti_crew *crew, const struct rti_journal_event *event);
 
 /* The sum of what is live. Exact while all stations are idle or the caller is the only member. */
 uint64_t rti_crew_live(const struct rti_crew *crew);

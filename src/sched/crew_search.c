@@ -500,6 +500,8 @@ static void member_sleep_in_poller(struct rti_member *member)
     bool is_called = rti_u32_exchange_acqrel(&port->attention, 0) != 0;
     bool is_wanted = is_called || crew_is_over(crew) || crew_is_wanting(crew);
     rti_worker_note_idle(member->worker);
+    rti_sched_record(crew->sched,
+                     &(struct rti_journal_event){.kind = RTI_JOURNAL_IDLE, .value = deadline_ns});
     port->ops->wait(port, is_wanted ? 0 : deadline_ns);
     rti_u64_store_relaxed(&crew->poll_until_ns, 0);
     rti_sched_drain_posts(crew->sched);

@@ -40,6 +40,7 @@ enum rti_lock_rank {
     RTI_LOCK_DUE,     /* the timers of regions that are due */
     RTI_LOCK_CREW,    /* the lists of idle workers and stations */
     RTI_LOCK_QUEUE,   /* the global run queue */
+    RTI_LOCK_JOURNAL, /* the journal: events happen under every other lock */
     RTI_LOCK_RANKS,
 };
 

@@ -83,7 +83,13 @@ void rti_sched_deinit(struct rti_sched *sched)
 void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
                        struct rti_chooser *chooser)
 {
-    sched->journal = journal;
+    if (!rti_sched_is_local(sched)) {
+        RT_ASSERT(chooser == NULL);
+        bool is_observed = rti_crew_observe(sched->crew, rti_sched_journal(sched), journal);
+        RT_ASSERT(is_observed);
+        return;
+    }
+    rti_ptr_store_relaxed(&sched->journal, journal);
     sched->chooser = chooser;
     sched->is_told = journal != NULL || rti_u32_load_relaxed(&sched->has_traces) != 0;
     sched->look_interval = 1;
@@ -95,7 +101,7 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
 void rti_sched_straighten(struct rti_sched *sched)
 {
     struct rti_worker *worker = &sched->worker;
-    bool is_straight = rti_sched_is_local(sched) && sched->journal == NULL;
+    bool is_straight = rti_sched_is_local(sched) && rti_sched_journal(sched) == NULL;
     bool is_noted = rti_worker_records(worker);
     worker->straight = is_straight && !is_noted ? sched->modules : rti_sched_no_modules;
     if (rti_worker_current() == worker) {
@@ -124,11 +130,29 @@ void rti_worker_follow(struct rti_worker *worker)
 #endif
 }
 
+void rti_sched_write(struct rti_sched *sched, const struct rti_journal_event *event)
+{
+    if (rti_sched_is_local(sched)) {
+        rti_journal_write(rti_sched_journal(sched), sched->now_ns, event);
+    } else {
+        rti_crew_write(sched->crew, event);
+    }
+}
+
+static void sched_record_start(struct rti_sched *sched, const struct rti_runnable *runnable)
+{
+    rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_START,
+                                                        .task = runnable->id,
+                                                        .value = runnable->priority});
+}
+
 void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
 {
     RTI_PROBE2(spawn, runnable->id, runnable->priority);
     rti_worker_note_here(RTI_NOTE_START, runnable->priority, runnable->id);
     if (!rti_sched_is_local(sched)) {
+        /* Before it can run, and end. */
+        sched_record_start(sched, runnable);
         rti_crew_start(sched->crew, runnable);
         return;
     }
@@ -136,9 +160,7 @@ void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
     rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
     sched->live++;
     rti_processor_queue(&sched->processor, runnable);
-    rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_START,
-                                                        .task = runnable->id,
-                                                        .value = runnable->priority});
+    sched_record_start(sched, runnable);
 }
 
 void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable)

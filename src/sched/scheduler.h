@@ -129,7 +129,7 @@ struct rti_sched {
     struct rti_port *port;
     struct rti_timer_source timers;
     struct rti_chooser *chooser; /* NULL: first come, first served */
-    struct rti_journal *journal; /* NULL: nothing is recorded */
+    rti_atomic_ptr journal;      /* struct rti_journal; NULL: nothing is recorded */
     bool is_told;                /* a journal is written, or contexts travel; one worker only */
     rti_atomic_u32 has_traces;   /* a trace context was set: sched/trace.h */
     struct rt_trace *(*tracers[RTI_TRACERS])(struct rti_fiber *fiber); /* who knows whose context */
@@ -196,7 +196,8 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
 /* Forgets what is still live or posted. The port stays, and its threads may still call it. */
 void rti_sched_deinit(struct rti_sched *sched);
 
-/* Records every decision and, with a chooser, lets it decide among equals. */
+/* Records every decision and, with a chooser, lets it decide among equals. With several workers,
+ * who know no chooser, what was recorded before is in the journal when this returns. */
 void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
                        struct rti_chooser *chooser);
 
@@ -271,16 +272,20 @@ static RTI_ALWAYSINLINE bool rti_sched_is_told(const struct rti_sched *sched)
 /* Where what happens is written down; NULL: nowhere. */
 static inline struct rti_journal *rti_sched_journal(const struct rti_sched *sched)
 {
-    return RT_TRACE ? sched->journal : NULL;
+    return RT_TRACE ? rti_ptr_load_relaxed(&sched->journal) : NULL;
 }
+
+/* Writes an event into the journal that there was a moment ago. With several workers under the
+ * crew's lock for it, with the clock as it is then: the order of the numbers is the order of the
+ * times, and of what one worker did because of another. Any thread of the runtime's. */
+RTI_COLD void rti_sched_write(struct rti_sched *sched, const struct rti_journal_event *event);
 
 /* Writes an event into the journal, if there is one; inline, so that without one an event is not
  * even put together. */
 static inline void rti_sched_record(struct rti_sched *sched, const struct rti_journal_event *event)
 {
-    struct rti_journal *journal = rti_sched_journal(sched);
-    if (RTI_UNLIKELY(journal != NULL)) {
-        rti_journal_write(journal, sched->now_ns, event);
+    if (RTI_UNLIKELY(rti_sched_journal(sched) != NULL)) {
+        rti_sched_write(sched, event);
     }
 }
 

@@ -148,7 +148,7 @@ static rt_status io_send_await(const struct rti_channel_call *call, const void *
         rti_channel_park(call, &(struct rti_channel_want){.kind = RTI_CHANNEL_SEND,
                                                           .slot = (void *)(uintptr_t)value,
                                                           .deadline = deadline});
-    if (!RT_FAILED(status) && sched->journal != NULL) {
+    if (!RT_FAILED(status) && rti_sched_journal(sched) != NULL) {
         /* The channel may be gone by now. */
         rti_channels_write(sched, RTI_JOURNAL_SEND, number, 0);
     }
@@ -400,7 +400,7 @@ static rt_status io_recv_await(const struct rti_channel_call *call, void *out_va
     rt_status status = rti_channel_park(call, &(struct rti_channel_want){.kind = RTI_CHANNEL_RECV,
                                                                          .slot = out_value,
                                                                          .deadline = deadline});
-    if (!RT_FAILED(status) && RTI_UNLIKELY(sched->journal != NULL)) {
+    if (!RT_FAILED(status) && RTI_UNLIKELY(rti_sched_journal(sched) != NULL)) {
         /* The channel may be gone by now. */
         rti_channels_write(sched, RTI_JOURNAL_RECV, number, 0);
     }

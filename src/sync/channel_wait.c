@@ -147,7 +147,7 @@ static RTI_NOINLINE rt_status channel_park_ended(struct rti_channel_waiter *wait
         RT_ASSERT(rti_wait_event(wait) == RTI_EVENT_CANCEL);
         return rti_cx_see_cancel(fiber->cx);
     }
-    if (waiter->result == RT_OK && sched->journal != NULL) {
+    if (waiter->result == RT_OK && rti_sched_journal(sched) != NULL) {
         bool is_sender = waiter->kind == RTI_CHANNEL_SEND;
         rti_channels_write(sched, is_sender ? RTI_JOURNAL_SEND : RTI_JOURNAL_RECV, number, 0);
     }

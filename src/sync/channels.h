@@ -220,7 +220,7 @@ static inline void rti_channels_record(struct rti_channels *channels, enum rti_j
                                        const struct rti_channel *channel, uint64_t value)
 {
     struct rti_sched *sched = channels->sched;
-    if (RTI_UNLIKELY(sched->journal != NULL)) {
+    if (RTI_UNLIKELY(rti_sched_journal(sched) != NULL)) {
         rti_channels_write(sched, kind, channel->number, value);
     }
 }

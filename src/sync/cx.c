@@ -85,7 +85,8 @@ static void cx_set_current(struct rti_fiber *fiber, struct rti_cx *cx)
 /* Raises the flags of a context and of those inside it; the lock is held. */
 static void cx_request(struct rti_cx *cx, struct rti_list *claimed)
 {
-    if (!rti_cancel_is_requested(&cx->cancel) && RTI_UNLIKELY(cx->sched->journal != NULL)) {
+    if (!rti_cancel_is_requested(&cx->cancel) &&
+        RTI_UNLIKELY(rti_sched_journal(cx->sched) != NULL)) {
         uint32_t task = cx->kind == RTI_CX_FIBER ? cx->fiber->run.id : 0;
         rti_sched_record(cx->sched,
                          &(struct rti_journal_event){.kind = RTI_JOURNAL_CANCEL, .task = task});

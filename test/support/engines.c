@@ -38,23 +38,29 @@ static void simulated_main(void *arg)
     rt_task *task = rt_go(current->main, current->arg);
     CHECK(task != NULL);
     CHECK_OK(rt_join(task, NULL));
-    call(current->after);
 }
 
 static void run_simulated(void)
 {
     const rt_sim_config config = {.fixed_order = true};
     CHECK_OK(rt_sim_run(&config, simulated_main, NULL));
+    call(current->after);
+}
+
+void engines_run_on(enum engine engine, const struct engines_program *program)
+{
+    static const char *const names[ENGINES] = {"fixed", "sim", "parallel"};
+    current = program;
+    now = engine;
+    printf("engine: %s\n", names[now]);
+    fflush(stdout);
+    (now == ENGINE_SIM ? run_simulated : run_real)();
 }
 
 void engines_run_program(const struct engines_program *program)
 {
-    static const char *const names[ENGINES] = {"fixed", "sim", "parallel"};
-    current = program;
-    for (now = 0; now < ENGINES; now++) {
-        printf("engine: %s\n", names[now]);
-        fflush(stdout);
-        (now == ENGINE_SIM ? run_simulated : run_real)();
+    for (int engine = 0; engine < ENGINES; engine++) {
+        engines_run_on((enum engine)engine, program);
     }
 }
 

@@ -17,14 +17,16 @@ enum engine engine_now(void);
 /* Runs `main` as a task of each engine, to its end. */
 void engines_run(void *(*main)(void *arg), void *arg);
 
-/* The same, with a call before the run and one after it, both in main with the runtime ready. NULL:
- * none. */
+/* The same, with a call before the task is started and one when the run is over. NULL: none. */
 struct engines_program {
     void *(*main)(void *arg);
     void *arg;
     void (*before)(void);
     void (*after)(void);
 };
+
+/* On one of them. */
+void engines_run_on(enum engine engine, const struct engines_program *program);
 
 void engines_run_program(const struct engines_program *program);
 

@@ -16,6 +16,11 @@
  * seed decides what is written, and the digest is the run's trace hash. On the real machine the
  * times differ from run to run, and with them the digest.
  *
+ * Several workers write one journal, one after the other: each event has a number, a time and the
+ * worker that wrote it, and what happened because of something else comes behind it. The order
+ * among what has nothing to do with each other is that in which it was written, and differs from
+ * run to run.
+ *
  * A runtime that writes a journal decides each turn on the scheduler's own stack: it runs several
  * times slower than one that does not.
  *
@@ -46,7 +51,7 @@ typedef struct rti_journal_record {
     uint32_t task;    /* the actor, fiber or loop */
     uint32_t channel; /* the how-manieth channel of the runtime */
     uint32_t kind;    /* an index into the names */
-    uint32_t reserved;
+    uint32_t worker;  /* with several workers: who wrote it, from 1 on; else 0 */
 } rt_journal_record;
 
 /* What a file begins with. */
@@ -87,16 +92,16 @@ typedef struct {
 RT_API RT_MUST_CHECK rt_status rt_journal_init(rt_journal *journal, void *ring, size_t size);
 
 /* Has the caller's runtime write each of its events from here on.
- * Callable from the runtime's thread: its actors and tasks, and main between rt_init and
+ * Callable on a thread of the runtime: by its actors and tasks, and in main between rt_init and
  * rt_cleanup. Never suspends. The journal and its ring are the runtime's until rt_journal_stop or
  * the runtime's end. Returns RT_OK; RT_ERR_INVALID if it is no journal; RT_ERR_THREAD outside of a
- * runtime; RT_ERR_STATE if the runtime writes one already, as it does in the simulator;
- * RT_ERR_UNSUPPORTED if it has several workers.
+ * runtime; RT_ERR_STATE if the runtime writes one already, as it does in the simulator.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_journal_start(rt_journal *journal);
 
-/* Ends the writing. The events stay; started again, it goes on where it was.
- * Callable from the runtime's thread.
+/* Ends the writing: no worker writes any more when it returns. The events stay; started again, it
+ * goes on where it was.
+ * Callable on a thread of the runtime.
  * Never suspends.
  * The journal and its ring are the caller's again.
  * Returns RT_OK; RT_ERR_INVALID if it is no journal; RT_ERR_THREAD outside of a runtime;
@@ -105,7 +110,7 @@ RT_API RT_MUST_CHECK rt_status rt_journal_start(rt_journal *journal);
 RT_API RT_MUST_CHECK rt_status rt_journal_stop(rt_journal *journal);
 
 /* Gives the digest of all events so far. Two runs of the simulator decided alike iff it is equal.
- * Callable from any thread while nobody writes, and from the runtime's thread.
+ * Callable from any thread while nobody writes, and on the threads of the runtime that writes.
  * Never suspends.
  * Owns nothing.
  * Returns the digest; 0 if it is no journal.
@@ -113,7 +118,7 @@ RT_API RT_MUST_CHECK rt_status rt_journal_stop(rt_journal *journal);
 RT_API uint64_t rt_journal_digest(const rt_journal *journal);
 
 /* Gives how many events were written so far, those that the ring has lost included.
- * Callable from any thread while nobody writes, and from the runtime's thread.
+ * Callable from any thread while nobody writes, and on the threads of the runtime that writes.
  * Never suspends.
  * Owns nothing.
  * Returns the count; 0 if it is no journal.
@@ -124,23 +129,26 @@ RT_API uint64_t rt_journal_written(const rt_journal *journal);
 typedef bool (*rt_journal_sink)(void *arg, const void *bytes, size_t size);
 
 /* Gives the journal as a file, piece by piece, to `sink`: for targets without descriptors.
- * Callable from any thread while nobody writes, and from the runtime's thread; `sink` runs on it.
+ * Callable from any thread while nobody writes, and from the runtime's thread if it is the only
+ * one; `sink` runs on it.
  * Never suspends, unless `sink` does: then no event may come meanwhile.
  * Owns nothing; the bytes are the sink's for the length of a call.
- * Returns RT_OK; RT_ERR_INVALID if it is no journal or there is no sink; RT_ERR_IO as soon as the
- * sink says false.
+ * Returns RT_OK; RT_ERR_INVALID if it is no journal or there is no sink; RT_ERR_STATE if several
+ * workers are writing it; RT_ERR_IO as soon as the sink says false.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_journal_export(const rt_journal *journal, rt_journal_sink sink,
                                                  void *arg);
 
 /* Writes the journal to a descriptor, at its current place.
- * Callable from any thread while nobody writes, and from the runtime's thread.
+ * Callable from any thread while nobody writes, and from the runtime's thread if it is the only
+ * one.
  * Never suspends: it blocks the thread until the system has taken the bytes. For the end of a run,
  * not for an actor that shares its thread with others that are in a hurry.
  * Owns nothing; the descriptor stays open.
- * Returns RT_OK; RT_ERR_INVALID if it is no journal; RT_ERR_IO if the system refuses, some bytes
- * may be written then; RT_ERR_UNSUPPORTED where there are no descriptors. Nothing is lost on
- * cancel. */
+ * Returns RT_OK; RT_ERR_INVALID if it is no journal; RT_ERR_STATE if several workers are writing
+ * it; RT_ERR_IO if the system refuses, some bytes may be written then; RT_ERR_UNSUPPORTED where
+ * there are no descriptors.
+ * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_journal_save(const rt_journal *journal, int fd);
 
 /* What rt_journal_parse finds in a file. Pointers go into the caller's bytes. */

@@ -79,6 +79,7 @@ typedef struct {
     rt_loop **loops; /* by thread_id */
     uint32_t count;
     uint32_t open_count; /* the library's: loops that are not closed yet */
+    uint32_t made_count; /* the library's: loops that are made */
 } rt_loop_group;
 
 typedef struct {
@@ -140,15 +141,17 @@ RT_API void rt_loop_group_init(rt_loop_group *group, rt_loop **loops, uint32_t c
 RT_API RT_MUST_CHECK rt_status rt_loop_init(rt_loop *loop, const rt_loop_config *config);
 
 /* Makes a loop as rt_loop_init does, over the port and the timers of the caller's runtime, and runs
- * it there: machines beside actors and tasks, on one thread, in the simulator too. rt_run goes on
- * until the loop is closed. Other loops of its group may be hosted as well or run in threads of
- * their own.
- * Callable on the runtime's thread, from an actor or a task or between rt_init and rt_run.
+ * it there: machines beside actors and tasks, in the simulator too. With one worker all is on its
+ * thread. With several a turn of the loop runs on any of them, and one turn at a time: machines
+ * share nothing with each other, but what they keep in thread-locals is not there in the next turn.
+ * rt_run goes on until the loop is closed. Other loops of its group may be hosted as well or run in
+ * threads of their own; it begins to turn when all of them are made.
+ * Callable on a thread of the runtime, from an actor or a task or between rt_init and rt_run.
  * Never suspends.
  * As rt_loop_init; config->port is NULL. The memory is the caller's again after rt_run has
  * returned and rt_loop_deinit was called.
  * Returns what rt_loop_init returns; RT_ERR_INVALID also if a port is given or the priority is
- * none; RT_ERR_THREAD outside of a runtime; RT_ERR_UNSUPPORTED if it has several workers.
+ * none; RT_ERR_THREAD outside of a runtime.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_loop_host(rt_loop *loop, const rt_loop_config *config,
                                             rt_priority priority);
