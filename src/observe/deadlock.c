@@ -290,19 +290,14 @@ static void node_tell(const struct search *search, uint32_t index)
 }
 
 /* Was a circle with this first one told before? If not it is from now on. */
-static bool search_remember(const struct search *search, const struct rti_deadlock_node *first)
+static bool search_remember(const struct search *search, uint32_t index)
 {
-    struct rti_deadlock *deadlock = search->deadlock;
-    for (uint32_t i = 0; i < RTI_DEADLOCK_TOLD && i < deadlock->told_count; i++) {
-        if (deadlock->told[i].id == first->fiber->run.id &&
-            deadlock->told[i].parked_ns == first->parked_ns) {
-            return true;
-        }
-    }
-    deadlock->told[deadlock->told_count % RTI_DEADLOCK_TOLD].id = first->fiber->run.id;
-    deadlock->told[deadlock->told_count % RTI_DEADLOCK_TOLD].parked_ns = first->parked_ns;
-    deadlock->told_count++;
-    return false;
+    const struct rti_deadlock_node *first = &search->deadlock->nodes[index];
+    bool is_known = search->deadlock->told[index].id == first->fiber->run.id &&
+                    search->deadlock->told[index].parked_ns == first->parked_ns;
+    search->deadlock->told[index].id = first->fiber->run.id;
+    search->deadlock->told[index].parked_ns = first->parked_ns;
+    return is_known;
 }
 
 /* Follows the first arrow of each, as long as it leads to somebody new. */
@@ -331,6 +326,14 @@ static bool search_is_idle(const struct search *search)
         }
     }
     return true;
+}
+
+void rti_deadlock_forget(struct rti_deadlock *deadlock)
+{
+    deadlock->is_refusal_told = false;
+    for (size_t i = 0; i < RTI_DEADLOCK_NODES; i++) {
+        deadlock->told[i].id = 0;
+    }
 }
 
 size_t rti_deadlock_tell(struct rti_deadlock *deadlock, struct rti_sched *sched,
@@ -364,7 +367,7 @@ size_t rti_deadlock_tell(struct rti_deadlock *deadlock, struct rti_sched *sched,
         if (!node_is_stuck(node) || node->is_told) {
             continue;
         }
-        bool is_known = search_remember(&search, node);
+        bool is_known = search_remember(&search, i);
         if (!is_known && count++ == 0) {
             rti_port_log("deadlock: these wait for each other, and nothing can end it");
         }

@@ -42,7 +42,6 @@
 
 #define RTI_DEADLOCK_NODES   (RT_MAX_TASKS + RT_MAX_ACTORS)
 #define RTI_DEADLOCK_TARGETS 4
-#define RTI_DEADLOCK_TOLD    16
 
 /* A task or an actor. */
 struct rti_deadlock_node {
@@ -63,9 +62,8 @@ struct rti_deadlock {
     struct {
         uint32_t id;
         uint64_t parked_ns;
-    } told[RTI_DEADLOCK_TOLD]; /* the first of each circle; a ring */
-    uint32_t told_count;
-    bool is_refusal_told; /* there are too many tasks for the nodes */
+    } told[RTI_DEADLOCK_NODES]; /* where the first of a circle is that was told; id 0: none is */
+    bool is_refusal_told;       /* there are too many tasks for the nodes */
 };
 
 struct rti_deadlock_options {
@@ -73,6 +71,9 @@ struct rti_deadlock_options {
     uint64_t span_ns; /* who has waited for less is not looked at */
     bool is_open;     /* somebody outside, or a signal, may bring values and mail */
 };
+
+/* Forgets what was told. */
+void rti_deadlock_forget(struct rti_deadlock *deadlock);
 
 /* Looks, and tells of circles that were not told before, in lines of diagnosis. Returns how many
  * circles that was. On a worker's own stack, or anywhere with `peek`. */

@@ -75,8 +75,7 @@ static void idle_look(struct rti_sched *sched)
 
 void rti_runtime_tell_deadlocks_at_idle(void)
 {
-    watch.deadlock.told_count = 0;
-    watch.deadlock.is_refusal_told = false;
+    rti_deadlock_forget(&watch.deadlock);
     rti_runtime.sched.on_idle = idle_look;
 }
 
@@ -84,8 +83,7 @@ void rti_runtime_watch_deadlocks(rt_time after, rti_peek peek)
 {
     watch_disarm();
     rti_runtime.sched.on_idle = NULL;
-    watch.deadlock.told_count = 0;
-    watch.deadlock.is_refusal_told = false;
+    rti_deadlock_forget(&watch.deadlock);
     watch.after = after;
     watch.peek = peek;
     watch.post.call = watch_look;

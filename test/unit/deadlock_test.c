@@ -506,3 +506,48 @@ TEST(deadlock_is_not_looked_for_among_too_many_tasks_and_that_is_told_once)
     const char *line = strstr(told, "deadlock: more tasks than RT_MAX_TASKS");
     CHECK(line != NULL && strstr(line + 1, "deadlock: ") == NULL);
 }
+
+#define CIRCLES 20
+
+static rt_mutex of_circles[2 * CIRCLES];
+
+/* Locks a mutex and then its neighbour; its partner does so the other way round. */
+static void *locks_a_neighbour(void *arg)
+{
+    uintptr_t own = (uintptr_t)arg;
+    CHECK_OK(rt_mutex_lock(&of_circles[own], NULL));
+    rt_yield();
+    CHECK_STATUS(rt_mutex_lock(&of_circles[own ^ 1], NULL), RT_ERR_CANCELLED);
+    CHECK_OK(rt_mutex_unlock(&of_circles[own], NULL));
+    return NULL;
+}
+
+static void *has_many_circles(void *arg)
+{
+    static struct rti_deadlock search;
+    rt_task *tasks[2 * CIRCLES];
+    for (uintptr_t i = 0; i < 2 * CIRCLES; i++) {
+        CHECK_OK(rt_mutex_init(&of_circles[i]));
+        tasks[i] = rt_go(locks_a_neighbour, TASKS_NUMBER(i));
+    }
+    for (int i = 0; i < 4; i++) {
+        rt_yield();
+    }
+    const struct rti_deadlock_options options = {.peek = NULL};
+    struct rti_sched *sched = rti_worker_current()->sched;
+    rti_deadlock_forget(&search);
+    CHECK_EQ(rti_deadlock_tell(&search, sched, &options), CIRCLES);
+    CHECK_EQ(rti_deadlock_tell(&search, sched, &options), 0);
+    for (size_t i = 0; i < 2 * CIRCLES; i++) {
+        CHECK_OK(rt_task_ask_cancel(tasks[i]));
+    }
+    for (size_t i = 0; i < 2 * CIRCLES; i++) {
+        (void)rt_join(tasks[i], NULL);
+    }
+    return arg;
+}
+
+TEST(deadlock_of_many_circles_at_once_is_told_once)
+{
+    (void)tasks_capture(has_many_circles, NULL);
+}
