@@ -105,6 +105,7 @@ bool rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle, ui
         RT_SOMETIMES(rti_task_life(&async->life) == RTI_TASK_WATCHED,
                      "asyncs: a watcher that had lost interest was replaced");
         rti_task_to_unwatched(&async->life);
+        RTI_PLAIN_WRITE(&async->watcher, sizeof(async->watcher));
         async->watcher = watcher;
         is_watched = !rti_async_has_ended(async) && rti_task_to_watched(&async->life);
     }

@@ -14,6 +14,8 @@
  * was lent is kept as it is, for the next.
  *
  * I1  used + free = fresh.                                          (rti_asyncs_audit)
+ * I2  A registration counts for the handle it was made with and for who made it, and for nobody
+ *     else, also when the slot is another task's.                   (async_model.c)
  *
  * `lock` is over the free list, `fresh`, `used`, the pool of contexts and the spares, and over who
  * holds and who watches a task: its generation and its watcher. The end of a task takes it only to

@@ -77,6 +77,7 @@ void explore_plain_write(const void *address, size_t size, const char *site);
         return won;                                                                                \
     }
 
+EXPLORE_DEFINE(u8, uint8_t)
 EXPLORE_DEFINE(u32, uint32_t)
 EXPLORE_DEFINE(u64, uint64_t)
 EXPLORE_DEFINE(size, size_t)
@@ -91,6 +92,16 @@ EXPLORE_DEFINE(ptr, void *)
 
 #define RTI_PLAIN_READ(address, size)  explore_plain_read((address), (size), EXPLORE_SITE)
 #define RTI_PLAIN_WRITE(address, size) explore_plain_write((address), (size), EXPLORE_SITE)
+
+#define rti_u8_init(a, v)          explore_u8_init((a), (v), EXPLORE_SITE)
+#define rti_u8_load_relaxed(a)     explore_u8_load((a), EXPLORE_RELAXED, EXPLORE_SITE)
+#define rti_u8_load_acquire(a)     explore_u8_load((a), EXPLORE_ACQUIRE, EXPLORE_SITE)
+#define rti_u8_store_relaxed(a, v) explore_u8_store((a), (v), EXPLORE_RELAXED, EXPLORE_SITE)
+#define rti_u8_store_release(a, v) explore_u8_store((a), (v), EXPLORE_RELEASE, EXPLORE_SITE)
+#define rti_u8_cas_acqrel(a, expected, v)                                                          \
+    explore_u8_cas((a), (expected), (v), EXPLORE_ACQREL, EXPLORE_SITE)
+#define rti_u8_exchange_acqrel(a, v)                                                               \
+    explore_u8_rmw((a), EXPLORE_EXCHANGE, (v), EXPLORE_ACQREL, EXPLORE_SITE)
 
 #define rti_u32_init(a, v)          explore_u32_init((a), (v), EXPLORE_SITE)
 #define rti_u32_load_relaxed(a)     explore_u32_load((a), EXPLORE_RELAXED, EXPLORE_SITE)

@@ -101,8 +101,13 @@ const char *memory_name(const struct machine_word *word)
 
 uint64_t memory_get(const void *address, unsigned size)
 {
+    uint8_t byte;
     uint32_t narrow;
     uint64_t wide;
+    if (size == sizeof byte) {
+        memcpy(&byte, address, sizeof byte);
+        return byte;
+    }
     if (size == sizeof narrow) {
         memcpy(&narrow, address, sizeof narrow);
         return narrow;
@@ -115,12 +120,21 @@ void memory_put(const void *address, unsigned size, uint64_t value)
 {
     /* It came through a pointer to const only because loads take one. */
     void *target = (void *)(uintptr_t)address;
+    uint8_t byte = (uint8_t)value;
     uint32_t narrow = (uint32_t)value;
-    if (size == sizeof narrow) {
+    if (size == sizeof byte) {
+        memcpy(target, &byte, sizeof byte);
+    } else if (size == sizeof narrow) {
         memcpy(target, &narrow, sizeof narrow);
     } else {
         memcpy(target, &value, sizeof value);
     }
+}
+
+/* What of a value fits a word of this size. */
+static uint64_t memory_cut(uint64_t value, unsigned size)
+{
+    return size == sizeof(uint64_t) ? value : value & ((UINT64_C(1) << (8 * size)) - 1);
 }
 
 uint64_t memory_value(const struct machine_word *word)
@@ -326,7 +340,7 @@ void memory_rmw(unsigned self)
     }
     memory_use(self, op->word, op->site);
     order_rmw(&thread->order, self, &op->word->order, op->order);
-    memory_commit(self, op->word, op->word->size == 4 ? (uint32_t)value : value);
+    memory_commit(self, op->word, memory_cut(value, op->word->size));
     memory_note_read(thread, op->word, false);
 }
 

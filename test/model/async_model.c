@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Who watches the end of a poll task, as rti_asyncs_watch and _unwatch have it: a fiber that joins,
+ * a poll task that joined before and has lost interest, and the end. The slot is used again at
+ * once, for a task that the same poll task watches: a registration counts only for the handle it
+ * was made with and for who made it. */
+
+#include "task/asyncs.h"
+
+#include "port/explore/port.h"
+#include "sched/parker.h"
+
+enum { RESULT = 5 };
+
+#define STALE                                                                                      \
+    ((uintptr_t)64 | RTI_ASYNC_IS_TASK) /* a poll task; its slot is never anything else            \
+                                         */
+
+static struct rti_sched sched;
+static struct rti_asyncs asyncs;
+static struct rti_async *async;
+static const rt_async_task *handle;
+static const rt_async_task *second; /* of the next task in the same slot; NULL: none yet */
+static uint64_t result;             /* plain: written by the end, read by who joins */
+static struct rti_wait wait;
+static struct rti_waiter waiter;
+static struct rti_parker parker;
+static rti_atomic_u32 wakes;       /* of the fiber */
+static rti_atomic_u32 stale_wakes; /* of the poll task */
+
+struct rti_worker *rti_worker_current(void)
+{
+    return NULL;
+}
+
+/* There is one slot, and it is in use. */
+void rti_async_init_slot(struct rti_async *slot, struct rti_asyncs *module)
+{
+    (void)slot, (void)module;
+    EXPLORE_ASSERT(false);
+}
+
+static rt_status poll_nothing(void *state, rt_cx *cx)
+{
+    (void)state, (void)cx;
+    return RT_SUCCESS;
+}
+
+static void wake_by_parker(struct rti_wait *ended)
+{
+    (void)rti_u32_add_relaxed(&wakes, 1);
+    rti_parker_unpark(ended->target, explore_port());
+}
+
+static void begin_task(void)
+{
+    async->poll = poll_nothing;
+    rti_task_to_held(&async->life);
+}
+
+static void setup(void)
+{
+    sched.is_local = false;
+    asyncs.sched = &sched;
+    asyncs.slots = asyncs.static_slots;
+    asyncs.count = 1;
+    asyncs.fresh = 1;
+    asyncs.used = 1;
+    asyncs.free_head = 1;
+    rti_lock_init(&asyncs.lock, &sched, RTI_LOCK_TASK);
+    async = &asyncs.slots[0];
+    async->asyncs = &asyncs;
+    async->generation = 1;
+    async->watcher = 0;
+    rti_task_life_init(&async->life, false);
+    begin_task();
+    handle = rti_asyncs_handle(&asyncs, async);
+    second = NULL;
+    result = 0;
+    rti_parker_init(&parker);
+    rti_u32_init(&wakes, 0);
+    rti_u32_init(&stale_wakes, 0);
+    rti_wait_begin(&wait, wake_by_parker, &parker, false);
+    explore_name(&async->life.state, "life");
+    explore_name(&asyncs.lock.is_taken, "lock");
+    explore_name(&parker.state, "parker");
+    explore_name(&wait.claimed, "claimed");
+    explore_name(&wakes, "wakes");
+    explore_name(&stale_wakes, "stale_wakes");
+}
+
+/* The poll task has asked for the end before, and goes on with something else. */
+static void setup_stale(void)
+{
+    setup();
+    bool is_watched = rti_asyncs_watch(&asyncs, handle, STALE);
+    EXPLORE_ASSERT(is_watched);
+}
+
+/* The end, as async_conclude and async_tell have it. */
+static void end(void)
+{
+    RTI_PLAIN_WRITE(&result, sizeof result);
+    result = RESULT;
+    if (rti_task_to_ended(&async->life) != RTI_TASK_END_TELL) {
+        return;
+    }
+    RTI_PLAIN_READ(&async->watcher, sizeof(async->watcher));
+    uintptr_t watcher = async->watcher;
+    if (watcher == STALE) {
+        rti_task_to_told(&async->life);
+        (void)rti_u32_add_relaxed(&stale_wakes, 1);
+        return;
+    }
+    struct rti_waiter *told = (struct rti_waiter *)watcher;
+    EXPLORE_ASSERT(told == &waiter);
+    RTI_PLAIN_READ(&waiter, sizeof waiter);
+    bool is_won = rti_wait_claim(told->wait, told->event);
+    rti_task_to_told(&async->life);
+    if (is_won) {
+        rti_waiter_wake(told);
+    }
+}
+
+static void unlink_waiter(struct rti_waiter *gone)
+{
+    rti_asyncs_unwatch(&asyncs, gone->slot, (uintptr_t)gone);
+}
+
+/* A fiber waits for the end, as join_park has it. */
+static void await_end(void)
+{
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, unlink_waiter);
+    RTI_PLAIN_WRITE(&waiter, sizeof waiter);
+    waiter.slot = (void *)(uintptr_t)handle;
+    if (!rti_asyncs_watch(&asyncs, handle, (uintptr_t)&waiter)) {
+        return;
+    }
+    EXPLORE_ASSERT(rti_parker_park(&parker, explore_port(), RTI_TIME_NEVER));
+    rti_wait_finish(&wait);
+    /* The stack is used for something else. */
+    RTI_PLAIN_WRITE(&waiter, sizeof waiter);
+    waiter.event = RTI_EVENT_NONE;
+}
+
+static void join(void)
+{
+    if (!rti_async_has_ended(async)) {
+        await_end();
+    }
+    EXPLORE_ASSERT(rti_async_has_ended(async));
+    RTI_PLAIN_READ(&result, sizeof result);
+    EXPLORE_ASSERT(result == RESULT);
+    rti_lock_acquire(&asyncs.lock, &sched);
+    rti_asyncs_consume(async);
+    rti_task_to_free(&async->life);
+    rti_asyncs_free(&asyncs, async);
+    rti_lock_release(&asyncs.lock);
+}
+
+/* The slot is another task's at once, and the poll task watches that one. */
+static void join_and_reuse(void)
+{
+    join();
+    struct rti_async *again = rti_asyncs_take(&asyncs);
+    EXPLORE_ASSERT(again == async);
+    begin_task();
+    second = rti_asyncs_handle(&asyncs, async);
+    EXPLORE_ASSERT(rti_asyncs_watch(&asyncs, second, STALE));
+}
+
+static void lose_interest(void)
+{
+    rti_asyncs_unwatch(&asyncs, handle, STALE);
+}
+
+static void check(void)
+{
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&wakes) <= 1);
+    EXPLORE_ASSERT(asyncs.used == 0 && async->poll == NULL);
+    explore_outcome(rti_u32_load_relaxed(&wakes));
+}
+
+static void check_reused(void)
+{
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&wakes) <= 1);
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&wakes) + rti_u32_load_relaxed(&stale_wakes) <= 1);
+    /* What was registered for the second task is still there. */
+    EXPLORE_ASSERT(rti_task_life(&async->life) == RTI_TASK_WATCHED && async->watcher == STALE);
+    explore_outcome(rti_u32_load_relaxed(&wakes) << 1 | rti_u32_load_relaxed(&stale_wakes));
+}
+
+MODEL(async_end_races_with_a_join){
+    .about = "a join of a poll task either sees the end or is told of it",
+    .setup = setup,
+    .threads = {join, end},
+    .check = check,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
+};
+
+MODEL(async_watcher_that_lost_interest_leaves_the_place_to_the_next){
+    .about = "an old registration neither stays nor takes away a new one, of the same slot or not",
+    .setup = setup_stale,
+    .threads = {join_and_reuse, end, lose_interest},
+    .check = check_reused,
+    .outcomes = {{3, {0, 1, 2}}, {3, {0, 1, 2}}},
+};
