@@ -6,6 +6,7 @@
 #include "sched/crew_search.h"
 #include "sched/fault.h"
 #include "sched/fiber.h"
+#include "sched/passing.h"
 #include "sched/pin.h"
 #include "sched/preempt.h"
 
@@ -125,8 +126,7 @@ void rti_crew_queue(struct rti_crew *crew, struct rti_runnable *runnable)
     rti_crew_rouse_one(crew);
 }
 
-/* The same for who was just woken: it runs next. */
-static void crew_queue_next(struct rti_crew *crew, struct rti_runnable *runnable)
+void rti_crew_queue_next(struct rti_crew *crew, struct rti_runnable *runnable)
 {
     struct rti_worker *worker = rti_worker_current();
     if (worker == NULL || worker->sched != crew->sched || worker->station == NULL) {
@@ -154,7 +154,7 @@ void rti_crew_ended(struct rti_crew *crew)
 void rti_crew_wake(struct rti_crew *crew, struct rti_runnable *runnable)
 {
     if (rti_runnable_to_woken(runnable)) {
-        crew_queue_next(crew, runnable);
+        rti_crew_queue_next(crew, runnable);
     }
 }
 
@@ -190,6 +190,14 @@ static void member_settle_leaving(struct rti_member *member)
         return;
     }
     worker->leaving = NULL;
+#if !RTI_ONE_WORKER
+    if (worker->passed != NULL) {
+        struct rti_lock *lock = worker->passed;
+        worker->passed = NULL;
+        rti_fiber_passed(fiber, lock);
+        return;
+    }
+#endif
     if (RTI_UNLIKELY(!rti_stack_is_intact(&fiber->stack))) {
         member_bury(member, fiber);
         return;

@@ -9,7 +9,8 @@
  * station (P); there are as many stations as the program was given workers, and somewhat more
  * members, because one may lie in the poller and others in blocking calls. Between two fibers a
  * member is on its own stack: a fiber that suspends is made visible to others, in a ring or as
- * PARKED, only there, when nothing runs on the fiber's stack any more.
+ * PARKED, only there, when nothing runs on the fiber's stack any more. Only a fiber that parks with
+ * a lock goes straight to the next one, which makes it visible (sched/passing.h).
  *
  * Looking for work, in this order: its own station; every 61st time the injector first; the
  * injector; the poller, without waiting; other stations, in random order, half of what lies there,
@@ -41,14 +42,16 @@
  *
  * I1  A station is held by one member, or in the idle list.              (RT_ASSERT in hold)
  * I2  Work is not left while a station is idle and nobody spins.         (explored; simulated)
- * I3  A fiber is PARKED or in a queue only when nobody is on its stack.  (member_settle_leaving)
+ * I3  A fiber is PARKED or in a queue only when nobody is on its stack.
+ *                                                (member_settle_leaving, rti_worker_arrive)
  *
  * Memory order: the fence pair above; the parker publishes the station given to a woken member;
  * is_polled is taken and given back with acquire and release, and what the port keeps is its own
  * lock's.
  *
- * Rejected: fibers that switch straight to each other, as on the fixed engine (the one that is left
- * could be taken up elsewhere before its registers are saved); one list of idle pairs of thread and
+ * Rejected: fibers that always switch straight to each other, as on the fixed engine (the one that
+ * is left could be taken up elsewhere before its registers are saved; those who park with a lock
+ * that nobody else has meanwhile do, see sched/passing.h); one list of idle pairs of thread and
  * station (a blocking call must part them); a thread of its own for the poller (a hop per event).
  */
 
@@ -145,6 +148,9 @@ void rti_crew_wake(struct rti_crew *crew, struct rti_runnable *runnable);
 
 /* Queues a runnable that is READY and that the caller alone has, behind those of its level. */
 void rti_crew_queue(struct rti_crew *crew, struct rti_runnable *runnable);
+
+/* The same for who was just woken: it runs next. */
+void rti_crew_queue_next(struct rti_crew *crew, struct rti_runnable *runnable);
 
 /* Says that a timer with this deadline was armed at a station: whoever sleeps in the poller for
  * longer is woken. Any thread. */

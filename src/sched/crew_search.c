@@ -7,10 +7,6 @@
 #include "base/marks.h"
 #include "sched/pin.h"
 
-/* Picks after which the injector is asked first. A prime: no pattern of the program falls in step
- * with it. */
-#define INJECTOR_TICKS 61
-
 /* Rounds over all victims before a member gives up; in the last one `next` is taken too. */
 #define STEAL_ROUNDS 4
 
@@ -457,7 +453,7 @@ static struct rti_runnable *member_find(struct rti_member *member)
         rti_u32_load_relaxed(&member->crew->sched->port->attention) != 0) {
         member_look(member);
     }
-    if (station->tick % INJECTOR_TICKS == 0) {
+    if (rti_station_is_tick_due(station)) {
         runnable = member_take_waiting(member);
     }
     if (runnable == NULL) {

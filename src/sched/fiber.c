@@ -4,6 +4,7 @@
 #include "sched/fiber.h"
 
 #include "sched/fiber_park.h"
+#include "sched/passing.h"
 
 bool rti_fiber_is_scheduler_needed(struct rti_worker *worker, struct rti_fiber *self)
 {
@@ -21,7 +22,10 @@ void rti_fiber_leave_shared(struct rti_worker *worker, struct rti_fiber *self, b
     worker->leaving = self;
     worker->is_parking = is_parking;
     worker->fiber = NULL;
-    rti_context_switch(&self->context, &worker->context, worker);
+    worker = rti_context_switch(&self->context, &worker->context, worker);
+#if !RTI_ONE_WORKER
+    rti_worker_arrive(worker);
+#endif
 }
 
 void rti_fiber_suspend_to_scheduler(struct rti_worker *worker, struct rti_fiber *self,
@@ -159,6 +163,11 @@ static bool fiber_kill_shared(struct rti_sched *sched, struct rti_fiber *fiber)
     /* Marked, then fence, then the state; a fiber on its way to park stores its state, then looks
      * at the mark: one of the two sees the other. */
     rti_fence_after_rmw();
+#if !RTI_ONE_WORKER
+    if (sched->unfold != NULL) {
+        sched->unfold(sched, fiber);
+    }
+#endif
     rti_fiber_kill_parked(sched, fiber);
     return true;
 }

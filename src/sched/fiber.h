@@ -76,16 +76,19 @@ struct rti_fiber {
     void (*on_done)(struct rti_fiber *fiber);
     struct rti_cx *cx;         /* its cancellation and budget; NULL: it has neither */
     struct rti_cancel *cancel; /* that of `cx`; NULL: it cannot be cancelled */
-    bool is_hindered;          /* one worker: `cx` is cancelled or limited, so ask it each time */
-    bool is_on_heap;           /* its stack is gone once it is settled: nobody stands on it then */
-    struct rti_list cleanups;  /* what it holds: the cleanup stack */
-    struct rti_sched *sched;   /* where it was started */
+    bool is_hindered;         /* `cx` is limited or, with one worker, cancelled: ask it each time */
+    bool is_on_heap;          /* its stack is gone once it is settled: nobody stands on it then */
+    struct rti_list cleanups; /* what it holds: the cleanup stack */
+    struct rti_sched *sched;  /* where it was started */
 #if RTI_HAS_TOOLS
     uint64_t parked_ns;       /* the scheduler's clock at its last park */
     struct rti_origin origin; /* who started it, and where */
 #endif
 #if RTI_HAS_BERTH
     bool is_berth_ready; /* what never changes is written */
+    /* Several workers: where it has last waited alone, a struct rti_channel_lock, or is about to;
+     * NULL: nowhere yet. Who wants to end its wait looks there (sched/passing.h). */
+    rti_atomic_ptr alone_at;
     void *berth[RTI_BERTH_WORDS];
 #endif
 };

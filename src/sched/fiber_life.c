@@ -314,6 +314,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->is_on_heap = false;
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
+    rti_ptr_init(&fiber->alone_at, NULL);
 #endif
     rti_fiber_set_slab(fiber, NULL);
     rti_fiber_note_parked(fiber, 0);
@@ -337,6 +338,7 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
     fiber->is_hindered = false;
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
+    rti_ptr_init(&fiber->alone_at, NULL);
 #endif
     rti_fiber_note_parked(fiber, 0);
     rti_list_init(&fiber->cleanups);

@@ -17,8 +17,12 @@
  * stop at the first that is. The order is that of the layers: a program's object, then what it
  * waits on, then the time, then the queues.
  *
- * I1  A worker holds no lock when its fiber suspends or ends.             (RT_DCHECK in
- * rti_fiber_park) I2  Locks are taken in the order of their ranks. (RT_DCHECK in acquire)
+ * A lock may be passed on by who suspends: it is held until nothing runs on the stack of the one
+ * that is left, and given back by whoever runs next on that thread (sched/passing.h).
+ *
+ * I1  A worker holds no lock when its fiber suspends or ends, but one that it passes on.
+ *                                                                  (RT_DCHECK in rti_fiber_park)
+ * I2  Locks are taken in the order of their ranks.                       (RT_DCHECK in acquire)
  *
  * Memory order: acquire takes the word with acquire, release stores it with release.
  *
@@ -116,18 +120,59 @@ static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_
 #endif
 }
 
+/* Takes a lock that several workers share, if it is free. */
+static RTI_ALWAYSINLINE bool rti_lock_try(struct rti_lock *lock)
+{
+    RT_DCHECK(rti_lock_is_shared(lock));
+#if RT_CHECKS
+    rti_lock_check_order(lock);
+#endif
+    /* Acquire-release: acquire pairs with the release of the last holder. */
+    if (RTI_UNLIKELY(rti_u32_exchange_acqrel(&lock->is_taken, 1) != 0)) {
+        return false;
+    }
+#if RT_CHECKS
+    rti_lock_note(lock, true);
+#endif
+    return true;
+}
+
+/* Gives back a lock that several workers share. The thread that took it. */
+static RTI_ALWAYSINLINE void rti_lock_release_shared(struct rti_lock *lock);
+
+/* Says that the lock, which is shared and the caller's, is given back by who runs next on this
+ * thread, with rti_lock_give. */
+static RTI_ALWAYSINLINE void rti_lock_pass(struct rti_lock *lock)
+{
+    RT_DCHECK(rti_lock_is_shared(lock) && rti_u32_load_relaxed(&lock->is_taken) != 0);
+#if RT_CHECKS
+    rti_lock_note(lock, false);
+#endif
+    (void)lock;
+}
+
+static RTI_ALWAYSINLINE void rti_lock_give(struct rti_lock *lock)
+{
+    /* Release pairs with the next holder's acquire. */
+    rti_u32_store_release(&lock->is_taken, 0);
+}
+
 /* Gives it back. The thread that took it. */
 static RTI_ALWAYSINLINE void rti_lock_release(struct rti_lock *lock)
 {
     if (RTI_LIKELY(!rti_lock_is_shared(lock))) {
         return;
     }
+    rti_lock_release_shared(lock);
+}
+
+static RTI_ALWAYSINLINE void rti_lock_release_shared(struct rti_lock *lock)
+{
     RT_ASSERT(rti_u32_load_relaxed(&lock->is_taken) != 0);
 #if RT_CHECKS
     rti_lock_note(lock, false);
 #endif
-    /* Release pairs with the next holder's acquire. */
-    rti_u32_store_release(&lock->is_taken, 0);
+    rti_lock_give(lock);
 }
 
 #endif

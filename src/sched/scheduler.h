@@ -52,6 +52,7 @@
 
 struct rti_crew; /* sched/crew.h */
 struct rti_fiber;
+struct rti_lock;           /* sched/lock.h */
 struct rti_member;         /* sched/crew.h */
 struct rti_overrun_report; /* sched/overrun.h */
 struct rti_sched;
@@ -93,10 +94,13 @@ struct rti_worker {
     /* With several workers: */
     struct rti_member *member;
     struct rti_station *station; /* what it runs at; NULL: it may run nothing */
-    struct rti_fiber *leaving;   /* suspended, to be made visible to others on this stack */
-    struct rti_station *lent;    /* let go of in a blocking call; may be another's by now */
-    bool is_parking;             /* `leaving` parks; else it yields */
-    uint64_t now_ns;             /* the clock at its last look */
+    struct rti_fiber *leaving;   /* suspended, to be made visible to others when it is left */
+#if !RTI_ONE_WORKER
+    struct rti_lock *passed; /* what `leaving` parks with, to be given back then; NULL: none */
+#endif
+    struct rti_station *lent; /* let go of in a blocking call; may be another's by now */
+    bool is_parking;          /* `leaving` parks; else it yields */
+    uint64_t now_ns;          /* the clock at its last look */
 };
 
 /* Each module of the runtime hangs its state here; the runtime assembles them. */
@@ -149,6 +153,11 @@ struct rti_sched {
     bool contains_faults; /* a fault in a fiber ends that fiber alone */
     bool is_look_wanted;  /* something is known to be due */
     void (*on_idle)(struct rti_sched *sched); /* before the one worker waits; NULL: nothing */
+#if !RTI_ONE_WORKER
+    /* Several workers: lets others claim the wait of a fiber that waits alone at a channel, as they
+     * can any other's. NULL: nobody ever does. Holds no lock when it returns. */
+    void (*unfold)(struct rti_sched *sched, struct rti_fiber *fiber);
+#endif
     /* A turn of some worker takes too long (sched/overrun.h). In a signal handler on its own
      * thread; NULL: nobody wants to know. */
     void (*on_overrun)(struct rti_sched *sched, const struct rti_overrun_report *report);

@@ -13,23 +13,6 @@ _Static_assert(_Alignof(struct rti_runnable) >= 4, "the low bits of its address 
 /* Spins for which a thief watches before it takes a `next`: a few microseconds. */
 #define NEXT_WATCH_SPINS 64
 
-#define NEXT_PRIORITY_MASK ((uintptr_t)3)
-
-static void *next_of(struct rti_runnable *runnable)
-{
-    return (void *)((uintptr_t)runnable | runnable->priority);
-}
-
-static struct rti_runnable *next_runnable(void *next)
-{
-    return (struct rti_runnable *)((uintptr_t)next & ~NEXT_PRIORITY_MASK);
-}
-
-static uint32_t next_priority(void *next)
-{
-    return (uint32_t)((uintptr_t)next & NEXT_PRIORITY_MASK);
-}
-
 void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sched *sched)
 {
     *station = (struct rti_station){.index = index, .sched = sched};
@@ -100,13 +83,15 @@ bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *ru
                             struct rti_injector *injector)
 {
     RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
-    /* Release: the runnable is complete for whoever takes it. Acquire: who was there, likewise. */
-    void *old = rti_ptr_exchange_acqrel(&station->next, next_of(runnable));
-    if (old == NULL) {
-        rti_fence_after_rmw();
+    if (rti_station_put_next(station, runnable)) {
         return false;
     }
-    rti_station_queue(station, next_runnable(old), injector);
+    /* Release: the runnable is complete for whoever takes it. Acquire: who was there, likewise. */
+    void *old = rti_ptr_exchange_acqrel(&station->next, rti_next_of(runnable));
+    if (RTI_UNLIKELY(old == NULL)) {
+        return false;
+    }
+    rti_station_queue(station, rti_next_runnable(old), injector);
     /* In the ring, then fence, then the caller looks for sleepers: see crew.h. */
     rti_fence_seqcst();
     return true;
@@ -116,7 +101,7 @@ bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *ru
 static struct rti_runnable *station_take_next(struct rti_station *station, void *seen)
 {
     /* Acquire pairs with the exchange of who put it there. */
-    return rti_ptr_cas_acqrel(&station->next, &seen, NULL) ? next_runnable(seen) : NULL;
+    return rti_ptr_cas_acqrel(&station->next, &seen, NULL) ? rti_next_runnable(seen) : NULL;
 }
 
 /* Takes from the rings, of a level more urgent than `below`. */
@@ -202,7 +187,7 @@ struct rti_runnable *rti_station_pick(struct rti_station *station)
      */
     bool is_capped = station->streak >= RTI_STATION_STREAK_MAX;
     struct rti_runnable *runnable =
-        station_pop(station, is_capped ? RTI_PRIORITY_LEVELS : next_priority(next));
+        station_pop(station, is_capped ? RTI_PRIORITY_LEVELS : rti_next_priority(next));
     if (runnable != NULL) {
         if (is_capped) {
             rti_station_count(&station->capped, 1);

@@ -27,14 +27,17 @@
  * ring.h) I2  Only the holder pushes, pops and writes the fields that are not atomic. I3  After at
  * most RTI_STATION_STREAK_MAX from `next`, a ring that has somebody is served. (rti_station_pick)
  *
- * Pairs: the exchange of `next` releases the runnable to whoever takes it, which acquires.
+ * Pairs: who puts a runnable into `next`, by a store where it is empty and else by an exchange,
+ * releases it to whoever takes it, which acquires.
  *
- * Costs: a wake into an empty `next` is one exchange, taking it another. Through a ring: no locked
- * instruction in, one out.
+ * Costs: a wake into an empty `next` is a store, taking it a compare-exchange: only the holder
+ * puts, so an empty place changes under nobody's hands. Through a ring: no locked instruction in,
+ * one out.
  *
  * Rejected: `next` as a plain field of the holder (a worker that computes for long would keep it
  * from everybody); taking the most urgent of all stations (every pick would read every station). */
 
+#include "base/compiler.h"
 #include "base/ring.h"
 #include "sched/backlog.h"
 #include "sched/runnable.h"
@@ -42,6 +45,10 @@
 
 /* Runnables taken from `next` in a row while others wait. */
 #define RTI_STATION_STREAK_MAX 32
+
+/* Picks after which what waits elsewhere is asked first. A prime: no pattern of the program falls
+ * in step with it. */
+#define RTI_STATION_TICKS 61
 
 struct rti_injector;
 
@@ -81,7 +88,8 @@ void rti_station_queue(struct rti_station *station, struct rti_runnable *runnabl
                        struct rti_injector *injector);
 
 /* Puts a READY runnable into `next`; who was there goes to its ring: true, there is work for
- * another worker now. Holder. A full barrier between this and what the holder loads afterwards. */
+ * another worker now, and between this and what the holder loads afterwards is a full barrier.
+ * Holder. */
 bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *runnable,
                             struct rti_injector *injector);
 
@@ -104,10 +112,68 @@ struct rti_runnable *rti_station_steal_next(struct rti_station *thief, struct rt
 /* Is nobody in the rings and in the backlog? True at some moment during the call. Any thread. */
 bool rti_station_is_empty(const struct rti_station *station);
 
+/* Is it time to ask what waits elsewhere? Holder. */
+static inline bool rti_station_is_tick_due(const struct rti_station *station)
+{
+    return station->tick % RTI_STATION_TICKS == 0;
+}
+
 /* Adds to a counter that only the holder writes: no locked instruction. */
 static inline void rti_station_count(rti_atomic_u64 *counter, uint64_t amount)
 {
     rti_u64_store_relaxed(counter, rti_u64_load_relaxed(counter) + amount);
+}
+
+/* What lies in `next`: a runnable, and its priority in the low bits. */
+#define RTI_NEXT_PRIORITY_MASK ((uintptr_t)3)
+
+static inline void *rti_next_of(struct rti_runnable *runnable)
+{
+    return (void *)((uintptr_t)runnable | runnable->priority);
+}
+
+static inline struct rti_runnable *rti_next_runnable(void *next)
+{
+    return (struct rti_runnable *)((uintptr_t)next & ~RTI_NEXT_PRIORITY_MASK);
+}
+
+static inline uint32_t rti_next_priority(void *next)
+{
+    return (uint32_t)((uintptr_t)next & RTI_NEXT_PRIORITY_MASK);
+}
+
+/* Puts a READY runnable into `next` if that is empty. Holder. */
+static RTI_ALWAYSINLINE bool rti_station_put_next(struct rti_station *station,
+                                                  struct rti_runnable *runnable)
+{
+    if (RTI_UNLIKELY(rti_ptr_load_relaxed(&station->next) != NULL)) {
+        return false;
+    }
+    /* Thieves only take: an empty place is the holder's. Release: the runnable is complete for
+     * whoever takes it. */
+    rti_ptr_store_release(&station->next, rti_next_of(runnable));
+    return true;
+}
+
+/* rti_station_pick in the case that a pair that talks is in: what is in `next` is taken, because
+ * no ring that would go first has anybody. NULL if it is any other case, or a thief was
+ * faster; then nothing has changed. Holder. */
+static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_next(struct rti_station *station)
+{
+    void *next = rti_ptr_load_relaxed(&station->next);
+    bool is_capped = station->streak >= RTI_STATION_STREAK_MAX;
+    uint32_t first = is_capped ? UINT32_MAX : (1U << rti_next_priority(next)) - 1;
+    if (RTI_UNLIKELY(next == NULL || (station->levels_hint & first) != 0)) {
+        return NULL;
+    }
+    void *seen = next;
+    /* Acquire pairs with the release of who put it there. */
+    if (RTI_UNLIKELY(!rti_ptr_cas_acqrel(&station->next, &seen, NULL))) {
+        return NULL;
+    }
+    station->tick++;
+    station->streak++;
+    return rti_next_runnable(next);
 }
 
 /* How many are ready; checks what can be checked. Holder, while no thief is active. */

@@ -66,8 +66,6 @@ void rti_channel_init(struct rti_channel *channel, const rt_channel_config *conf
 void rti_channel_share(struct rti_channel *channel)
 {
     channel->is_shared = true;
-    channel->rest = (struct rti_channel_gates){.send = RTI_GATE_SHUT, .recv = RTI_GATE_SHUT};
-    channel->gates = channel->rest;
 }
 
 /* The sizes of numbers and small structs are copied without a call. */

@@ -52,7 +52,8 @@
  * Every function here is a section that the channel's lock surrounds, on an engine with several
  * workers. None calls out: those to be woken are gathered in `wakes`, values to be destroyed are
  * left in the queue, and both are dealt with by the caller when it has left. There (`is_shared`)
- * the straight path is always shut and nobody is lone.
+ * the gates are looked at under the lock only, and a lone one is ended by who has the lock
+ * (sync/channel_short.h).
  *
  * With several workers a waiter may be claimed by another event at any moment, also while the lock
  * is held. So a value is given only after a claim that was won, and where two meet that both wait,
@@ -168,7 +169,7 @@ enum rti_channel_try {
 void rti_channel_init(struct rti_channel *channel, const rt_channel_config *config, void *memory,
                       bool is_rendezvous);
 
-/* Says that several workers will use a channel that is new. */
+/* Says that several workers will use a channel that is new: everything happens under its lock. */
 void rti_channel_share(struct rti_channel *channel);
 
 rt_channel_state rti_channel_state(const struct rti_channel *channel);

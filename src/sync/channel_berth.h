@@ -14,7 +14,9 @@
  * fiber has no such room the berth is on its stack, and never ready.
  *
  * Who writes what: the fiber `wait.claimed`, and of the waiter `slot`, `channel`, `end`, `result`
- * and `kind` with the flags beside it, before it parks; who serves it `claimed` and `is_handed`. */
+ * and `kind` with the flags beside it, before it parks; who serves it `claimed` and `is_handed`.
+ * With several workers both have the channel's lock then, and a berth is looked at by others only
+ * if they find it in a channel whose lock they have. */
 
 #include "sched/fiber.h"
 #include "sync/channel_waiter.h"
@@ -23,6 +25,9 @@ struct rti_channel_berth {
     struct rti_wait wait;
     struct rti_channel_waiter waiter;
     struct rti_waiter cancel;
+#if !RTI_ONE_WORKER
+    uint64_t serial; /* several workers: of the channel, see struct rti_channel_lock */
+#endif
 };
 
 /* The berth that a lone waiter lies in. */

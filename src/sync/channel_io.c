@@ -10,6 +10,7 @@
 #define RTI_MODULE "channel_io"
 #include "sched/parking.h"
 #include "sched/visitor.h"
+#include "sync/channel_short.h"
 #include "sync/channel_visitor.h"
 
 static const rt_status io_null = {RT_ERR_INVALID, "there is no value and values have a size"};
@@ -244,12 +245,22 @@ static RTI_NOINLINE rt_status io_send_any(struct rti_worker *worker, struct rti_
     }
 }
 
-/* A call that could not even begin to go straight: it is noted, or others are hindered and it must
- * ask for itself, or it goes the long way. Cold, so that the branches to it are laid out of the
- * way. */
+rt_status rti_channel_send_long(rt_channel_sender *tx, rt_cx *cx, const void *value)
+{
+    return io_send(tx, cx, value, RT_TIME_NEVER);
+}
+
+/* A call that could not even begin to go straight: it is one of several workers', it is noted, or
+ * others are hindered and it must ask for itself, or it goes the long way. Cold, so that the
+ * branches to it are laid out of the way. */
 static RTI_COLD rt_status io_send_long(rt_channel_sender *tx, rt_cx *cx, const void *value)
 {
     struct rti_worker *worker = rti_worker_here();
+#if !RTI_ONE_WORKER
+    if (worker != NULL && worker->member != NULL) {
+        return rti_channel_send_short(tx, cx, value);
+    }
+#endif
     struct rti_channels *channels = io_plain_channels(worker, cx);
     if (channels != NULL && value != NULL) {
         struct rti_channel_end *end = rti_channel_ends_find(&channels->senders, tx);
@@ -484,9 +495,19 @@ static RTI_NOINLINE rt_status io_recv_any(struct rti_worker *worker, struct rti_
     }
 }
 
+rt_status rti_channel_recv_long(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
+{
+    return io_recv(rx, cx, out_value, RT_TIME_NEVER);
+}
+
 static RTI_COLD rt_status io_recv_long(rt_channel_receiver *rx, rt_cx *cx, void *out_value)
 {
     struct rti_worker *worker = rti_worker_here();
+#if !RTI_ONE_WORKER
+    if (worker != NULL && worker->member != NULL) {
+        return rti_channel_recv_short(rx, cx, out_value);
+    }
+#endif
     struct rti_channels *channels = io_plain_channels(worker, cx);
     if (channels != NULL && out_value != NULL) {
         struct rti_channel_end *end = rti_channel_ends_find(&channels->receivers, rx);

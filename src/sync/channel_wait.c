@@ -4,6 +4,7 @@
 #include "sync/channel_wait.h"
 
 #include "sched/fiber_park.h"
+#include "sched/passing.h"
 
 rt_status rti_channel_result(rt_status_code code)
 {
@@ -67,6 +68,30 @@ void rti_channel_wait_served(struct rti_channels *channels, struct rti_channel_w
     rti_channels_reclaim(channels, channel);
 }
 
+#if !RTI_ONE_WORKER
+/* With several workers a lone one that was served does not count at its channel any more. If it
+ * dies before it has looked at what it was given, that goes back, unless the channel has come to
+ * its end: then there is nobody to receive it, and nothing to destroy it with. */
+static RTI_COLD void channel_alone_return(struct rti_channels *channels,
+                                          struct rti_channel_waiter *waiter,
+                                          const struct rti_fiber *fiber)
+{
+    struct rti_channel_lock *beside = rti_ptr_load_relaxed(&fiber->alone_at);
+    struct rti_list wakes;
+    rti_list_init(&wakes);
+    rti_lock_acquire(&beside->lock, channels->sched);
+    struct rti_channel *channel = beside->channel;
+    if (beside->serial != rti_channel_berth_around(waiter)->serial || channel == NULL ||
+        rti_channel_is_gone(channel)) {
+        rti_lock_release(&beside->lock);
+        return;
+    }
+    channel->waits++;
+    (void)rti_channel_leave(channel, waiter, true, &wakes);
+    rti_channel_left(channels, channel, &wakes);
+}
+#endif
+
 /* The unlink of a fiber's waiter. A fiber that ends will not look at what it was given. */
 static void channel_fiber_unlink(struct rti_waiter *base)
 {
@@ -77,6 +102,12 @@ static void channel_fiber_unlink(struct rti_waiter *base)
     if (fiber->cancel != NULL && fiber->cancel->lone != NULL) {
         fiber->cancel->lone = NULL;
     }
+#if !RTI_ONE_WORKER
+    if (waiter->is_handed && !rti_sched_is_local(channels->sched)) {
+        channel_alone_return(channels, waiter, fiber);
+        return;
+    }
+#endif
     if (waiter->is_collected && waiter->result != RTI_CHANNEL_NOT_SERVED) {
         rti_channel_wait_served(channels, waiter);
         return;
@@ -159,7 +190,7 @@ static RTI_NOINLINE rt_status channel_park_ended(struct rti_channel_waiter *wait
 static void channel_plain_prepare(struct rti_channel_waiter *waiter, struct rti_wait *wait,
                                   struct rti_fiber *fiber)
 {
-    rti_wait_begin(wait, rti_fiber_wake, fiber, true);
+    rti_wait_begin(wait, rti_fiber_wake, fiber, rti_sched_is_local(fiber->sched));
     wait->reason = RTI_REASON_CHANNEL;
     rti_wait_add(wait, &waiter->waiter, RTI_EVENT_SOURCE, channel_fiber_unlink);
     waiter->permit = NULL;
@@ -186,6 +217,10 @@ static RTI_ALWAYSINLINE void channel_plain_begin(struct rti_channel_waiter *wait
 static RTI_COLD void channel_berth_prepare(struct rti_channel_berth *berth, struct rti_fiber *fiber)
 {
     channel_plain_prepare(&berth->waiter, &berth->wait, fiber);
+#if !RTI_ONE_WORKER
+    berth->cancel.wait = &berth->wait;
+    rti_link_init(&berth->cancel.link);
+#endif
     rti_channel_berth_set_ready(fiber, true);
 }
 
@@ -304,6 +339,50 @@ RTI_JUMPS_BACK rt_status rti_channel_park_recv_alone_noted(void *worker, void *e
                                                            uintptr_t out_value)
 {
     return channel_park_alone_any(worker, end, RTI_CHANNEL_RECV, (void *)out_value);
+}
+
+#endif
+
+#if !RTI_ONE_WORKER
+
+/* Parks as the lone one of a channel that is entered, with several workers. */
+static RTI_ALWAYSINLINE rt_status channel_park_passing(struct rti_worker *worker,
+                                                       const struct rti_channel_end *end,
+                                                       enum rti_channel_waiter_kind kind,
+                                                       void *slot)
+{
+    struct rti_fiber *self = worker->fiber;
+    struct rti_channel_lock *beside = rti_ptr_load_relaxed(&self->alone_at);
+    struct rti_channel *channel = beside->channel;
+    struct rti_channel_berth *berth = rti_channel_berth_of(self, NULL);
+    if (RTI_UNLIKELY(!rti_channel_berth_is_ready(self))) {
+        channel_berth_prepare(berth, self);
+    }
+    rti_wait_rearm(&berth->wait);
+    channel_plain_begin(&berth->waiter, channel, end, kind, slot);
+    berth->serial = beside->serial;
+    channel->lone = &berth->waiter;
+    channel->gates = kind == RTI_CHANNEL_RECV
+                         ? (struct rti_channel_gates){.send = RTI_GATE_MEET, .recv = RTI_GATE_SHUT}
+                         : (struct rti_channel_gates){.send = RTI_GATE_SHUT, .recv = RTI_GATE_MEET};
+    RT_AUDIT(rti_channel_audit(channel));
+    rti_fiber_park_passing(worker, &berth->wait, &beside->lock);
+    rti_fiber_park_end(self);
+    if (RTI_UNLIKELY(!berth->waiter.is_handed)) {
+        return channel_park_ended(&berth->waiter);
+    }
+    rti_parking_tell(self->run.id);
+    return RT_SUCCESS;
+}
+
+RTI_JUMPS_BACK rt_status rti_channel_park_send_passing(void *worker, void *end, uintptr_t value)
+{
+    return channel_park_passing(worker, end, RTI_CHANNEL_SEND, (void *)value);
+}
+
+RTI_JUMPS_BACK rt_status rti_channel_park_recv_passing(void *worker, void *end, uintptr_t out_value)
+{
+    return channel_park_passing(worker, end, RTI_CHANNEL_RECV, (void *)out_value);
 }
 
 #endif

@@ -63,6 +63,13 @@ rt_status rti_channel_park_recv_alone_noted(void *worker, void *end, uintptr_t o
 #define rti_channel_park_recv_alone_noted rti_channel_park_recv_alone
 #endif
 
+#if !RTI_ONE_WORKER
+/* The lone ones with several workers, whose channel is entered and stays so until they are parked:
+ * the running fiber waits at fiber->alone_at (rti_fiber_settle_at). For rti_jump_parking. */
+rt_status rti_channel_park_send_passing(void *worker, void *end, uintptr_t value);
+rt_status rti_channel_park_recv_passing(void *worker, void *end, uintptr_t out_value);
+#endif
+
 /* Puts a poll context in line, for the operation `op`. */
 void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti_channel_want *want,
                            struct rti_cx_op op);

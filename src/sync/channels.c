@@ -46,6 +46,13 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
     channels->last_number = 0;
     channels->sent_before = 0;
     channels->received_before = 0;
+#if !RTI_ONE_WORKER
+    for (size_t i = 0; i < RT_MAX_CHANNELS; i++) {
+        channels->locks[i].channel = NULL;
+        channels->locks[i].serial = 0;
+    }
+    sched->unfold = rti_channel_unfold_fiber;
+#endif
     rti_ghost_init(&channels->ghost);
     channels->nothing =
         (struct rti_channel){.gates = {.send = RTI_GATE_SHUT, .recv = RTI_GATE_SHUT}};
@@ -60,9 +67,27 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
     return RT_SUCCESS;
 }
 
+/* Says what a block of the pool is: a channel, or none. */
+static void channels_name(struct rti_channels *channels, struct rti_channel *block,
+                          struct rti_channel *channel)
+{
+#if RTI_ONE_WORKER
+    (void)channels, (void)block, (void)channel;
+#else
+    if (!rti_sched_is_local(channels->sched)) {
+        struct rti_channel_lock *beside = rti_channels_lock_of(channels, block);
+        rti_lock_acquire(&beside->lock, channels->sched);
+        beside->channel = channel;
+        beside->serial += channel != NULL;
+        rti_lock_release(&beside->lock);
+    }
+#endif
+}
+
 void rti_channels_free(struct rti_channels *channels, struct rti_channel *channel)
 {
     RT_ASSERT(rti_channel_is_gone(channel) && rti_channel_queued(channel) == 0);
+    channels_name(channels, channel, NULL);
     rti_region_leave(&channel->member, channels->sched, RT_OUTCOME_OK);
     rti_lock_acquire(&channels->lock, channels->sched);
     if (channel->memory != NULL) {
@@ -265,6 +290,7 @@ static struct rti_channel *channels_alloc(struct rti_channels *channels,
     }
     channel->memory = owned;
     channel->number = number;
+    channels_name(channels, channel, channel);
     return channel;
 }
 
@@ -560,6 +586,9 @@ void rti_channels_deinit(struct rti_channels *channels)
     rti_pool_deinit(&channels->blocks);
     channels->sched->modules[RTI_MODULE_CHANNEL] = NULL;
     rti_sched_straighten(channels->sched);
+#if !RTI_ONE_WORKER
+    channels->sched->unfold = NULL;
+#endif
 }
 
 /* Tells about the channel of a handle; false if that is closed. */

@@ -69,9 +69,15 @@ static inline struct rti_channel *rti_channel_end_channel(const struct rti_chann
 #define RTI_CHANNEL_LOCK_ALIGN 4
 #endif
 
-/* The lock of a block of the pool, alone in its cache line where memory is not scarce. */
+/* The lock of a block of the pool, alone in its cache line where memory is not scarce, and which
+ * channel it is the lock of: who was served there and comes back to a channel that it has no claim
+ * to any more finds out here whether that is still the one. */
 struct rti_channel_lock {
     _Alignas(RTI_CHANNEL_LOCK_ALIGN) struct rti_lock lock;
+#if !RTI_ONE_WORKER
+    struct rti_channel *channel; /* NULL: the block is free; under the lock */
+    uint64_t serial;             /* channels that the block has been; under the lock */
+#endif
 };
 
 /* The low bits of a handle. Four, so that index and kind are the offset into the table. */
@@ -137,6 +143,27 @@ rti_channels_enter(struct rti_channels *channels, const struct rti_channel_end *
 /* The same with several workers. */
 struct rti_channel *rti_channels_enter_shared(struct rti_channels *channels,
                                               const struct rti_channel_end *end, uintptr_t id);
+
+#if !RTI_ONE_WORKER
+/* What lies beside a channel of several workers; NULL for one that is no channel of the pool. */
+static inline struct rti_channel_lock *rti_channels_lock_of(struct rti_channels *channels,
+                                                            const struct rti_channel *channel)
+{
+    size_t index =
+        ((uintptr_t)channel - (uintptr_t)channels->block_memory) / sizeof(struct rti_channel);
+    return RTI_LIKELY(index < RT_MAX_CHANNELS) ? &channels->locks[index] : NULL;
+}
+#endif
+
+#if !RTI_ONE_WORKER
+/* sched->unfold: a fiber that waits alone at a channel joins the line there. */
+void rti_channel_unfold_fiber(struct rti_sched *sched, struct rti_fiber *fiber);
+
+/* The same, and claims its wait for the cancellation of its context: true, the caller wakes the
+ * waiter that it is given. */
+bool rti_channel_cancel_alone(struct rti_sched *sched, struct rti_fiber *fiber,
+                              struct rti_waiter **out_waiter);
+#endif
 
 /* Leaves a channel that was entered after something ended there, a handle, a wait or a permit, and
  * gives its memory back if nothing refers to it any more. */

@@ -82,6 +82,23 @@ static void cx_set_current(struct rti_fiber *fiber, struct rti_cx *cx)
     fiber->cancel = cx == NULL ? NULL : &cx->cancel;
 }
 
+/* Claims the wait of a fiber that waits alone at a channel, and so is not in the line of this
+ * context, its innermost one, whose flag was just raised. With several workers; the lock is held.
+ */
+static void cx_claim_alone(struct rti_cx *cx, struct rti_list *claimed)
+{
+#if RTI_ONE_WORKER
+    (void)cx, (void)claimed;
+#else
+    struct rti_waiter *waiter;
+    /* Raised, then fence, then where it waits: pairs with rti_fiber_settle_at. */
+    rti_fence_seqcst();
+    if (rti_channel_cancel_alone(cx->sched, cx->fiber, &waiter)) {
+        rti_list_push_tail(claimed, &waiter->link);
+    }
+#endif
+}
+
 /* Raises the flags of a context and of those inside it; the lock is held. */
 static void cx_request(struct rti_cx *cx, struct rti_list *claimed)
 {
@@ -92,9 +109,11 @@ static void cx_request(struct rti_cx *cx, struct rti_list *claimed)
                          &(struct rti_journal_event){.kind = RTI_JOURNAL_CANCEL, .task = task});
     }
     for (struct rti_cx *at = cx; at != NULL && (at == cx || !at->is_shield); at = at->inner) {
-        (void)rti_cancel_request(&at->cancel, claimed);
+        bool is_first = rti_cancel_request(&at->cancel, claimed);
         if (rti_sched_is_local(at->sched)) {
             cx_publish(at);
+        } else if (is_first && at->kind == RTI_CX_FIBER && at->inner == NULL) {
+            cx_claim_alone(at, claimed);
         }
     }
 }

@@ -125,6 +125,28 @@ static void check_six(void)
     check_taken(6);
 }
 
+/* A pair that talks: the holder puts one, takes it, puts the other. */
+static void hold_pair(void)
+{
+    (void)rti_station_put_next(&stations[0], ready(0));
+    take(rti_station_pick_next(&stations[0]));
+    (void)rti_station_queue_next(&stations[0], ready(1), &injector);
+    take(rti_station_pick_next(&stations[0]));
+    take_all(&stations[0]);
+}
+
+static void check_pair(void)
+{
+    check_taken(2);
+}
+
+MODEL(station_next_of_a_pair_is_taken_once){
+    .about = "holder puts next and takes it without looking further, a thief steals it",
+    .setup = setup,
+    .threads = {hold_pair, steal_both_ways},
+    .check = check_pair,
+};
+
 MODEL(station_next_is_taken_once_by_the_holder_or_a_thief){
     .about = "holder queues next and picks, a thief steals from ring and next",
     .setup = setup,

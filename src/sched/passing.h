@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_PASSING_H
+#define RTI_PASSING_H
+
+/* Parking with a lock that is passed on, on the engine with several workers.
+ *
+ * The general way to park (sched/wait.h) makes a wait that anybody may end at any moment, also
+ * while its fiber is still on its way: the claim of the wait, the wake and the end of the way are
+ * compare-exchanges, and what others may see of the fiber happens on the worker's own stack. That
+ * is three locked instructions and two switches.
+ *
+ * A fiber that waits for one thing only, known to nobody but through one source, needs none of
+ * that. It parks with the source's lock in its hand: it picks the next fiber, switches straight to
+ * it, and that one, standing on its own stack, marks the first one PARKED and gives the lock back.
+ * So who takes the lock and finds the fiber waiting there finds it parked for good, and is the only
+ * one who may end its wait: READY is a plain store, and no wait is claimed.
+ *
+ *     who parks                               who runs next on that thread
+ *       has the lock, links its wait            (rti_worker_arrive)
+ *       picks, switches                         state = PARKED
+ *                                               lock = free
+ *
+ * Kills and cancellations come from elsewhere. They ask the fiber where it waits (`alone_at`), take
+ * that lock, and make the wait one that is claimed in the general way (sched->unfold):
+ *
+ *     who kills or cancels                    who parks
+ *       raises its flag                         alone_at = here, unless it is already; then a fence
+ *       fence                                   has the lock of `here`
+ *       reads alone_at, takes the lock there    looks at the flags: raised: does not park
+ *         finds it waiting: unfolds it
+ *
+ * Who reads an old alone_at has raised the flag before the fiber looks. Who reads the right one
+ * takes the lock before the fiber, which then sees the flag, or after it, and finds it parked. The
+ * lock needs no fence of its own where alone_at does not change: that is the common case.
+ *
+ * I1  A fiber that waits alone is PARKED whenever the lock is free.          (explored: passing)
+ * I2  Nobody but the holder of the lock changes the state of such a fiber.   (explored: passing)
+ *
+ * Costs: one locked instruction to take what is next, none for the rest.
+ *
+ * Rejected: to give the lock back in the switch itself (assembly, on every processor, for what one
+ * load and two stores do); to mark the fiber PARKED before the switch (it could be taken up
+ * elsewhere before its registers are saved). */
+
+#include "sched/fiber.h"
+#include "sched/lock.h"
+
+#if !RTI_ONE_WORKER
+
+/* Who was left is parked, and its lock free. */
+static RTI_ALWAYSINLINE void rti_fiber_passed(struct rti_fiber *left, struct rti_lock *lock)
+{
+    rti_u32_store_relaxed(&left->run.state, RTI_RUNNABLE_PARKED);
+    rti_lock_give(lock);
+}
+
+/* What a fiber does first when it goes on after a switch to it. */
+static RTI_ALWAYSINLINE void rti_worker_arrive(struct rti_worker *worker)
+{
+    struct rti_lock *lock = worker->passed;
+    if (lock != NULL) {
+        struct rti_fiber *left = worker->leaving;
+        worker->passed = NULL;
+        worker->leaving = NULL;
+        rti_fiber_passed(left, lock);
+    }
+}
+
+/* May the running fiber park like this? It has a worker with a station, and a stack that is whole.
+ */
+static RTI_ALWAYSINLINE bool rti_fiber_may_pass(const struct rti_worker *worker,
+                                                const struct rti_fiber *self)
+{
+    return worker->station != NULL && rti_stack_is_intact(&self->stack);
+}
+
+/* Says that the fiber is about to wait alone at `place`, whose lock it holds. False if it is killed
+ * or cancelled, and must not. */
+static RTI_ALWAYSINLINE bool rti_fiber_settle_at(struct rti_fiber *self, void *place)
+{
+    if (RTI_UNLIKELY(rti_ptr_load_relaxed(&self->alone_at) != place)) {
+        rti_ptr_store_relaxed(&self->alone_at, place);
+        /* Said, then fence, then the flags: pairs with who raises one and looks here. */
+        rti_fence_seqcst();
+    }
+    return !rti_fiber_is_killed(self) &&
+           (self->cancel == NULL || !rti_cancel_is_requested(self->cancel));
+}
+
+/* Parks the running fiber, whose `wait` can be found only by who holds `lock`, which is the
+ * caller's until then. It goes on, perhaps on another worker, when it was made READY; whether it
+ * was killed meanwhile is for the caller to ask (rti_fiber_park_end). */
+void rti_fiber_park_passing(struct rti_worker *worker, struct rti_wait *wait,
+                            struct rti_lock *lock);
+
+/* Makes a fiber that waits alone ready to run. The holder of the lock, who then queues it with
+ * rti_crew_queue_ready when the lock is free. */
+static RTI_ALWAYSINLINE void rti_fiber_take_alone(struct rti_fiber *fiber)
+{
+    RT_DCHECK(rti_runnable_state(&fiber->run) == RTI_RUNNABLE_PARKED);
+    rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_READY);
+}
+
+#endif
+
+#endif
