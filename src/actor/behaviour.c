@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "actor/ipc.h"
-#include "actor/rest.h"
 #include "base/marks.h"
 #include "sched/crew.h"
 
@@ -91,7 +90,7 @@ static struct rti_behaviour *behaviour_take_place(struct rti_behaviours *module)
 
 static struct rti_behaviour *behaviour_take_kept(struct rti_behaviours *module, actor_id kept_id)
 {
-    uint32_t index = kept_id & ((UINT32_C(1) << module->index_bits) - 1);
+    uint32_t index = kept_id & module->index_mask;
     struct rti_behaviour *place = &module->places[index];
     rti_lock_acquire(&module->lock, module->sched);
     RT_ASSERT(place->life_id == kept_id && !place->is_alive && module->kept_count > 0);
@@ -131,9 +130,10 @@ static void behaviours_count_dead_letter(struct rti_behaviours *module)
     (void)rti_u32_add_relaxed(&module->dead_letters, 1);
 }
 
-static RTI_ALWAYSINLINE void behaviour_handle(struct rti_turn *turn, struct rti_cell *cell)
+static RTI_ALWAYSINLINE void behaviour_handle(struct rti_behaviours *module,
+                                              struct rti_behaviour *self, struct rti_cell *cell)
 {
-    const rt_behaviour_type *type = turn->self->type;
+    const rt_behaviour_type *type = self->type;
     rt_behaviour_fn handler = NULL;
     if (RTI_LIKELY(cell->id < type->handler_count)) {
         handler = type->handlers[cell->id];
@@ -141,7 +141,7 @@ static RTI_ALWAYSINLINE void behaviour_handle(struct rti_turn *turn, struct rti_
     if (RTI_UNLIKELY(handler == NULL)) {
         handler = type->otherwise;
         if (handler == NULL) {
-            behaviours_count_dead_letter(turn->module);
+            behaviours_count_dead_letter(module);
             return;
         }
     }
@@ -149,52 +149,72 @@ static RTI_ALWAYSINLINE void behaviour_handle(struct rti_turn *turn, struct rti_
                                 .id = cell->id,
                                 .len = rti_cell_len(cell),
                                 .data = rti_cell_len(cell) > 0 ? cell->data : NULL};
-    turn->cell = cell;
-    handler(turn->self->state, &msg);
+    handler(self->state, &msg);
 }
 
-/* The behaviour works for what this message is about. */
-static RTI_NOINLINE void behaviour_adopt_trace(struct rti_cell *cell)
+/* The behaviour works for what this message is about, and that it does is written down. */
+static RTI_NOINLINE void behaviour_tell(struct rti_turn *turn, struct rti_cell *cell)
 {
     struct rti_worker *worker = rti_worker_current();
-    *rti_trace_here(worker) = cell != NULL && (cell->len & RTI_CELL_TRACE) != 0
-                                  ? *rti_cell_trace(cell)
-                                  : (struct rt_trace){.flags = 0};
+    rti_ipc_record(turn->module->sched, RTI_JOURNAL_RECV, turn->self->life_id, cell->sender);
+    if (rti_traces_are_used(turn->module->sched)) {
+        *rti_trace_here(worker) = (cell->len & RTI_CELL_TRACE) != 0 ? *rti_cell_trace(cell)
+                                                                    : (struct rt_trace){.flags = 0};
+    }
+}
+
+/* Where those who are muted on this one go on; UINT32_MAX if it has no limit. */
+static inline uint32_t behaviour_low(const struct rti_behaviour *self)
+{
+    const rt_mailbox_config *limit = rti_pressure_limit(&self->pressure);
+    return limit == NULL ? UINT32_MAX : rti_pressure_low(limit);
+}
+
+/* With several workers the receiver itself drops what is too old. */
+static bool behaviour_drops(struct rti_behaviour *self)
+{
+    const rt_mailbox_config *limit = rti_pressure_limit(&self->pressure);
+    if (limit->overflow != RT_OVERFLOW_DROP_OLD || rti_gate_depth(&self->gate) < limit->high) {
+        return false;
+    }
+    (void)rti_u32_add_relaxed(&self->pressure.dropped, 1);
+    return true;
+}
+
+/* Is somebody to be told what this one takes? */
+static RTI_ALWAYSINLINE bool behaviour_is_told(const struct rti_sched *sched, bool is_local)
+{
+    return is_local ? rti_sched_is_told(sched)
+                    : rti_sched_journal(sched) != NULL || rti_traces_are_used(sched);
 }
 
 /* A message was taken: it is counted out, and handled if it is for this life. */
-static RTI_ALWAYSINLINE void behaviour_take(struct rti_turn *turn, struct rti_cell *cell,
-                                            bool is_local)
+static RTI_ALWAYSINLINE void behaviour_take(struct rti_turn *turn, struct rti_behaviour *self,
+                                            struct rti_cell *cell, uint32_t low, bool is_local)
 {
-    struct rti_behaviour *self = turn->self;
-    uint32_t low = RTI_UNLIKELY(rti_pressure_limit(&self->pressure) != NULL)
-                       ? rti_pressure_low(rti_pressure_limit(&self->pressure))
-                       : UINT32_MAX;
+    struct rti_behaviours *module = turn->module;
     if (RTI_UNLIKELY(rti_gate_leave(&self->gate, low, is_local))) {
-        rti_pressure_release(turn->module, &self->pressure);
+        rti_pressure_release(module, &self->pressure);
     }
     turn->cell = cell;
-    if (RTI_UNLIKELY(!is_local && low != UINT32_MAX) &&
-        rti_pressure_limit(&self->pressure)->overflow == RT_OVERFLOW_DROP_OLD &&
-        rti_gate_depth(&self->gate) >= rti_pressure_limit(&self->pressure)->high) {
-        (void)rti_u32_add_relaxed(&self->pressure.dropped, 1);
+    if (!is_local && RTI_UNLIKELY(low != UINT32_MAX) && behaviour_drops(self)) {
+        /* And nothing else. */
     } else if (RTI_LIKELY(cell->to == self->life_id)) {
-        rti_ipc_record(turn->module->sched, RTI_JOURNAL_RECV, self->life_id, cell->sender);
-        if (rti_traces_are_used(turn->module->sched)) {
-            behaviour_adopt_trace(cell);
+        if (RTI_UNLIKELY(behaviour_is_told(module->sched, is_local))) {
+            behaviour_tell(turn, cell);
         }
-        behaviour_handle(turn, cell);
+        behaviour_handle(module, self, cell);
     } else {
         RT_SOMETIMES(true, "behaviour: a message for a former life is dropped");
-        behaviours_count_dead_letter(turn->module);
+        behaviours_count_dead_letter(module);
     }
     if (RTI_LIKELY(turn->cell != NULL)) {
-        if (is_local) {
-            rti_cell_free_alone(&turn->module->cells, cell);
-        } else {
-            rti_cell_free(&turn->module->cells, cell);
-        }
         turn->cell = NULL;
+        if (is_local) {
+            rti_cell_free_alone(&module->cells, cell);
+        } else {
+            rti_cell_free(&module->cells, cell);
+        }
     }
 }
 
@@ -220,16 +240,14 @@ static RTI_NOINLINE void behaviour_obey(struct rti_turn *turn, uint32_t orders)
 static RTI_ALWAYSINLINE enum outcome behaviour_work(struct rti_turn *turn, bool is_local)
 {
     struct rti_behaviour *self = turn->self;
+    uint32_t low = behaviour_low(self);
     for (uint32_t left = RT_BEHAVIOUR_BATCH;; left--) {
         uint32_t orders = rti_u32_load_relaxed(&self->orders);
         if (RTI_UNLIKELY((orders & RTI_ORDERS) != 0 && !turn->is_ended)) {
             behaviour_obey(turn, orders);
         }
-        if (RTI_UNLIKELY(turn->is_ended)) {
-            return OUTCOME_ENDED;
-        }
-        if (RTI_UNLIKELY(turn->is_muted)) {
-            return OUTCOME_MUTED;
+        if (RTI_UNLIKELY(turn->is_over != 0)) {
+            return turn->is_ended ? OUTCOME_ENDED : OUTCOME_MUTED;
         }
         if (RTI_UNLIKELY(left == 0 || turn->reductions <= 0)) {
             RT_SOMETIMES(turn->reductions <= 0, "behaviour: a turn ends by its reductions");
@@ -244,8 +262,10 @@ static RTI_ALWAYSINLINE enum outcome behaviour_work(struct rti_turn *turn, bool 
             (void)rti_u32_and_acqrel(&self->orders, ~(uint32_t)RTI_ORDER_QUEUED);
             continue;
         }
+        /* Where many wait the next one is cold. */
+        __builtin_prefetch(self->mailbox.head);
         turn->reductions--;
-        behaviour_take(turn, RTI_CONTAINER_OF(node, struct rti_cell, node), is_local);
+        behaviour_take(turn, self, RTI_CONTAINER_OF(node, struct rti_cell, node), low, is_local);
     }
 }
 
@@ -321,45 +341,51 @@ static inline void behaviour_queue(struct rti_sched *sched, struct rti_runnable 
     }
 }
 
-static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
+/* Its first turn, unless it was killed before. */
+static RTI_NOINLINE void behaviour_start(struct rti_turn *turn, struct rti_worker *worker)
 {
-    struct rti_behaviour *self = RTI_CONTAINER_OF(run, struct rti_behaviour, run);
-    struct rti_behaviours *module = rti_behaviours_of(worker);
-    struct rti_turn turn = {.self = self, .module = module, .reductions = RT_REDUCTIONS};
-    bool is_local = module->sched->is_local;
-    worker->turn = &turn;
-    if (RTI_UNLIKELY(!self->is_started &&
-                     (rti_u32_load_relaxed(&self->orders) & RTI_ORDER_KILL) == 0)) {
-        self->is_started = true;
-        if (rti_traces_are_used(module->sched)) {
-            behaviour_adopt_trace(NULL);
-        }
-        if (self->type->start != NULL) {
-            void *arg = self->state;
-            self->state = self->type->state_size > 0 ? self->own : arg;
-            self->type->start(self->state, arg);
-        }
-        self->state = self->type->state_size > 0 ? self->own : self->state;
-    }
-    /* Two copies of the work, in which the compiler knows. */
-    enum outcome outcome = is_local ? behaviour_work(&turn, true) : behaviour_work(&turn, false);
-    if (RTI_UNLIKELY(outcome == OUTCOME_ENDED)) {
-        struct rti_list watchers;
-        actor_id id = self->life_id;
-        rti_list_init(&watchers);
-        behaviour_die(&turn, &watchers);
-        worker->turn = NULL;
-        behaviour_give_place(module, self);
-        rti_actors_lock(module->actors);
-        rti_monitors_tell(&watchers, id, turn.reason);
-        rti_actors_unlock(module->actors);
+    struct rti_behaviour *self = turn->self;
+    if ((rti_u32_load_relaxed(&self->orders) & RTI_ORDER_KILL) != 0) {
         return;
     }
+    self->is_started = true;
+    if (rti_traces_are_used(turn->module->sched)) {
+        *rti_trace_here(worker) = (struct rt_trace){.flags = 0};
+    }
+    if (self->type->start != NULL) {
+        void *arg = self->state;
+        self->state = self->type->state_size > 0 ? self->own : arg;
+        self->type->start(self->state, arg);
+    }
+    self->state = self->type->state_size > 0 ? self->own : self->state;
+}
+
+/* Its last turn is over. */
+static RTI_NOINLINE void behaviour_end(struct rti_turn *turn, struct rti_worker *worker)
+{
+    struct rti_behaviours *module = turn->module;
+    struct rti_list watchers;
+    actor_id id = turn->self->life_id;
+    rti_list_init(&watchers);
+    behaviour_die(turn, &watchers);
     worker->turn = NULL;
+    behaviour_give_place(module, turn->self);
+    rti_actors_lock(module->actors);
+    rti_monitors_tell(&watchers, id, turn->reason);
+    rti_actors_unlock(module->actors);
+}
+
+/* A turn did not end for want of mail: it has more to do, is muted, or has ended. */
+static RTI_NOINLINE void behaviour_leave(struct rti_turn *turn, struct rti_worker *worker,
+                                         enum outcome outcome)
+{
+    struct rti_runnable *run = &turn->self->run;
+    if (outcome == OUTCOME_ENDED) {
+        behaviour_end(turn, worker);
+        return;
+    }
     bool is_queued = true;
-    if (outcome == OUTCOME_EMPTY) {
-        is_queued = rti_rest_try(run, &self->mailbox, is_local) == RTI_REST_QUEUE;
-    } else if (outcome == OUTCOME_MUTED) {
+    if (outcome == OUTCOME_MUTED) {
         /* A release that came between has left the queueing to us. */
         is_queued = !rti_runnable_to_parked(run);
     } else {
@@ -368,6 +394,52 @@ static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
     if (is_queued) {
         behaviour_queue(worker->sched, run);
     }
+}
+
+static RTI_ALWAYSINLINE void behaviour_turn(struct rti_turn *turn, struct rti_runnable *run,
+                                            struct rti_worker *worker, bool is_local)
+{
+    struct rti_behaviour *self = RTI_CONTAINER_OF(run, struct rti_behaviour, run);
+    turn->self = self;
+    turn->reductions = RT_REDUCTIONS;
+    turn->is_over = 0;
+    worker->turn = turn;
+    if (RTI_UNLIKELY(!self->is_started)) {
+        behaviour_start(turn, worker);
+    }
+    enum outcome outcome = behaviour_work(turn, is_local);
+    if (RTI_UNLIKELY(outcome != OUTCOME_EMPTY)) {
+        behaviour_leave(turn, worker, outcome);
+    } else if (is_local) {
+        rti_rest_alone(run, &self->mailbox);
+    } else if (rti_rest_try(run, &self->mailbox) == RTI_REST_QUEUE) {
+        behaviour_queue(worker->sched, run);
+    }
+}
+
+/* The turns of behaviours that follow each other on the one worker, without the scheduler. */
+static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker);
+
+static RTI_ALWAYSINLINE void behaviour_turns_alone(struct rti_turn *turn, struct rti_runnable *run,
+                                                   struct rti_worker *worker)
+{
+    do {
+        behaviour_turn(turn, run, worker, true);
+        run = rti_worker_go_on(worker, behaviour_step);
+    } while (run != NULL);
+}
+
+static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
+{
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    struct rti_turn turn = {.module = module};
+    /* Two copies of the work, in which the compiler knows. */
+    if (RTI_LIKELY(rti_sched_is_local(module->sched))) {
+        behaviour_turns_alone(&turn, run, worker);
+    } else {
+        behaviour_turn(&turn, run, worker, false);
+    }
+    worker->turn = NULL;
 }
 
 static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour *self,
@@ -430,7 +502,7 @@ static struct rti_behaviours *behaviours_of(struct rti_actors *actors)
 /* The place of an id that was issued, whoever lives there. */
 static struct rti_behaviour *behaviour_place(struct rti_behaviours *module, actor_id id)
 {
-    uint32_t index = id & ((UINT32_C(1) << module->index_bits) - 1);
+    uint32_t index = id & module->index_mask;
     RT_ASSERT(rti_is_behaviour_id(id) && index < module->fresh);
     return &module->places[index];
 }
@@ -495,7 +567,7 @@ void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *be
                         ? rti_mpsc_push_alone(&behaviour->mailbox, &behaviour->control)
                         : rti_mpsc_push(&behaviour->mailbox, &behaviour->control);
     if (was_idle) {
-        rti_behaviour_wake(module, behaviour);
+        rti_behaviour_rouse(module, behaviour);
     }
 }
 
@@ -542,12 +614,13 @@ static void behaviours_set_room(struct rti_behaviours *module, struct rti_behavi
     while (((size_t)1 << module->index_bits) < capacity) {
         module->index_bits++;
     }
+    module->index_mask = (UINT32_C(1) << module->index_bits) - 1;
 }
 
-/* How many take messages at the same time. */
+/* How many stations take messages; 0: there are none. */
 static uint32_t behaviours_workers(const struct rti_behaviours *module)
 {
-    return rti_sched_is_local(module->sched) ? 1 : module->sched->crew->stations_count;
+    return rti_sched_is_local(module->sched) ? 0 : module->sched->crew->stations_count;
 }
 
 void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actors)

@@ -54,6 +54,7 @@
 #include "actor/attachment.h"
 #include "actor/cells.h"
 #include "actor/pressure.h"
+#include "actor/rest.h"
 #include "base/mpsc.h"
 #include "sched/runnable.h"
 
@@ -99,6 +100,7 @@ struct rti_behaviours {
     struct rti_behaviour *places;
     size_t capacity;
     uint32_t index_bits;
+    uint32_t index_mask;
     uint32_t fresh;     /* places that were ever used */
     uint32_t free_head; /* freed first, used next; RTI_BEHAVIOUR_NONE */
     uint32_t free_tail;
@@ -122,8 +124,13 @@ struct rti_turn {
     struct rti_behaviours *module;
     struct rti_cell *cell; /* being handled; NULL once handed on */
     int32_t reductions;    /* left */
-    bool is_muted;         /* it may not go on */
-    bool is_ended;
+    union {
+        struct {
+            bool is_muted; /* it may not go on */
+            bool is_ended;
+        };
+        uint16_t is_over; /* not 0: either */
+    };
     rt_exit_reason reason; /* if it has ended */
 };
 
@@ -138,10 +145,11 @@ static inline struct rti_behaviours *rti_behaviours_of(const struct rti_worker *
     return worker == NULL ? NULL : rti_behaviours_at(worker->sched);
 }
 
-/* The turn that the caller is in; NULL outside of a behaviour. */
+/* The turn that the caller is in; NULL outside of a behaviour. A turn is on the worker's own stack,
+ * and no fiber runs until it is over. */
 static inline struct rti_turn *rti_turn_of(const struct rti_worker *worker)
 {
-    return RT_HAS_BEHAVIOURS && worker->fiber == NULL ? worker->turn : NULL;
+    return RT_HAS_BEHAVIOURS ? worker->turn : NULL;
 }
 
 static inline bool rti_is_behaviour_id(actor_id id)
@@ -152,8 +160,9 @@ static inline bool rti_is_behaviour_id(actor_id id)
 /* The living behaviour with this id; NULL for every other number. */
 static inline struct rti_behaviour *rti_behaviour_lookup(struct rti_behaviours *module, actor_id id)
 {
-    uint32_t index = id & ((UINT32_C(1) << module->index_bits) - 1);
-    if (RTI_UNLIKELY(!rti_is_behaviour_id(id) || index >= module->capacity)) {
+    uint32_t index = id & module->index_mask;
+    /* No life has one of the ids above: the comparison refuses them. */
+    if (RTI_UNLIKELY(id < RTI_BEHAVIOUR_ID_BIT || index >= module->capacity)) {
         return NULL;
     }
     struct rti_behaviour *place = &module->places[index];
@@ -201,6 +210,19 @@ rt_status rti_behaviour_kill(struct rti_actors *actors, actor_id id);
 
 /* Makes it ready after it was muted. */
 void rti_behaviour_wake(struct rti_behaviours *module, struct rti_behaviour *behaviour);
+
+/* Makes one ready whose mailbox was marked idle, for the push that found the mark. */
+static inline void rti_behaviour_rouse(struct rti_behaviours *module,
+                                       struct rti_behaviour *behaviour)
+{
+    if (rti_sched_is_local(module->sched)) {
+        rti_sched_wake(module->sched, &behaviour->run);
+        return;
+    }
+    RTI_PROBE1(ready, behaviour->run.id);
+    rti_rest_end(&behaviour->run);
+    rti_sched_queue_shared(module->sched, &behaviour->run);
+}
 
 /* rt_behaviour_send but for the thread. */
 rt_status rti_behaviour_send(struct rti_worker *worker, actor_id to, uint32_t id, const void *data,

@@ -45,7 +45,7 @@ static inline void send_push(struct rti_behaviours *module, struct rti_behaviour
     bool was_idle = is_local ? rti_mpsc_push_alone(&receiver->mailbox, &cell->node)
                              : rti_mpsc_push(&receiver->mailbox, &cell->node);
     if (was_idle) {
-        rti_sched_wake(module->sched, &receiver->run);
+        rti_behaviour_rouse(module, receiver);
     }
 }
 
@@ -304,17 +304,34 @@ static inline bool send_is_welcome(const struct rti_behaviour *receiver,
            (limit->overflow == RT_OVERFLOW_MUTE && turn->is_muted);
 }
 
-/* The straight path: from a behaviour to another, one worker, no journal, a short payload and a
- * receiver that takes it. False, and nothing has happened, if it is any other case. `is_noted`: its
- * twin, for a worker that records. */
+/* Copies the payload of a short message. */
+static RTI_ALWAYSINLINE void send_copy(struct rti_cell *cell, const void *data, size_t len)
+{
+    if (RTI_LIKELY(len == 8)) {
+        memcpy(cell->data, data, 8);
+    } else if (len == 16) {
+        memcpy(cell->data, data, 16);
+    } else if (len > 0) {
+        memcpy(cell->data, data, len);
+    }
+}
+
+/* The straight path: from a behaviour to another, one worker, no journal, no contexts, a short
+ * payload and a receiver that takes it. False, and nothing has happened, if it is any other case.
+ * `is_noted`: its twin, for a worker that records and for payloads that are copied by a call. */
 static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const struct rti_cell *head,
                                            const void *data, bool is_noted)
 {
-    struct rti_behaviours *module = !RT_HAS_BEHAVIOURS ? NULL
-                                    : is_noted ? rti_worker_noted(worker, RTI_MODULE_BEHAVIOUR)
-                                               : worker->straight[RTI_MODULE_BEHAVIOUR];
+    struct rti_behaviours *module = worker->straight[RTI_MODULE_BEHAVIOUR];
+    if (is_noted && module == NULL) {
+        module = rti_worker_noted(worker, RTI_MODULE_BEHAVIOUR);
+    }
     struct rti_turn *turn = rti_turn_of(worker);
-    if (RTI_UNLIKELY(module == NULL || turn == NULL || head->len > RTI_CELL_SMALL_MAX)) {
+    if (RTI_UNLIKELY(module == NULL || turn == NULL || head->len > RTI_CELL_SMALL_MAX ||
+                     rti_sched_is_told(worker->sched))) {
+        return false;
+    }
+    if (!is_noted && RTI_UNLIKELY(head->len != 0 && head->len != 8 && head->len != 16)) {
         return false;
     }
     struct rti_behaviour *receiver = rti_behaviour_lookup(module, head->to);
@@ -330,11 +347,7 @@ static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const stru
     cell->sender = turn->self->life_id;
     cell->id = head->id;
     cell->len = head->len;
-    if (RTI_LIKELY(head->len == 8)) {
-        memcpy(cell->data, data, 8);
-    } else if (head->len > 0) {
-        memcpy(cell->data, data, head->len);
-    }
+    send_copy(cell, data, head->len);
     if (is_noted) {
         rti_worker_note(worker, RTI_NOTE_SEND, 0, cell->to);
     }
@@ -350,17 +363,54 @@ static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const stru
     return true;
 }
 
-rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t len)
+/* The same with several workers. */
+static bool send_shared(struct rti_worker *worker, const struct rti_cell *head, const void *data)
+{
+    struct rti_turn *turn = rti_turn_of(worker);
+    if (turn == NULL || rti_sched_is_local(worker->sched) || head->len > RTI_CELL_SMALL_MAX ||
+        rti_sched_journal(worker->sched) != NULL || rti_traces_are_used(worker->sched)) {
+        return false;
+    }
+    struct rti_behaviour *receiver = rti_behaviour_lookup(turn->module, head->to);
+    if (RTI_UNLIKELY(receiver == NULL || !send_is_welcome(receiver, turn))) {
+        return false;
+    }
+    struct rti_cell *cell = rti_cell_alloc(&turn->module->cells, head->len);
+    if (RTI_UNLIKELY(cell == NULL)) {
+        return false;
+    }
+    turn->reductions--;
+    cell->to = head->to;
+    cell->sender = turn->self->life_id;
+    cell->id = head->id;
+    cell->len |= head->len;
+    send_copy(cell, data, head->len);
+    rti_worker_note(worker, RTI_NOTE_SEND, 0, head->to);
+    send_push(turn->module, receiver, cell);
+    return true;
+}
+
+/* Every other send; apart, so that the straight one needs no frame. */
+static RTI_NOINLINE rt_status send_otherwise(actor_id to, uint32_t id, const void *data, size_t len)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_cell head = {.to = to, .id = id, .len = (uint32_t)len};
-    if (RTI_LIKELY(worker != NULL && len == head.len && (data != NULL || len == 0))) {
-        if (RTI_LIKELY(send_straight(worker, &head, data, false)) ||
-            send_straight(worker, &head, data, true)) {
-            return RT_SUCCESS;
-        }
+    if (worker != NULL && len == head.len && (data != NULL || len == 0) &&
+        (send_shared(worker, &head, data) || send_straight(worker, &head, data, true))) {
+        return RT_SUCCESS;
     }
     return rti_behaviour_send(worker, to, id, data, len);
+}
+
+rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t len)
+{
+    struct rti_worker *worker = rti_worker_here();
+    struct rti_cell head = {.to = to, .id = id, .len = (uint32_t)len};
+    if (RTI_LIKELY(worker != NULL && len == head.len && (data != NULL || len == 0)) &&
+        RTI_LIKELY(send_straight(worker, &head, data, false))) {
+        return RT_SUCCESS;
+    }
+    return send_otherwise(to, id, data, len);
 }
 
 rt_status rt_behaviour_forward(actor_id to, uint32_t id)

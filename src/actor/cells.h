@@ -49,11 +49,11 @@ struct rti_cells {
 #endif
 };
 
-/* Cells of a batch of the caches of so many workers, for so many messages. What the caches can hold
- * back is never more than `count`. */
+/* Cells of a batch of the caches of so many stations, for so many messages; none without stations.
+ * What the caches can hold back is never more than `count`. */
 static inline uint32_t rti_cells_batch(size_t count, uint32_t workers)
 {
-    size_t batch = workers > 1 ? count / ((size_t)RTI_CELL_CACHE_MAX * workers) : 0;
+    size_t batch = workers > 0 ? count / ((size_t)RTI_CELL_CACHE_MAX * workers) : 0;
     batch = batch < RTI_CELL_BATCH_MAX ? batch : RTI_CELL_BATCH_MAX;
     return batch < 2 ? 0 : (uint32_t)batch;
 }
@@ -69,7 +69,8 @@ size_t rti_cells_stock(size_t count, uint32_t workers);
     ((RTI_POOL_BYTES(RTI_CELL_SMALL_SIZE, stock) + 15) / 16 * 16 +                                 \
      RTI_POOL_BYTES(RTI_CELL_LARGE_SIZE, stock))
 
-/* Makes room for `count` messages, for so many workers, in RTI_CELLS_BYTES(rti_cells_stock) bytes.
+/* Makes room for `count` messages, for so many stations, 0 if there is one worker, in
+ * RTI_CELLS_BYTES(rti_cells_stock) bytes.
  */
 void rti_cells_init(struct rti_cells *cells, struct rti_sched *sched, void *memory, size_t count,
                     uint32_t workers);

@@ -6,13 +6,19 @@
  *
  * Two words are involved. The mailbox's tail says whether anybody must be woken: it is marked idle
  * by the consumer, in the step that shows that nothing is queued, and exactly one push finds the
- * mark. The runnable's state says who queues it: the pusher's wake may come between the mark and
- * the park, finds it RUNNING and leaves it WOKEN, and the consumer, which cannot park then, queues
- * it itself. The order is mark, then park; nothing of the behaviour is touched after the mark but
- * the state word.
+ * mark. The runnable's state says what it is to others. The order is park, then mark: a behaviour
+ * that is not muted is woken by who finds the mark and by nobody else, so until the mark is there
+ * the state is its own, and from there on it is that pusher's alone. Both write it plainly, and the
+ * exchange of the tail orders the two. If something was pushed meanwhile there is no mark, and the
+ * park is taken back unseen. Nothing of the behaviour is touched after the mark.
+ *
+ * One that is muted has no mark; it parks and is woken as any runnable (sched/runnable.h).
  *
  * I1  Between a successful rest and the next turn exactly one push answers true.   (explored)
- * I2  A message that was pushed is followed by a turn.                             (explored) */
+ * I2  A message that was pushed is followed by a turn.                             (explored)
+ *
+ * Rejected: mark, then park, with a compare-exchange of the state on both sides (two locked
+ * instructions more for each message to an idle one). */
 
 #include "base/mpsc.h"
 #include "sched/runnable.h"
@@ -22,16 +28,32 @@ enum rti_rest {
     RTI_REST_PARKED, /* it is another's, as soon as somebody pushes */
 };
 
-/* Parks a RUNNING behaviour if its mailbox is empty. */
-static inline enum rti_rest rti_rest_try(struct rti_runnable *run, struct rti_mpsc *mailbox,
-                                         bool is_local)
+/* Parks a RUNNING behaviour that is not muted if its mailbox is empty. */
+static inline enum rti_rest rti_rest_try(struct rti_runnable *run, struct rti_mpsc *mailbox)
 {
-    bool is_idle = is_local ? rti_mpsc_try_idle_alone(mailbox) : rti_mpsc_try_idle(mailbox);
-    if (!is_idle) {
-        rti_runnable_to_yielding(run);
-        return RTI_REST_QUEUE;
+    RT_DCHECK(rti_runnable_state(run) == RTI_RUNNABLE_RUNNING);
+    rti_u32_store_relaxed(&run->state, RTI_RUNNABLE_PARKED);
+    if (RTI_LIKELY(rti_mpsc_try_idle(mailbox))) {
+        return RTI_REST_PARKED;
     }
-    return rti_runnable_to_parked(run) ? RTI_REST_PARKED : RTI_REST_QUEUE;
+    rti_u32_store_relaxed(&run->state, RTI_RUNNABLE_READY);
+    return RTI_REST_QUEUE;
+}
+
+/* The push that has found the mark makes it READY; the caller queues it. */
+static inline void rti_rest_end(struct rti_runnable *run)
+{
+    RT_DCHECK(rti_runnable_state(run) == RTI_RUNNABLE_PARKED);
+    rti_u32_store_relaxed(&run->state, RTI_RUNNABLE_READY);
+}
+
+/* The same with one worker, which has just found the mailbox empty: nobody can have woken it. */
+static inline void rti_rest_alone(struct rti_runnable *run, struct rti_mpsc *mailbox)
+{
+    bool is_idle = rti_mpsc_try_idle_alone(mailbox);
+    RT_DCHECK(is_idle);
+    (void)is_idle;
+    rti_runnable_to_parked_here(run);
 }
 
 #endif

@@ -219,6 +219,12 @@ void rti_sched_wake_shared(struct rti_sched *sched, struct rti_runnable *runnabl
     rti_crew_wake(sched->crew, runnable);
 }
 
+void rti_sched_queue_shared(struct rti_sched *sched, struct rti_runnable *runnable)
+{
+    rti_worker_note_here(RTI_NOTE_WAKE, 0, runnable->id);
+    rti_crew_queue_next(sched->crew, runnable);
+}
+
 bool rti_sched_drain_posts(struct rti_sched *sched)
 {
     struct rti_mpsc_node *node;

@@ -398,6 +398,9 @@ void rti_sched_straighten(struct rti_sched *sched);
 /* Begins or ends to record if that was asked for since the last look. The worker's own thread. */
 void rti_worker_follow(struct rti_worker *worker);
 
+/* Queues a runnable with several workers that the caller has made READY, to run next here. */
+void rti_sched_queue_shared(struct rti_sched *sched, struct rti_runnable *runnable);
+
 /* Queues a runnable whose park was ended; called by wakes. */
 static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
 {
@@ -415,6 +418,32 @@ static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *
     if (rti_runnable_to_woken(runnable)) {
         rti_processor_queue(&sched->processor, runnable);
     }
+}
+
+/* For the step of a runnable without a stack that is done with its turn, with one worker: takes the
+ * next one in the scheduler's place, RUNNING and counted as a dispatch, if it has the same step and
+ * nothing keeps it from being next. NULL: the step returns, and the scheduler goes on. A chooser or
+ * a journal has every turn looked at, so there is never one here. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+rti_worker_go_on(struct rti_worker *worker,
+                 void (*step)(struct rti_runnable *runnable, struct rti_worker *worker))
+{
+    RT_DCHECK(rti_sched_is_local(worker->sched) && worker->handoff == NULL);
+    if (RTI_UNLIKELY(worker->turns_until_look <= 0 ||
+                     rti_u32_load_relaxed(worker->attention) != 0 || rti_worker_records(worker))) {
+        return NULL;
+    }
+    struct rti_processor *processor = rti_worker_processor(worker);
+    struct rti_runqueue *level = rti_processor_urgent(processor);
+    if (RTI_UNLIKELY(level == NULL || level->head->step != step)) {
+        return NULL;
+    }
+    RT_DCHECK(rti_sched_journal(worker->sched) == NULL && worker->sched->chooser == NULL);
+    struct rti_runnable *runnable = rti_processor_take(processor, level);
+    rti_runnable_to_running(runnable);
+    worker->turns++;
+    (void)rti_worker_take_turn(worker);
+    return runnable;
 }
 
 /* Walks everything and checks I1 and the processor's invariants. */

@@ -61,7 +61,7 @@ static void turns(void)
         while (rti_mpsc_pop(&mailbox, &node) == RTI_MPSC_ITEM) {
             handle(node);
         }
-        rest = rti_rest_try(&run, &mailbox, false);
+        rest = rti_rest_try(&run, &mailbox);
         if (rest == RTI_REST_QUEUE) {
             rti_spin_hint();
         }
@@ -70,8 +70,8 @@ static void turns(void)
 
 static void send(unsigned number)
 {
-    if (rti_mpsc_push(&mailbox, &letters[explore_self()][number].node) &&
-        rti_runnable_to_woken(&run)) {
+    if (rti_mpsc_push(&mailbox, &letters[explore_self()][number].node)) {
+        rti_rest_end(&run);
         turns();
     }
 }

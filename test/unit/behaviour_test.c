@@ -565,3 +565,68 @@ TEST(behaviour_is_supervised_like_any_actor)
 {
     world_run(supervised, NULL);
 }
+
+/* Behaviours whose turns follow each other: a more urgent one comes next, an actor with a stack in
+ * its turn, and the end of the run at once. */
+static actor_id talkers[2];
+static actor_id urgent;
+static uint32_t talks;
+static uint32_t talks_when_urgent;
+static uint32_t talks_when_stacked;
+
+static void talk(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    CHECK(talks_when_urgent == 0 || talks_when_urgent == 500);
+    if (++talks == 500) {
+        CHECK_OK(rt_behaviour_send(urgent, 0, NULL, 0));
+    }
+    CHECK(talks <= 1000);
+    if (talks == 1000) {
+        rt_shutdown();
+    }
+    CHECK_OK(rt_behaviour_send(talkers[talks % 2], 0, msg->data, msg->len));
+}
+
+static void interrupt(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+    talks_when_urgent = talks;
+}
+
+static void stacked(void *arg)
+{
+    (void)arg;
+    rt_yield();
+    talks_when_stacked = talks;
+    rt_exit();
+}
+
+static void talks_on(void *arg)
+{
+    static const rt_behaviour_fn talk_handlers[] = {talk};
+    static const rt_behaviour_fn interrupt_handlers[] = {interrupt};
+    static const rt_behaviour_type talker = {
+        .handlers = talk_handlers, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+    static const rt_behaviour_type interrupter = {
+        .handlers = interrupt_handlers, .handler_count = 1, .priority = RT_PRIO_CRITICAL};
+    (void)arg;
+    urgent = rt_behaviour_spawn(&interrupter, NULL);
+    talkers[0] = rt_behaviour_spawn(&talker, NULL);
+    talkers[1] = rt_behaviour_spawn(&talker, NULL);
+    CHECK_OK(rt_behaviour_send(talkers[0], 0, "12345678", 8));
+    CHECK(rt_spawn(stacked, NULL) != ACTOR_ID_INVALID);
+    rt_exit();
+}
+
+TEST(behaviours_whose_turns_follow_each_other_keep_nobody_waiting)
+{
+    CHECK_OK(rt_init());
+    CHECK(rt_spawn(talks_on, NULL) != ACTOR_ID_INVALID);
+    rt_run();
+    CHECK_EQ(talks, 1000);
+    CHECK_EQ(talks_when_urgent, 500);
+    CHECK(talks_when_stacked > 0 && talks_when_stacked < 10);
+    rt_cleanup();
+}

@@ -216,7 +216,7 @@ TEST(cells_are_taken_and_given_without_a_station)
 
 TEST(cells_have_no_caches_where_room_is_scarce)
 {
-    CHECK_EQ(rti_cells_batch(COUNT, 1), 0);
+    CHECK_EQ(rti_cells_batch(COUNT, 0), 0);
     CHECK_EQ(rti_cells_batch(2 * RTI_CELL_CACHE_MAX * WORKERS - 1, WORKERS), 0);
     CHECK_EQ(rti_cells_batch(2 * RTI_CELL_CACHE_MAX * WORKERS, WORKERS), 2);
     CHECK_EQ(rti_cells_batch(1 << 20, WORKERS), RTI_CELL_BATCH_MAX);

@@ -14,7 +14,7 @@ TEST(cells_of_both_sizes_share_one_limit)
 {
     struct rti_cell *out[COUNT];
     CHECK(RTI_CELLS_BYTES(COUNT) <= sizeof(memory));
-    rti_cells_init(&cells, &sched, memory, COUNT, 1);
+    rti_cells_init(&cells, &sched, memory, COUNT, 0);
     for (size_t i = 0; i < COUNT; i++) {
         size_t len = i % 2 == 0 ? RTI_CELL_SMALL_MAX : RTI_CELL_SMALL_MAX + 1;
         out[i] = rti_cell_alloc(&cells, len);
@@ -39,7 +39,7 @@ TEST(cells_of_both_sizes_share_one_limit)
 TEST(cells_kept_for_short_messages_make_room_for_long_ones)
 {
     struct rti_cell *out[COUNT];
-    rti_cells_init(&cells, &sched, memory, COUNT, 1);
+    rti_cells_init(&cells, &sched, memory, COUNT, 0);
     for (size_t i = 0; i < COUNT; i++) {
         out[i] = rti_cell_alloc(&cells, 0);
         CHECK(out[i] != NULL);
@@ -74,7 +74,7 @@ static void free_twice(void *arg)
 
 TEST(cells_panic_when_one_is_freed_twice)
 {
-    rti_cells_init(&cells, &sched, memory, COUNT, 1);
+    rti_cells_init(&cells, &sched, memory, COUNT, 0);
     struct rti_cell *cell = rti_cell_alloc(&cells, 0);
     CHECK_PANICS("cells_test", free_twice, cell);
     rti_cell_free(&cells, cell);
@@ -83,7 +83,7 @@ TEST(cells_panic_when_one_is_freed_twice)
 
 TEST(cells_hold_the_longest_message)
 {
-    rti_cells_init(&cells, &sched, memory, COUNT, 1);
+    rti_cells_init(&cells, &sched, memory, COUNT, 0);
     struct rti_cell *cell = rti_cell_alloc(&cells, RT_MAX_MESSAGE_SIZE);
     cell->len = RT_MAX_MESSAGE_SIZE;
     memset(cell->data, 1, RT_MAX_MESSAGE_SIZE);

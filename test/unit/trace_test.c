@@ -219,21 +219,26 @@ TEST(trace_context_goes_through_behaviours_and_is_forwarded)
 
 static void *lets_a_behaviour_begin(void *arg)
 {
+    uint32_t before = (uint32_t)(uintptr_t)arg; /* messages that come first */
     begin();
     memset(&wanted, 0, sizeof(wanted));
     stacked = rt_spawn(listens, NULL);
     actor_id first = rt_behaviour_spawn(&type, NULL);
     second = rt_behaviour_spawn(&type, NULL);
+    for (uint32_t i = 0; i < before; i++) {
+        CHECK_OK(rt_behaviour_send(first, TELL, "x", 1));
+    }
+    await_sum(2 * before); /* the behaviour, and whom it tells */
     CHECK_OK(rt_behaviour_send(first, TURN, NULL, 0));
-    await_sum(3);
-    CHECK_EQ(seen, 3);
+    await_sum(2 * before + 3);
+    CHECK_EQ(seen, 2 * before + 3);
     struct rt_trace begun = wanted;
     memset(&wanted, 0, sizeof(wanted));
     CHECK(rti_trace_is_set(&begun));
     CHECK(!rti_trace_is_set(&wanted));
     CHECK_OK(rt_behaviour_send(first, GIVE_BACK, NULL, 0));
     CHECK_OK(rt_behaviour_send(second, GIVE_BACK, NULL, 0));
-    await_sum(5);
+    await_sum(2 * before + 5);
     CHECK_OK(rt_ipc_send(stacked, "", 0, IPC_ASYNC));
     await_end(stacked);
     return arg;
@@ -241,7 +246,13 @@ static void *lets_a_behaviour_begin(void *arg)
 
 TEST(trace_context_may_begin_in_a_behaviour)
 {
-    tasks_run_everywhere(lets_a_behaviour_begin, NULL);
+    tasks_run_everywhere(lets_a_behaviour_begin, TASKS_NUMBER(0));
+}
+
+/* With cells at hand a message goes the shortest way, unless it has a context. */
+TEST(trace_context_goes_along_when_a_message_would_go_straight)
+{
+    tasks_run_everywhere(lets_a_behaviour_begin, TASKS_NUMBER(3));
 }
 
 static void *finds_none(void *arg)
