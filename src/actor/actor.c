@@ -40,7 +40,11 @@ static bool actor_config_is_valid(const actor_config *config)
 static void actor_copy_name(struct rti_actor *actor, const char *name)
 {
     size_t length = 0;
-    while (name != NULL && length + 1 < sizeof(actor->name) && name[length] != '\0') {
+    if (RTI_LIKELY(name == NULL)) {
+        actor->name[0] = '\0';
+        return;
+    }
+    while (length + 1 < sizeof(actor->name) && name[length] != '\0') {
         actor->name[length] = name[length];
         length++;
     }
@@ -59,6 +63,7 @@ void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
     actor->held = NULL;
     actor->waits_for = ACTOR_ID_INVALID;
     actor->is_id_kept = false;
+    rti_u8_init(&actor->is_attached, 0);
     if (RTI_TRACES_TRAVEL) {
         *rti_actor_trace(actor) = (struct rt_trace){.flags = 0};
     }
@@ -111,6 +116,7 @@ struct actor_code {
     void *arg;
     const void *site;              /* behind the call of rt_spawn */
     const struct rti_birth *birth; /* what is special about it; NULL: nothing */
+    bool is_straight;              /* the call goes straight (worker->straight) */
 };
 
 static inline actor_id actor_kept_id(const struct actor_code *code)
@@ -124,11 +130,11 @@ static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct r
                                                const struct actor_code *code)
 {
     struct rti_fiber_life life = {
-        .main = code->fn,
-        .arg = code->arg,
+        .starter = worker->fiber,
         .site = code->site,
         .id = actor->id,
         .priority = (uint8_t)config->priority,
+        .is_straight = code->is_straight,
     };
     if (rti_traces_are_used(worker->sched)) {
         rti_trace_copy(worker, rti_actor_trace(actor));
@@ -137,7 +143,8 @@ static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct r
     if (ACTOR_PAINTS_STACKS) {
         rti_stack_paint(&actor->fiber.stack);
     }
-    rti_fiber_begin(&actor->fiber, worker, &life);
+    rti_fiber_set_main(&actor->fiber, code->fn, code->arg);
+    rti_fiber_begin(&actor->fiber, worker, &life, !config->malloc_stack);
 }
 
 /* Remembers for the caller why it has no new actor. */
@@ -199,12 +206,14 @@ static RTI_NOINLINE struct rti_actor *actor_take_slot_shared(struct rti_actors *
 
 /* Takes the next free slot, or the one of the kept id, with a stack and the lock; NULL, and nothing
  * has changed, if there is none. */
-static inline struct rti_actor *actor_take_slot(struct rti_actors *actors,
-                                                const actor_config *config, actor_id kept_id,
-                                                const rt_status **why)
+static RTI_ALWAYSINLINE struct rti_actor *actor_take_slot(struct rti_actors *actors,
+                                                          const actor_config *config,
+                                                          const struct actor_code *code,
+                                                          const rt_status **why)
 {
+    actor_id kept_id = actor_kept_id(code);
     size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
-    if (RTI_UNLIKELY(!rti_sched_is_local(actors->sched))) {
+    if (!code->is_straight && RTI_UNLIKELY(!rti_sched_is_local(actors->sched))) {
         struct rti_stack_block memory = {.size = size, .is_heap = config->malloc_stack};
         return actor_take_slot_shared(actors, &memory, kept_id, why);
     }
@@ -216,10 +225,11 @@ static inline struct rti_actor *actor_take_slot(struct rti_actors *actors,
         return NULL;
     }
     struct rti_actor *actor = &actors->table[index];
+    RTI_KEEP(actor);
     actor->stack.size = size;
     actor->stack.is_heap = config->malloc_stack;
-    actor->fiber.is_on_heap = config->malloc_stack;
-    if (RTI_UNLIKELY(!rti_stacks_take(actors->stacks, &actor->stack, &actor->fiber.stack))) {
+    if (RTI_UNLIKELY(
+            !rti_stacks_take_as(actors->stacks, &actor->stack, &actor->fiber.stack, true))) {
         *why = &actor_no_stack;
         return NULL;
     }
@@ -230,7 +240,8 @@ static RTI_ALWAYSINLINE actor_id actor_spawn(struct rti_worker *worker,
                                              const struct actor_code *code,
                                              const actor_config *config)
 {
-    struct rti_actors *actors = rti_actors_of(worker);
+    struct rti_actors *actors =
+        code->is_straight ? worker->straight[RTI_MODULE_ACTOR] : rti_actors_of(worker);
     if (RTI_UNLIKELY(actors == NULL)) {
         rti_port_log("rt_spawn: this thread has no runtime: call rt_init here first");
         return ACTOR_ID_INVALID;
@@ -239,7 +250,7 @@ static RTI_ALWAYSINLINE actor_id actor_spawn(struct rti_worker *worker,
         return actor_refuse_spawn(actors, &actor_no_sense);
     }
     const rt_status *why;
-    struct rti_actor *actor = actor_take_slot(actors, config, actor_kept_id(code), &why);
+    struct rti_actor *actor = actor_take_slot(actors, config, code, &why);
     if (RTI_UNLIKELY(actor == NULL)) {
         return actor_refuse_spawn(actors, why);
     }
@@ -255,6 +266,10 @@ static RTI_ALWAYSINLINE actor_id actor_spawn(struct rti_worker *worker,
     if (RTI_UNLIKELY(code->birth != NULL)) {
         code->birth->prepare(actor, code->birth->arg);
     }
+    if (code->is_straight) {
+        rti_fiber_start_straight(worker->sched, &actor->fiber, (uint8_t)config->priority);
+        return id;
+    }
     rti_actors_unlock(actors);
     rti_fiber_start_begun(actors->sched, &actor->fiber);
     if (rti_worker_records(worker)) {
@@ -267,7 +282,8 @@ actor_id rti_actor_spawn_as(actor_fn fn, void *arg, const actor_config *config,
                             const struct rti_birth *birth)
 {
     RT_ASSERT(birth->prepare != NULL);
-    return actor_spawn(rti_worker_enter(), &(struct actor_code){fn, arg, RTI_CALL_SITE(), birth},
+    return actor_spawn(rti_worker_enter(),
+                       &(struct actor_code){fn, arg, RTI_CALL_SITE(), birth, false},
                        config != NULL ? config : &actor_config_default);
 }
 
@@ -279,11 +295,24 @@ void rti_actor_forget_id(struct rti_actors *actors, actor_id kept_id)
     rti_handle_free(&actors->ids, kept_id);
 }
 
-/* Both public ways in, which differ in the configuration alone. */
+/* A spawn in every way. */
+static RTI_NOINLINE actor_id actor_spawn_any(actor_fn fn, void *arg, const actor_config *config,
+                                             const void *site)
+{
+    return actor_spawn(rti_worker_enter(), &(struct actor_code){fn, arg, site, NULL, false},
+                       config);
+}
+
+/* Both public ways in, which differ in the configuration alone. Where flash is scarce there is one
+ * way behind them. */
 static RTI_NOINLINE actor_id actor_spawn_plain(actor_fn fn, void *arg, const actor_config *config,
                                                const void *site)
 {
-    return actor_spawn(rti_worker_enter(), &(struct actor_code){fn, arg, site, NULL}, config);
+    struct rti_worker *worker = RTI_ONE_WORKER ? NULL : rti_worker_enter();
+    if (worker == NULL || RTI_UNLIKELY(worker->straight[RTI_MODULE_ACTOR] == NULL)) {
+        return actor_spawn_any(fn, arg, config, site);
+    }
+    return actor_spawn(worker, &(struct actor_code){fn, arg, site, NULL, true}, config);
 }
 
 actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg)

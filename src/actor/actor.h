@@ -25,6 +25,8 @@
  *                                                                          (rti_actors_audit)
  * I4  Nothing is attached to a free slot: its lists are empty, it holds and waits for nothing. So a
  *     spawn has nothing to empty.                    (rti_actor_is_bare, death, rti_actors_audit)
+ * I5  Who puts something into a list of an actor's notes it in `is_attached`, so that an end need
+ *     not look at the lists of most.                                     (rti_actor_ends_bare)
  *
  * Everything here belongs to the scheduler's thread. */
 
@@ -80,6 +82,7 @@ struct rti_actor {
     struct rti_stack_block stack;  /* the memory of its fiber's stack */
     const rt_status *spawn_status; /* why its last spawn that failed did; NULL: none has */
     bool is_stack_painted;
+    rti_atomic_u8 is_attached; /* bool: something was put into one of its lists in this life */
 #if RT_HAS_BEHAVIOURS
     struct rti_pressure pressure;
     rt_mailbox_config limit;        /* what pressure.limit points to, if it does */
@@ -154,6 +157,23 @@ static inline bool rti_actor_is_bare(const struct rti_actor *actor)
     for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
         is_bare = is_bare && rti_list_is_empty(&actor->owned[i]);
     }
+    return is_bare;
+}
+
+/* Something hangs at the actor from here on that its end has to look for: links, monitors of either
+ * side, names, calls, what modules above own, a limit. Messages are counted, and need no note. */
+static inline void rti_actor_note_attached(struct rti_actor *actor)
+{
+    rti_u8_store_relaxed(&actor->is_attached, 1);
+}
+
+/* Is it bare? Two looks instead of a dozen, for its end. */
+static inline bool rti_actor_ends_bare(const struct rti_actor *actor)
+{
+    uintptr_t mail = (uintptr_t)actor->held | (uintptr_t)rti_actor_reply(actor) |
+                     (uintptr_t)actor->mailbox.count;
+    bool is_bare = mail == 0 && rti_u8_load_relaxed(&actor->is_attached) == 0;
+    RT_DCHECK(!is_bare || rti_actor_is_bare(actor));
     return is_bare;
 }
 

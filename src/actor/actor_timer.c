@@ -184,6 +184,7 @@ static void timer_init(struct rti_actor_timer *record, struct rti_actor *owner, 
 #endif
     record->notices[0].entry.release = timer_release_first;
     record->notices[1].entry.release = timer_release_second;
+    rti_actor_note_attached(owner);
     rti_list_push_tail(&owner->owned[RTI_OWNED_TIMERS], &record->at_owner);
 }
 

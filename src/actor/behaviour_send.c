@@ -550,6 +550,7 @@ rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
     bool is_set = actor != NULL && (config == NULL || rti_mailbox_config_is_valid(config));
     if (is_set && config != NULL) {
         actor->limit = *config;
+        rti_actor_note_attached(actor);
         rti_pressure_set_limit(&actor->pressure, &actor->limit);
     } else if (is_set) {
         rti_pressure_set_limit(&actor->pressure, NULL);

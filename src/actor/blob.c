@@ -19,7 +19,11 @@ struct rti_list *rti_attachments_of(struct rti_worker *worker)
         return &turn->self->attachments;
     }
     struct rti_actor *self = rti_actor_of(worker);
-    return self == NULL ? NULL : &self->owned[RTI_OWNED_ATTACHMENTS];
+    if (self == NULL) {
+        return NULL;
+    }
+    rti_actor_note_attached(self);
+    return &self->owned[RTI_OWNED_ATTACHMENTS];
 }
 
 static struct rti_blobs *blobs_of(const struct rti_worker *worker)

@@ -248,6 +248,7 @@ static rt_status bus_subscribe(struct rti_actor *self, struct rti_buses *buses, 
     }
     struct rti_subscription *subscription = &bus->subscriptions[number];
     *subscription = (struct rti_subscription){.bus = bus, .owner = self};
+    rti_actor_note_attached(self);
     rti_list_push_tail(&self->owned[RTI_OWNED_SUBSCRIPTIONS], &subscription->at_owner);
     return RT_SUCCESS;
 }

@@ -58,6 +58,7 @@ static rt_status_code call_await(struct rti_worker *worker, struct rti_actor *se
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_CALL;
     rti_wait_add(&wait, &call.waiter, RTI_EVENT_SOURCE, call_unlink);
+    rti_actor_note_attached(target);
     rti_waitlist_add(&target->callers, &call.waiter);
     self->call = &call;
     rti_actor_wait_for(self, target);

@@ -158,6 +158,7 @@ static void child_prepare_actor(struct rti_actor *actor, void *arg)
 {
     struct rti_child *child = arg;
     actor->is_id_kept = child->keeps_address;
+    rti_actor_note_attached(actor);
     child_begin(child, actor->id, &actor->watchers);
 }
 

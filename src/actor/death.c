@@ -116,30 +116,12 @@ static RTI_NOINLINE void death_detach(struct rti_actor *actor, rt_exit_reason re
 #endif
     death_run_hooks(actor, RTI_DEATH_RESOURCES);
     RT_ASSERT(rti_actor_is_bare(actor));
+    rti_u8_store_relaxed(&actor->is_attached, 0);
 }
 
-void rti_death_process(struct rti_actor *actor)
+/* Its id names nobody any more, or is kept for its next life. */
+static inline void death_end_id(struct rti_actors *actors, struct rti_actor *actor)
 {
-    RT_ASSERT(rti_worker_here()->fiber == NULL && actor->id != ACTOR_ID_INVALID);
-    struct rti_actors *actors = actor->actors;
-    if (RT_SENTENCES && RTI_UNLIKELY(actor->fiber.end >= RTI_FIBER_OVERFLOWED)) {
-        death_log(actor);
-    }
-    rti_actors_lock(actors);
-    actor->reachable_id = ACTOR_ID_INVALID;
-    actor->waits_for = ACTOR_ID_INVALID;
-    /* Its end may have come inside a filter, which looks no more. */
-    actor->mailbox.is_shown = false;
-    if (!rti_actor_is_bare(actor) || actors->has_hooks_for_all) {
-        death_detach(actor, death_reason(actor));
-    }
-    bool is_local = rti_sched_is_local(actors->sched);
-    struct rti_kept_stack memory;
-    if (RTI_LIKELY(is_local)) {
-        rti_stacks_give(actors->stacks, &actor->stack, &actor->fiber.stack);
-    } else {
-        memory = (struct rti_kept_stack){actor->stack, actor->fiber.stack};
-    }
     if (RTI_UNLIKELY(actor->is_id_kept)) {
         actor->is_id_kept = false;
         actors->kept_count++;
@@ -147,12 +129,49 @@ void rti_death_process(struct rti_actor *actor)
         rti_handle_free(&actors->ids, actor->id);
     }
     actor->id = ACTOR_ID_INVALID;
+}
+
+/* The six steps, under the lock if there are several workers, but for the stack. */
+static RTI_ALWAYSINLINE void death_take_apart(struct rti_actors *actors, struct rti_actor *actor)
+{
+    actor->reachable_id = ACTOR_ID_INVALID;
+    actor->waits_for = ACTOR_ID_INVALID;
+    /* Its end may have come inside a filter, which looks no more. */
+    actor->mailbox.is_shown = false;
+    if (RTI_UNLIKELY(!rti_actor_ends_bare(actor) || actors->has_hooks_for_all)) {
+        death_detach(actor, death_reason(actor));
+    }
+}
+
+/* With several workers. */
+static RTI_NOINLINE void death_process_shared(struct rti_actors *actors, struct rti_actor *actor)
+{
+    rti_actors_lock(actors);
+    death_take_apart(actors, actor);
+    struct rti_kept_stack memory = {actor->stack, actor->fiber.stack};
+    death_end_id(actors, actor);
     RT_AUDIT(rti_actors_audit(actors));
     rti_actors_unlock(actors);
-    if (RTI_UNLIKELY(!is_local)) {
-        /* The slot may be another actor's already. */
-        rti_stacks_give(actors->stacks, &memory.memory, &memory.stack);
+    /* The slot may be another actor's already. */
+    rti_stacks_give(actors->stacks, &memory.memory, &memory.stack);
+}
+
+void rti_death_process(struct rti_actor *actor)
+{
+    RT_DCHECK(rti_worker_here()->fiber == NULL);
+    RT_ASSERT(actor->id != ACTOR_ID_INVALID);
+    struct rti_actors *actors = actor->actors;
+    if (RT_SENTENCES && RTI_UNLIKELY(actor->fiber.end >= RTI_FIBER_OVERFLOWED)) {
+        death_log(actor);
     }
+    if (RTI_UNLIKELY(!rti_sched_is_local(actors->sched))) {
+        death_process_shared(actors, actor);
+        return;
+    }
+    death_take_apart(actors, actor);
+    rti_stacks_give_as(actors->stacks, &actor->stack, &actor->fiber.stack, true);
+    death_end_id(actors, actor);
+    RT_AUDIT(rti_actors_audit(actors));
 }
 
 void rti_actor_on_done(struct rti_fiber *fiber)

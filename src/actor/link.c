@@ -43,6 +43,7 @@ static void link_end_init(struct rti_link_end *end, struct rti_actor *owner,
     end->target = target->id;
     rti_notice_init(&end->notice, RT_SENDER_SYSTEM, &end->exit, sizeof(end->exit));
     end->notice.entry.release = link_end_release;
+    rti_actor_note_attached(owner);
     rti_list_push_tail(&owner->links, &end->link);
 }
 

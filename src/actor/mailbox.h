@@ -135,8 +135,8 @@ void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait 
 /* Makes an empty mailbox, made by init, ready for the next owner, which has the same fiber. */
 static inline void rti_mailbox_reset(struct rti_mailbox *mailbox)
 {
-    RT_ASSERT(mailbox->count == 0 && mailbox->reader == NULL && !mailbox->is_shown);
-    RT_ASSERT(rti_mailbox_notice_count(mailbox) == 0);
+    RT_DCHECK(mailbox->count == 0 && mailbox->reader == NULL && !mailbox->is_shown);
+    RT_DCHECK(rti_mailbox_notice_count(mailbox) == 0);
     mailbox->count_max = 0;
     /* The end of the last owner may have finished it. */
     mailbox->wait.waiters = &mailbox->waiter;

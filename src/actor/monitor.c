@@ -49,6 +49,7 @@ static void monitor_init(struct rti_monitor *monitor, uint32_t ref, struct rti_a
     monitor->notice.entry.release = monitor_release;
     rti_link_init(&monitor->at_owner);
     rti_link_init(&monitor->at_target);
+    rti_actor_note_attached(owner);
     rti_list_push_tail(&owner->monitors, &monitor->at_owner);
     rti_list_push_tail(watchers, &monitor->at_target);
 }
@@ -60,7 +61,11 @@ static struct rti_list *monitor_watchers(struct rti_actor *self, actor_id target
         return rti_behaviour_watchers(self->actors, target);
     }
     struct rti_actor *other = rti_actors_lookup(self->actors, target);
-    return other == NULL || other == self ? NULL : &other->watchers;
+    if (other == NULL || other == self) {
+        return NULL;
+    }
+    rti_actor_note_attached(other);
+    return &other->watchers;
 }
 
 static rt_status monitor_make(struct rti_actor *self, actor_id target, uint32_t *monitor_ref)

@@ -80,6 +80,7 @@ static rt_status registry_add(struct rti_registry *registry, const char *name, s
     memcpy(record->text, name, length + 1);
     rti_link_init(&record->at_actor);
     rti_link_init(&record->at_bucket);
+    rti_actor_note_attached(actor);
     rti_list_push_tail(&actor->names, &record->at_actor);
     rti_list_push_tail(registry_bucket(registry, record->hash), &record->at_bucket);
     return RT_SUCCESS;

@@ -518,6 +518,7 @@ static void supervisor_prepare(struct rti_actor *actor, void *arg)
     struct rti_supervisor *self = animation->self;
     self->id = actor->id;
     self->self = actor;
+    rti_actor_note_attached(actor);
     rti_list_push_tail(&actor->owned[RTI_OWNED_ATTACHMENTS], &self->attachment.link);
     rti_list_push_tail(&self->module->all, &self->at_module);
     if (animation->birth != NULL) {

@@ -126,10 +126,12 @@ static inline uint32_t rti_handle_alloc(struct rti_handle_table *table)
         return RTI_HANDLE_NONE;
     }
     struct rti_handle_slot *slot = &table->slots[index];
+    /* A slot without a further id is not in the queue. */
     uint32_t id = rti_handle_successor(table, slot->id);
-    if (RTI_UNLIKELY(id == RTI_HANDLE_NONE || id > table->id_max)) {
+    if (RTI_UNLIKELY(id == RTI_HANDLE_NONE)) {
         rti_handle_refuse();
     }
+    RT_DCHECK(id <= table->id_max);
     table->free_head = slot->next;
     slot->id = id;
     slot->next = RTI_HANDLE_IN_USE;
@@ -163,12 +165,13 @@ void rti_handle_free(struct rti_handle_table *table, uint32_t id);
 #else
 static inline void rti_handle_free(struct rti_handle_table *table, uint32_t id)
 {
-    int32_t index = rti_handle_lookup(table, id);
-    if (RTI_UNLIKELY(index < 0)) {
+    uint32_t index = id & (table->step - 1);
+    if (RTI_UNLIKELY(index >= table->count) || RTI_UNLIKELY(table->slots[index].id != id) ||
+        RTI_UNLIKELY(table->slots[index].next != RTI_HANDLE_IN_USE)) {
         rti_handle_refuse();
     }
     table->used_count--;
-    rti_handle_enqueue(table, (uint32_t)index);
+    rti_handle_enqueue(table, index);
 }
 #endif
 

@@ -154,6 +154,15 @@ static inline void rti_context_set_bounds(struct rti_context *context, char *sta
 #endif
 }
 
+/* A context that has no stack yet. */
+static inline void rti_context_clear(struct rti_context *context)
+{
+    context->saved.pc = NULL;
+#if RTI_CONTEXT_BOUNDED
+    context->stack_low = NULL;
+#endif
+}
+
 /* It has no stack any more, or not yet. */
 static inline void rti_context_forget_bounds(struct rti_context *context)
 {
@@ -169,7 +178,6 @@ static inline void rti_context_forget_bounds(struct rti_context *context)
 static inline void rti_context_inherit(struct rti_context *context,
                                        const struct rti_context *starter)
 {
-    context->saved.pc = NULL;
     if (RTI_LIKELY(starter != NULL)) {
         rti_arch_fp_control_inherit(&context->saved, &starter->saved);
     } else {

@@ -77,7 +77,7 @@ struct rti_fiber {
     struct rti_cx *cx;         /* its cancellation and budget; NULL: it has neither */
     struct rti_cancel *cancel; /* that of `cx`; NULL: it cannot be cancelled */
     bool is_hindered;         /* `cx` is limited or, with one worker, cancelled: ask it each time */
-    bool is_on_heap;          /* its stack is gone once it is settled: nobody stands on it then */
+    bool is_self_settling;    /* its stack is good for settling it there: sched/fiber_life.c */
     struct rti_list cleanups; /* what it holds: the cleanup stack */
     struct rti_sched *sched;  /* where it was started */
 #if RTI_HAS_TOOLS
@@ -223,7 +223,7 @@ _Noreturn RTI_COLD void rti_fiber_forked(void);
  * and this is the child. */
 static inline struct rti_worker *rti_fiber_worker(void)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_here();
     if (!RTI_ONE_WORKER && RTI_UNLIKELY(worker == NULL)) {
         rti_fiber_forked();
     }

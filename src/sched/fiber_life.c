@@ -3,12 +3,13 @@
  *
  * An end has two halves: the fiber departs, on its own stack, and is settled, when none of its
  * frames is needed any more. Where that happens decides what an end costs. The worker's stack is
- * always right. But a fiber that has returned, or exited and let go of its frames, has all of its
- * stack to spare, and can be settled where it stands; then the next one is picked there, and the
- * end of one fiber and the turn of the next are one switch. That is the common way with one worker
- * (fiber_is_succeeded); the worker's stack is taken if a look is due, if the end was not a clean
- * one, if the stack has no guard page and may be small, and with several workers, where whoever
- * gets the stack next could begin on it before this one has left.
+ * always right. But a fiber that has returned has all of its stack to spare, and one that exits has
+ * the reserve of the runtime below it; so it can be settled where it stands. Then the next one is
+ * picked there, and the end of one fiber and the turn of the next are one switch. That is the
+ * common way with one worker that neither records nor keeps a journal (fiber_is_succeeded); the
+ * worker's stack is taken if a look is due, if the end was not a clean one, if the stack has no
+ * guard page and may be small, or is of the heap and gone with its fiber, and with several workers,
+ * where whoever gets the stack next could begin on it before this one has left.
  *
  * If the next one has not begun and is of the same slab, the stack that it gets is the one that was
  * just given back: it begins right there, by a call. */
@@ -69,12 +70,26 @@ static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fi
  * words are in place. */
 static RTI_ALWAYSINLINE bool fiber_is_succeeded(struct rti_worker *worker, struct rti_fiber *self)
 {
-    if (RTI_UNLIKELY(!rti_sched_is_local(worker->sched) || self->stack.limit == NULL ||
-                     self->is_on_heap || self->context.valgrind_stack_id != 0)) {
+    if (RTI_UNLIKELY(!self->is_self_settling || worker->straight == rti_sched_no_modules)) {
         return false;
     }
     return !rti_fiber_is_scheduler_due(worker, self) ||
            !rti_fiber_is_scheduler_needed(worker, self);
+}
+
+/* fiber_settle for one that stands on its own stack: nobody records, and no tool was told of it. */
+static RTI_ALWAYSINLINE void fiber_settle_itself(struct rti_worker *worker, struct rti_fiber *self)
+{
+    /* Who runs has no pc (rti_arch_switch), as rti_context_deinit would leave it. */
+    RT_DCHECK(self->wait == NULL && self->context.saved.pc == NULL);
+    rti_runnable_to_done_here(&self->run);
+    worker->fiber = NULL;
+    rti_sched_settled_here(worker->sched);
+    RTI_PROBE2(exit, self->run.id, self->end);
+    RT_DCHECK(rti_list_is_empty(&self->cleanups));
+    rti_context_forget_bounds(&self->context);
+    self->on_done(self);
+    RT_AUDIT(rti_sched_audit(worker->sched));
 }
 
 /* Begins `fiber`, of a slab, here at the top of the stack of `gone`, which lies at `here`, if that
@@ -82,10 +97,8 @@ static RTI_ALWAYSINLINE bool fiber_is_succeeded(struct rti_worker *worker, struc
 static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct rti_fiber *fiber,
                                               const char *here, struct rti_arch_context *gone)
 {
-    fiber->bay = rti_stack_slab_take(fiber->slab, &fiber->stack);
-    fiber->run.is_direct = true;
+    rti_fiber_enter_slab(fiber, true);
     RTI_PROBE1(start, fiber->run.id);
-    rti_worker_note(worker, RTI_NOTE_RUN, 0, fiber->run.id);
     rti_runnable_to_switched(&fiber->run);
     worker->fiber = fiber;
     if (RTI_UNLIKELY(fiber->stack.low != here)) {
@@ -110,24 +123,21 @@ static inline bool fiber_is_unborn(struct rti_runnable *next)
     return fiber->stack.low == NULL && !rti_fiber_is_killed(fiber);
 }
 
-/* Settles the fiber that has departed and goes on with the next, at the top of its stack. Returns
- * if that one begins on this very stack: then it is worker->fiber. */
-static RTI_ALWAYSINLINE void fiber_pass_on(struct rti_worker *worker)
+/* Settles `self`, which has come to its end, and goes on with the next. It may stand below frames
+ * of the program's: what it needs of the stack is the runtime's reserve (sched/stack.h). Returns if
+ * the next one begins on this very stack: then it is worker->fiber. */
+static RTI_ALWAYSINLINE void fiber_pass_on(struct rti_worker *worker, struct rti_fiber *self)
 {
-    struct rti_fiber *departed = worker->departed;
-    const char *here = departed->stack.low;
+    const char *here = self->stack.low;
     struct rti_arch_context gone;
-    rti_arch_fp_control_copy(&gone, &departed->context.saved);
-    worker->departed = NULL;
-    fiber_settle(worker->sched, departed);
-    RT_AUDIT(rti_sched_audit(worker->sched));
+    rti_arch_fp_control_remember(&gone, &self->context.saved);
+    fiber_settle_itself(worker, self);
     /* What has ended may have asked for a look. */
     if (RTI_LIKELY(worker->turns_until_look > 0)) {
         struct rti_runnable *next = rti_processor_pick(worker->processor);
         if (RTI_LIKELY(next != NULL && next->is_direct)) {
             struct rti_fiber *fiber = rti_fiber_of(next);
             RTI_PROBE1(start, next->id);
-            rti_worker_note(worker, RTI_NOTE_RUN, 0, next->id);
             rti_runnable_to_switched(next);
             worker->fiber = fiber;
             rti_fiber_bring_errno(worker, fiber);
@@ -143,19 +153,6 @@ static RTI_ALWAYSINLINE void fiber_pass_on(struct rti_worker *worker)
         worker->handoff = next;
     }
     rti_context_pass(&gone, &worker->context, worker);
-}
-
-/* The same, called from outside of the table of the library's code. */
-static RTI_NOINLINE void fiber_pass_on_called(struct rti_worker *worker)
-{
-    fiber_pass_on(worker);
-}
-
-/* Where a fiber is settled that has exited, and let go of its frames for that. */
-static RTI_OUTSIDE void fiber_exited(void *transfer)
-{
-    fiber_pass_on_called(transfer);
-    rti_fiber_entry(transfer);
 }
 
 #endif
@@ -203,11 +200,14 @@ void rti_fiber_forked(void)
 _Noreturn void rti_fiber_exit(struct rti_worker *worker)
 {
     struct rti_fiber *self = worker->fiber;
+    RT_ASSERT(self->wait == NULL);
     rti_cleanup_run_all(&self->cleanups);
 #if FIBER_SETTLES_ITSELF
     if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
-        (void)fiber_depart(worker, RTI_FIBER_EXITED);
-        rti_context_restart(&self->context, fiber_exited, worker);
+        self->end = RTI_FIBER_EXITED;
+        fiber_pass_on(worker, self);
+        /* The next one begins on this stack, but not below the frames of this one. */
+        rti_context_restart(&worker->fiber->context, rti_fiber_entry, worker);
     }
 #endif
     fiber_finish(worker, RTI_FIBER_EXITED);
@@ -220,11 +220,12 @@ static RTI_NOINLINE struct rti_worker *fiber_return(struct rti_fiber *self, cons
     struct rti_worker *worker = rti_fiber_worker();
     /* A context that lay in a frame of main is garbage now: going on would corrupt what it was
      * linked to. */
-    RT_ASSERT(self->cx == cx);
+    RT_ASSERT(self->cx == cx && self->wait == NULL);
 #if FIBER_SETTLES_ITSELF
     if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
-        (void)fiber_depart(worker, RTI_FIBER_RETURNED);
-        fiber_pass_on(worker);
+        RT_DCHECK(self->end == RTI_FIBER_RETURNED);
+        rti_cleanup_run_all(&self->cleanups);
+        fiber_pass_on(worker, self);
         return worker;
     }
 #endif
@@ -257,8 +258,7 @@ static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
     }
 #if RTI_HAS_SLABS
     if (RTI_UNLIKELY(fiber->stack.low == NULL)) {
-        fiber->bay = rti_stack_slab_take(fiber->slab, &fiber->stack);
-        fiber->run.is_direct = true;
+        rti_fiber_enter_slab(fiber, rti_sched_is_local(worker->sched));
         rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
                           rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
     }
@@ -311,7 +311,6 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->cx = NULL;
     fiber->cancel = NULL;
     fiber->is_hindered = false;
-    fiber->is_on_heap = false;
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
     rti_ptr_init(&fiber->alone_at, NULL);
@@ -321,6 +320,12 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     rti_fiber_note_origin(fiber, starter, options->site);
     rti_list_init(&fiber->cleanups);
     fiber_init_context(fiber, starter, is_foreign);
+    /* Not if valgrind was told of the stack: it wants to be told of its end from another. */
+#if RTI_VALGRIND_KNOWS
+    fiber->is_self_settling = fiber->stack.limit != NULL && fiber->context.valgrind_stack_id == 0;
+#else
+    fiber->is_self_settling = fiber->stack.limit != NULL;
+#endif
 }
 
 void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
@@ -342,6 +347,7 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
 #endif
     rti_fiber_note_parked(fiber, 0);
     rti_list_init(&fiber->cleanups);
+    rti_context_clear(&fiber->context);
 }
 
 void rti_fiber_start(struct rti_sched *sched, struct rti_fiber *fiber)

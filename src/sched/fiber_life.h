@@ -18,18 +18,25 @@
 #include "sched/fiber.h"
 #include "sched/stack_slab.h"
 
-/* What one life has for itself. */
+/* What one life has for itself; and its function, which rti_fiber_set_main tells. */
 struct rti_fiber_life {
-    void (*main)(void *arg);
-    void *arg;
-    const void *site; /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
+    const struct rti_fiber *starter; /* who runs on the worker; NULL: it itself */
+    const void *site;                /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
     uint32_t id;
     uint8_t priority;
+    bool is_straight; /* by a call that goes straight (worker->straight) */
 };
 
 /* Prepares a slot for all its lives on `sched`. */
 void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
                          void (*on_done)(struct rti_fiber *fiber));
+
+/* What it runs: once for a slot, or in every life. */
+static inline void rti_fiber_set_main(struct rti_fiber *fiber, void (*main)(void *arg), void *arg)
+{
+    fiber->main = main;
+    fiber->arg = arg;
+}
 
 /* Where a fiber begins; for contexts. */
 void rti_fiber_entry(void *transfer);
@@ -86,11 +93,14 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
                                                   const struct rti_worker *worker,
                                                   const struct rti_fiber_life *life)
 {
-    const struct rti_fiber *starter = worker->fiber;
+    const struct rti_fiber *starter = life->starter;
+    RT_DCHECK(starter == worker->fiber && fiber->context.saved.pc == NULL);
     RT_ASSERT(life->priority < RTI_PRIORITY_LEVELS);
     RT_ASSERT(fiber->wait == NULL && fiber->cx == NULL);
     RT_DCHECK(rti_list_is_empty(&fiber->cleanups) && !fiber->is_hindered);
-    rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_NEW);
+    if (!life->is_straight) {
+        rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_NEW);
+    }
     fiber->run.id = life->id;
     fiber->run.priority = life->priority;
     rti_u32_store_relaxed(&fiber->killed, 0);
@@ -99,16 +109,15 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     rti_fiber_clear_errno(fiber);
-    fiber->main = life->main;
-    fiber->arg = life->arg;
     rti_fiber_note_origin(fiber, starter, life->site);
     rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
 }
 
-/* Begins a life, on the stack that lies in fiber->stack, started by who runs on `worker`. */
+/* Begins a life, on the stack that lies in fiber->stack, started by who runs on `worker`. The stack
+ * is gone with the fiber's end unless it `is_lasting`. */
 static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
                                              const struct rti_worker *worker,
-                                             const struct rti_fiber_life *life)
+                                             const struct rti_fiber_life *life, bool is_lasting)
 {
     RT_DCHECK(rti_stack_is_intact(&fiber->stack));
     rti_fiber_begin_life(fiber, worker, life);
@@ -116,6 +125,7 @@ static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
     fiber->run.is_direct = true;
     rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
                       rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+    fiber->is_self_settling = is_lasting && fiber->stack.limit != NULL;
 }
 
 /* The same for one that takes its stack from a slab when it first runs. */
@@ -127,20 +137,31 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_stack_slab *slab,
     rti_fiber_begin_life(fiber, worker, life);
     rti_fiber_set_slab(fiber, slab);
     fiber->stack.low = NULL;
-    rti_context_forget_bounds(&fiber->context);
     /* Who would switch to it goes to the scheduler, which gives it its stack. */
     fiber->run.is_direct = false;
 }
 
+/* Takes the stack of a fiber of a slab, which is about to run for the first time. */
+static RTI_ALWAYSINLINE void rti_fiber_enter_slab(struct rti_fiber *fiber, bool is_local)
+{
+#if RTI_HAS_SLABS
+    fiber->bay = rti_stack_slab_take_as(fiber->slab, &fiber->stack, is_local);
+    fiber->run.is_direct = true;
+    fiber->is_self_settling = fiber->stack.limit != NULL;
+#else
+    (void)fiber, (void)is_local;
+#endif
+}
+
 /* Gives the stack of a fiber that has ended back to its slab; nothing if it never ran. */
-static inline void rti_fiber_leave_slab(struct rti_fiber *fiber)
+static RTI_ALWAYSINLINE void rti_fiber_leave_slab(struct rti_fiber *fiber, bool is_local)
 {
 #if RTI_HAS_SLABS
     if (RTI_LIKELY(fiber->stack.low != NULL)) {
-        rti_stack_slab_give(fiber->slab, fiber->bay);
+        rti_stack_slab_give_as(fiber->slab, fiber->bay, is_local);
     }
 #else
-    (void)fiber;
+    (void)fiber, (void)is_local;
 #endif
 }
 
@@ -157,6 +178,17 @@ static RTI_ALWAYSINLINE void rti_fiber_start_begun(struct rti_sched *sched, stru
     rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_READY);
     sched->live++;
     rti_processor_queue(&sched->processor, &fiber->run);
+}
+
+/* The same for one that was begun by a call that goes straight. */
+static RTI_ALWAYSINLINE void rti_fiber_start_straight(struct rti_sched *sched,
+                                                      struct rti_fiber *fiber, uint8_t priority)
+{
+    RT_DCHECK(rti_worker_current() == &sched->worker && sched->worker.straight == sched->modules);
+    RTI_PROBE2(spawn, fiber->run.id, fiber->run.priority);
+    rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_READY);
+    sched->live++;
+    rti_processor_queue_at(&sched->processor, &fiber->run, priority);
 }
 
 #endif

@@ -58,12 +58,13 @@ static inline bool rti_processor_is_empty(const struct rti_processor *processor)
     return processor->levels_ready == RTI_PROCESSOR_NOTHING;
 }
 
-/* Appends a READY runnable to its level. */
-static inline void rti_processor_queue(struct rti_processor *processor,
-                                       struct rti_runnable *runnable)
+/* Appends a READY runnable to its level, which the caller knows. */
+static RTI_ALWAYSINLINE void rti_processor_queue_at(struct rti_processor *processor,
+                                                    struct rti_runnable *runnable,
+                                                    uint32_t priority)
 {
     RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
-    uint32_t priority = runnable->priority;
+    RT_DCHECK(runnable->priority == priority);
     struct rti_runqueue *level = &processor->levels[priority];
     runnable->next = NULL;
     /* Here and in rti_processor_take a guess breaks a chain: without the branch a park would wait
@@ -76,6 +77,13 @@ static inline void rti_processor_queue(struct rti_processor *processor,
         level->tail->next = runnable;
     }
     level->tail = runnable;
+}
+
+/* Appends a READY runnable to its level. */
+static inline void rti_processor_queue(struct rti_processor *processor,
+                                       struct rti_runnable *runnable)
+{
+    rti_processor_queue_at(processor, runnable, runnable->priority);
 }
 
 /* Puts a READY runnable before all others of its level: not for the round robin, for who keeps a

@@ -127,6 +127,13 @@ static inline void rti_runnable_to_done(struct rti_runnable *runnable)
     rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_DONE);
 }
 
+/* The same for who runs by being here, with one worker. */
+static inline void rti_runnable_to_done_here(struct rti_runnable *runnable)
+{
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_RUNNING);
+    rti_u32_store_relaxed(&runnable->state, RTI_RUNNABLE_DONE);
+}
+
 static inline bool rti_runnable_is_shared(const struct rti_runnable *runnable)
 {
     return RT_MAX_WORKERS > 1 && runnable->is_shared;

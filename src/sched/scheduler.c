@@ -346,9 +346,11 @@ static struct rti_runnable *sched_pick(struct rti_sched *sched)
 static void sched_dispatch(struct rti_sched *sched, struct rti_runnable *runnable)
 {
     struct rti_worker *worker = &sched->worker;
-    rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_DISPATCH,
-                                                        .task = runnable->id,
-                                                        .value = runnable->priority});
+    if (RTI_UNLIKELY(rti_sched_journal(sched) != NULL)) {
+        rti_sched_record(sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_DISPATCH,
+                                                            .task = runnable->id,
+                                                            .value = runnable->priority});
+    }
     rti_worker_note(worker, RTI_NOTE_RUN, 0, runnable->id);
     rti_runnable_to_running(runnable);
     worker->turns++;
@@ -373,6 +375,43 @@ static bool sched_is_over(struct rti_sched *sched)
     return sched->live == 0 || sched->is_stopping;
 }
 
+#if !RTI_ONE_WORKER
+/* Is a turn wanted for itself alone: nobody chooses, counts or writes down? */
+static bool sched_is_plain(const struct rti_sched *sched)
+{
+    return sched->worker.straight == sched->modules && sched->chooser == NULL &&
+           sched->steps_max == 0;
+}
+
+/* Makes the turns until the next look, which whoever would change what sched_is_plain says asks
+ * for, as does who wants the run to stop. False if there was none to make. */
+static bool sched_turn_plainly(struct rti_sched *sched)
+{
+    struct rti_worker *worker = &sched->worker;
+    uint64_t before = worker->turns;
+    while (worker->turns_until_look > 0 && rti_u32_load_relaxed(worker->attention) == 0) {
+        struct rti_runnable *next = worker->handoff;
+        if (next != NULL) {
+            worker->handoff = NULL;
+        } else if ((next = rti_processor_pick(&sched->processor)) == NULL) {
+            break;
+        }
+        rti_runnable_to_running(next);
+        worker->turns++;
+        worker->turns_until_look--;
+        next->step(next, worker);
+        RT_ASSERT(worker->fiber == NULL);
+        struct rti_fiber *departed = worker->departed;
+        if (departed != NULL) {
+            worker->departed = NULL;
+            rti_fiber_settle(sched, departed);
+        }
+        RT_AUDIT(rti_sched_audit(sched));
+    }
+    return worker->turns != before;
+}
+#endif
+
 static rt_status sched_run_alone(struct rti_sched *sched)
 {
     struct rti_worker *worker = &sched->worker;
@@ -381,6 +420,11 @@ static rt_status sched_run_alone(struct rti_sched *sched)
     rt_status status = RT_SUCCESS;
     sched->is_stopping = false;
     while (!sched_is_over(sched)) {
+#if !RTI_ONE_WORKER
+        if (sched_is_plain(sched) && sched_turn_plainly(sched)) {
+            continue;
+        }
+#endif
         bool is_look_due =
             worker->turns_until_look <= 0 || rti_u32_load_relaxed(worker->attention) != 0;
         if (is_look_due) {

@@ -227,6 +227,14 @@ void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable);
 /* Says that one that was started has come to its end. */
 void rti_sched_settled(struct rti_sched *sched);
 
+/* The same with one worker. */
+static RTI_ALWAYSINLINE void rti_sched_settled_here(struct rti_sched *sched)
+{
+    /* One subtraction, whose sign tells whether there was one. */
+    int32_t left = (int32_t)--sched->live;
+    RT_ASSERT(left >= 0);
+}
+
 /* How many are started and not yet settled. Exact on one worker; with several while none of them
  * runs. */
 uint64_t rti_sched_live(const struct rti_sched *sched);

@@ -17,7 +17,7 @@
 
 void rti_stack_slab_init(struct rti_stack_slab *slab, struct rti_sched *sched)
 {
-    *slab = (struct rti_stack_slab){.sched = sched};
+    *slab = (struct rti_stack_slab){.sched = sched, .last_bay = RTI_BAY_NONE};
     rti_lock_init(&slab->lock, sched, RTI_LOCK_QUEUE);
 }
 
@@ -141,6 +141,12 @@ uint32_t rti_stack_slab_audit(const struct rti_stack_slab *slab)
     RT_ASSERT(slab->free_count <= slab->fresh && slab->fresh <= slab->capacity);
     for (uint32_t i = 0; i < slab->free_count; i++) {
         RT_ASSERT((slab->free[i] >> 1) < slab->fresh);
+    }
+    if (slab->last_bay != RTI_BAY_NONE) {
+        struct rti_stack stack;
+        rti_stack_slab_describe(slab, slab->last_bay, &stack);
+        RT_ASSERT(stack.low == slab->last.low && stack.high_guard == slab->last.high_guard &&
+                  stack.limit == slab->last.limit);
     }
     return slab->fresh - slab->free_count;
 }

@@ -24,6 +24,11 @@
  * I1  used + free = fresh <= capacity.                                     (rti_stack_slab_audit)
  * I2  Each index below `fresh` is in the free list or some fiber's, once.   (rti_stack_slab_audit)
  *
+ * The description of the stack that was taken last is kept: where one begins after another has
+ * ended it is taken again.
+ *
+ * I3  `last` describes the stack of `last_bay`, or that is RTI_BAY_NONE.   (rti_stack_slab_audit)
+ *
  * Costs: taking and giving back are a few instructions with one worker, and a lock with several;
  * the first use of a bay is a system call and a page. 4 bytes beside each bay. */
 
@@ -35,6 +40,8 @@
 /* What a fiber has of a slab: its bay, twice its index, and 1 if there is a guard page. */
 typedef uint32_t rti_bay;
 
+#define RTI_BAY_NONE UINT32_MAX
+
 struct rti_stack_slab {
     struct rti_sched *sched;
     struct rti_lock lock; /* over what follows */
@@ -44,7 +51,9 @@ struct rti_stack_slab {
     uint32_t capacity;
     uint32_t fresh; /* bays that were ever used */
     uint32_t free_count;
-    rti_bay *free;          /* those given back; the last one goes first */
+    rti_bay *free;    /* those given back; the last one goes first */
+    rti_bay last_bay; /* one worker: which `last` describes */
+    struct rti_stack last;
     unsigned *valgrind_ids; /* by index; written under valgrind only */
     size_t mapping_size;
 };
@@ -88,10 +97,11 @@ static inline void rti_stack_slab_describe(const struct rti_stack_slab *slab, rt
                         is_guarded ? stack->high_guard : stack->low);
 }
 
-/* Takes a bay and describes its stack. Cannot fail. */
-static inline rti_bay rti_stack_slab_take(struct rti_stack_slab *slab, struct rti_stack *stack)
+/* Takes a bay and describes its stack. Cannot fail. `is_local`: there is one worker. */
+static RTI_ALWAYSINLINE rti_bay rti_stack_slab_take_as(struct rti_stack_slab *slab,
+                                                       struct rti_stack *stack, bool is_local)
 {
-    if (RTI_UNLIKELY(!rti_sched_is_local(slab->sched))) {
+    if (RTI_UNLIKELY(!is_local)) {
         return rti_stack_slab_take_shared(slab, stack);
     }
     if (RTI_UNLIKELY(slab->free_count == 0)) {
@@ -99,19 +109,35 @@ static inline rti_bay rti_stack_slab_take(struct rti_stack_slab *slab, struct rt
     }
     rti_bay bay = slab->free[--slab->free_count];
     rti_stack_slab_show(slab, bay);
-    rti_stack_slab_describe(slab, bay, stack);
+    if (RTI_UNLIKELY(bay != slab->last_bay)) {
+        rti_stack_slab_describe(slab, bay, &slab->last);
+        slab->last_bay = bay;
+    }
+    *stack = slab->last;
     return bay;
 }
 
 /* Gives a bay back, whose guard words are in place. */
-static inline void rti_stack_slab_give(struct rti_stack_slab *slab, rti_bay bay)
+static RTI_ALWAYSINLINE void rti_stack_slab_give_as(struct rti_stack_slab *slab, rti_bay bay,
+                                                    bool is_local)
 {
-    if (RTI_UNLIKELY(!rti_sched_is_local(slab->sched))) {
+    if (RTI_UNLIKELY(!is_local)) {
         rti_stack_slab_give_shared(slab, bay);
         return;
     }
     rti_stack_slab_hide(slab, bay);
     slab->free[slab->free_count++] = bay;
+}
+
+/* Both for who does not know. */
+static inline rti_bay rti_stack_slab_take(struct rti_stack_slab *slab, struct rti_stack *stack)
+{
+    return rti_stack_slab_take_as(slab, stack, rti_sched_is_local(slab->sched));
+}
+
+static inline void rti_stack_slab_give(struct rti_stack_slab *slab, rti_bay bay)
+{
+    rti_stack_slab_give_as(slab, bay, rti_sched_is_local(slab->sched));
 }
 
 #endif

@@ -73,9 +73,11 @@ struct rti_stacks {
     struct rti_lock lock; /* over all that follows */
     bool is_protecting;
     size_t free_bytes;
-    size_t in_use; /* stacks of the arena that somebody has */
 #if RT_STACK_GUARD_SIZE > 0
     size_t kept_count;
+#endif
+    size_t in_use; /* stacks of the arena that somebody has */
+#if RT_STACK_GUARD_SIZE > 0
     struct rti_kept_stack kept[RTI_STACKS_KEPT]; /* the last one was used last */
 #endif
     struct rti_arena arena;
@@ -113,13 +115,15 @@ void rti_stacks_show(const struct rti_stack_block *memory);
 #endif
 
 /* Takes memory for a stack of memory->size bytes, of the heap if memory->is_heap says so, and makes
- * a fiber's stack of it. False, and nothing has changed, if there is none. */
-static inline bool rti_stacks_take(struct rti_stacks *stacks, struct rti_stack_block *memory,
-                                   struct rti_stack *stack)
+ * a fiber's stack of it. False, and nothing has changed, if there is none. `is_local`: there is one
+ * worker. */
+static RTI_ALWAYSINLINE bool rti_stacks_take_as(struct rti_stacks *stacks,
+                                                struct rti_stack_block *memory,
+                                                struct rti_stack *stack, bool is_local)
 {
 #if RT_STACK_GUARD_SIZE > 0
     /* The common case: there is one worker, and what was kept last is of this size. */
-    if (RTI_UNLIKELY(!rti_sched_is_local(stacks->sched))) {
+    if (RTI_UNLIKELY(!is_local)) {
         return rti_stacks_take_any(stacks, memory, stack);
     }
     size_t counted = rti_stack_block_granules(memory->size);
@@ -138,16 +142,24 @@ static inline bool rti_stacks_take(struct rti_stacks *stacks, struct rti_stack_b
     stacks->in_use++;
     return true;
 #else
+    (void)is_local;
     return rti_stacks_take_any(stacks, memory, stack);
 #endif
 }
 
+static inline bool rti_stacks_take(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                                   struct rti_stack *stack)
+{
+    return rti_stacks_take_as(stacks, memory, stack, rti_sched_is_local(stacks->sched));
+}
+
 /* Gives it back. The guard words are in place. */
-static inline void rti_stacks_give(struct rti_stacks *stacks, struct rti_stack_block *memory,
-                                   const struct rti_stack *stack)
+static RTI_ALWAYSINLINE void rti_stacks_give_as(struct rti_stacks *stacks,
+                                                struct rti_stack_block *memory,
+                                                const struct rti_stack *stack, bool is_local)
 {
 #if RT_STACK_GUARD_SIZE > 0
-    if (RTI_UNLIKELY(!rti_sched_is_local(stacks->sched) || memory->is_heap || !memory->is_guarded ||
+    if (RTI_UNLIKELY(!is_local || memory->is_heap || !memory->is_guarded ||
                      stacks->kept_count == RTI_STACKS_KEPT)) {
         rti_stacks_give_any(stacks, memory, stack);
         return;
@@ -163,8 +175,15 @@ static inline void rti_stacks_give(struct rti_stacks *stacks, struct rti_stack_b
     stacks->in_use--;
     stacks->free_bytes += rti_stack_block_granules(memory->size);
 #else
+    (void)is_local;
     rti_stacks_give_any(stacks, memory, stack);
 #endif
+}
+
+static inline void rti_stacks_give(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                                   const struct rti_stack *stack)
+{
+    rti_stacks_give_as(stacks, memory, stack, rti_sched_is_local(stacks->sched));
 }
 
 /* How many are kept. */

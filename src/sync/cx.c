@@ -66,10 +66,13 @@ static bool cx_is_hindrance(const struct rti_cx *cx)
            budget->cost_quota != UINT64_MAX;
 }
 
-/* A fiber's logical deadline, and whether it is hindered, are its current context's. */
-static void cx_publish(const struct rti_cx *cx)
+/* A fiber's logical deadline, and whether it is hindered, are its current context's; a poll context
+ * is marked. */
+static void cx_publish(struct rti_cx *cx)
 {
-    if (cx->kind == RTI_CX_FIBER && cx->inner == NULL) {
+    if (cx->kind == RTI_CX_POLL) {
+        cx->is_touched = true;
+    } else if (cx->inner == NULL) {
         cx->fiber->run.deadline_ns = cx->budget.deadline;
         rti_fiber_hinder(cx->sched, cx->fiber, cx_is_hindrance(cx));
     }
@@ -243,6 +246,7 @@ static void cx_end_timers(struct rti_cx *cx)
 static void cx_end(struct rti_cx *cx)
 {
     cx->magic = 0;
+    cx->is_touched = true;
     RT_ASSERT(cx->cancel.lone == NULL);
     rti_lock_acquire(&cx->cancel.lock, cx->sched);
     bool is_alone = rti_waitlist_is_empty(&cx->cancel.line);
@@ -366,6 +370,7 @@ rt_status rt_cx_set_waker(rt_cx *storage, rt_waker waker)
         return (rt_status){RT_ERR_INVALID, "this is no poll context"};
     }
     uint32_t word = cx_seize_waker(cx);
+    cx->is_touched = true;
     cx->waker = waker;
     cx_let_go_of_waker(cx, word);
     return RT_SUCCESS;
@@ -600,6 +605,7 @@ void rti_cx_poll_begin(struct rti_cx *cx, struct rti_cx_op op)
 {
     RT_ASSERT(cx->kind == RTI_CX_POLL && !cx->is_waiting);
     cx->is_waiting = true;
+    cx->is_touched = true;
     cx->op = op;
     rti_u32_init(&cx->poll_word, RTI_CX_POLL_QUIET);
     rti_wait_begin(&cx->wait, cx_poll_wake, cx, rti_sched_is_local(cx->sched));

@@ -27,6 +27,11 @@
  * own, below that one, so that a wait takes no lock that is everybody's. All the rest of a context
  * is its owner's. Nothing is woken under a lock.
  *
+ * A poll context that is lent to one poll task after another is looked at when it comes back. With
+ * one worker a mark, `is_touched`, says whether there is anything to look for; whoever begins a
+ * wait, puts something on the cleanup stack, starts a timer for it, changes the budget, the
+ * cancellation or the waker leaves it.
+ *
  * A poll context may be polled, or given up, at any moment: also between the claim of its wait and
  * the wake. `poll_word` tells the two apart. Until the wake is over a claimed wait counts as
  * waiting, and who gives the context up waits for it; that is short, because with several workers a
@@ -78,7 +83,10 @@ struct rti_cx {
     struct rti_cancel cancel;
     struct rti_region_member member; /* of a region, if it has one */
     struct rti_sched *sched;
-    struct rti_fiber *fiber; /* FIBER: whose it is */
+    union {
+        struct rti_fiber *fiber;   /* FIBER: whose it is */
+        struct rti_cx *next_spare; /* POLL: of those that are kept for the next (task/asyncs.h) */
+    };
     struct rti_cx *inner;
     struct rti_budget_scope *scope; /* innermost; NULL: none */
     struct rti_cx *outer;
@@ -90,6 +98,7 @@ struct rti_cx {
     rt_waker waker;             /* POLL */
     struct rti_cx_op op;        /* POLL: what it waits for */
     rti_atomic_u32 poll_word;   /* POLL: enum rti_cx_poll_word; with several workers only */
+    bool is_touched;            /* POLL, one worker: it may be another than when it was made */
     struct rti_wait wait;
     struct rti_cx_events events;
     union {                               /* of the operation */
@@ -133,8 +142,8 @@ static inline void rti_cx_begin_fiber(struct rti_cx *cx, struct rti_fiber *fiber
         rti_cx_init_fiber(cx, fiber, sched);
         return;
     }
-    RT_ASSERT(cx->fiber == fiber && fiber->cx == NULL);
-    RT_DCHECK(cx->sched == sched && cx->outer == NULL && !cx->is_shield);
+    RT_ASSERT(cx->fiber == fiber);
+    RT_DCHECK(fiber->cx == NULL && cx->sched == sched && cx->outer == NULL && !cx->is_shield);
     cx->magic = RTI_CX_MAGIC;
     fiber->cx = cx;
     fiber->cancel = &cx->cancel;
@@ -143,14 +152,19 @@ static inline void rti_cx_begin_fiber(struct rti_cx *cx, struct rti_fiber *fiber
 /* What rti_cx_end_fiber does if more is to be done than to say that it has ended. */
 void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome);
 
-/* Its end, with the outcome that counts for its region. */
-static inline void rti_cx_end_fiber(struct rti_cx *cx, rt_outcome outcome)
+/* Its end, with the outcome that counts for its region. `is_local`: there is one worker. */
+static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rti_fiber *fiber,
+                                              rt_outcome outcome, bool is_local)
 {
     RT_ASSERT(cx->magic == RTI_CX_MAGIC && cx->inner == NULL);
+    RT_DCHECK(cx->fiber == fiber);
+    /* Gathered, because most have none of them. */
+    uintptr_t attached =
+        (uintptr_t)cx->member.region | (uintptr_t)cx->scope | (uintptr_t)cx->cancel.lone;
     /* Who is not hindered has neither been cancelled nor been limited. */
-    if (RTI_LIKELY(rti_sched_is_local(cx->sched) && outcome == RT_OUTCOME_OK &&
-                   !cx->fiber->is_hindered && cx->member.region == NULL && cx->scope == NULL &&
-                   rti_waitlist_is_empty(&cx->cancel.line) && cx->cancel.lone == NULL)) {
+    if (RTI_LIKELY(is_local) && RTI_LIKELY(outcome == RT_OUTCOME_OK) &&
+        RTI_LIKELY(!fiber->is_hindered) && RTI_LIKELY(attached == 0) &&
+        RTI_LIKELY(rti_waitlist_is_empty(&cx->cancel.line))) {
         cx->magic = RTI_CX_CLEAN;
         return;
     }
@@ -221,6 +235,7 @@ static inline bool rti_cx_poll_is_for(struct rti_cx *cx, struct rti_cx_op op)
 static inline struct rti_list *rti_cx_cleanups(struct rti_cx *cx, struct rti_worker *worker)
 {
     if (cx != NULL && cx->kind == RTI_CX_POLL) {
+        cx->is_touched = true;
         return &cx->cleanups;
     }
     return worker->fiber == NULL ? NULL : &worker->fiber->cleanups;

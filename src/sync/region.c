@@ -263,15 +263,18 @@ rt_status rt_region_begin_close(rt_region *storage)
     return RT_SUCCESS;
 }
 
-/* Takes the next resource out, held; NULL if none is left. */
-static struct rti_region_member *region_next_resource(struct rti_region *region)
+/* Takes the next resource out, held; NULL if none is left. The storage of one that was held may be
+ * its owner's from then on, so what it is, `*ops`, is read before. */
+static struct rti_region_member *region_next_resource(struct rti_region *region,
+                                                      const struct rti_region_member_ops **ops)
 {
     for (;;) {
         rti_contexts_lock(region->sched);
         struct rti_link *link = rti_list_peek(&region->resources);
         struct rti_region_member *member =
             link == NULL ? NULL : RTI_CONTAINER_OF(link, struct rti_region_member, link);
-        bool is_held = member != NULL && member->ops->hold(member, region->sched);
+        *ops = member == NULL ? NULL : member->ops;
+        bool is_held = member != NULL && (*ops)->hold(member, region->sched);
         if (is_held) {
             rti_list_remove(link);
             member->region = NULL;
@@ -291,10 +294,11 @@ static void region_finalize(struct rti_region *region)
 {
     struct rti_sched *sched = region->sched;
     struct rti_region_member *member;
+    const struct rti_region_member_ops *ops;
     struct rti_list claimed;
     rti_list_init(&claimed);
-    while ((member = region_next_resource(region)) != NULL) {
-        member->ops->finalize(member, sched);
+    while ((member = region_next_resource(region, &ops)) != NULL) {
+        ops->finalize(member, sched);
     }
     rti_region_timer_await_region(sched, region);
     rti_contexts_lock(sched);

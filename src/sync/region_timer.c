@@ -306,6 +306,7 @@ rt_status rt_region_timer_start(rt_region *region_storage, rt_cx *given, rt_regi
     rti_wait_begin(&timer->wait, timer_wake, timer, rti_sched_is_local(sched));
     if (cx != NULL) {
         cx->has_timers = true;
+        cx->is_touched = true;
     }
     rti_contexts_lock(sched);
     rt_status status = timer_begin(timer, region, cx, deadline);

@@ -71,7 +71,7 @@ static RTI_NOINLINE void async_tell(struct rti_async *async)
 }
 
 /* From here on the slot is the holder's, or free. */
-static RTI_ALWAYSINLINE void async_conclude(struct rti_async *async)
+static RTI_NOINLINE void async_conclude(struct rti_async *async)
 {
     struct rti_asyncs *asyncs = async->asyncs;
     switch (rti_task_to_ended(&async->life)) {
@@ -210,28 +210,11 @@ static RTI_COLD void async_step_last(struct rti_async *async, struct rti_worker 
     async_end(async, worker, (rt_status){RT_ERR_CANCELLED, "the runtime ended"});
 }
 
-static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
+/* What is left of a step when the function has returned `status`, in every way. */
+static RTI_ALWAYSINLINE void async_step_end(struct rti_async *async, struct rti_worker *worker,
+                                            struct rti_cx *cx, rt_status status)
 {
-    struct rti_async *async = RTI_CONTAINER_OF(runnable, struct rti_async, run);
-    (void)async_move(async, RTI_ASYNC_RUNNING);
-    uint8_t wish = rti_u8_load_relaxed(&async->wish);
-    if (RTI_UNLIKELY(wish == RTI_ASYNC_END)) {
-        async_step_last(async, worker);
-        return;
-    }
-    bool is_kept = async->cx != NULL && !async->is_joining;
-    struct rti_cx *cx = async->cx;
-    if (!is_kept) {
-        cx = rti_asyncs_context_take(async->asyncs, async);
-        if (RTI_UNLIKELY(cx == NULL)) {
-            async_step_without(async, worker);
-            return;
-        }
-    }
-    if (RTI_UNLIKELY(wish != RTI_ASYNC_GO_ON) && !rti_cancel_is_requested(&cx->cancel)) {
-        rti_cx_cancel(cx);
-    }
-    rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
+    bool is_kept = !async->is_joining && async->cx == cx;
     if (status.code != RT_ERR_WOULDBLOCK) {
         if (is_kept) {
             async->cx = NULL;
@@ -251,6 +234,87 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
         async_keep_context(async, cx);
     }
     async_settle(async);
+}
+
+/* A step in every way. */
+static RTI_NOINLINE void async_step_any(struct rti_async *async, struct rti_worker *worker)
+{
+    (void)async_move(async, RTI_ASYNC_RUNNING);
+    uint8_t wish = rti_u8_load_relaxed(&async->wish);
+    if (RTI_UNLIKELY(wish == RTI_ASYNC_END)) {
+        async_step_last(async, worker);
+        return;
+    }
+    bool is_kept = async->cx != NULL && !async->is_joining;
+    struct rti_cx *cx = async->cx;
+    if (!is_kept) {
+        cx = rti_asyncs_context_take(async->asyncs, async);
+        if (RTI_UNLIKELY(cx == NULL)) {
+            async_step_without(async, worker);
+            return;
+        }
+    }
+    if (RTI_UNLIKELY(wish != RTI_ASYNC_GO_ON) && !rti_cancel_is_requested(&cx->cancel)) {
+        rti_cx_cancel(cx);
+    }
+    async_step_end(async, worker, cx, async->poll(async->state, (rt_cx *)(void *)cx));
+}
+
+/* The rest of a step that has gone straight, if its context has to be looked at. */
+static RTI_NOINLINE void async_step_touched(struct rti_async *async, struct rti_worker *worker,
+                                            struct rti_cx *cx, rt_status status)
+{
+    rti_asyncs_context_remove(async->asyncs, cx);
+    async_step_end(async, worker, cx, status);
+}
+
+/* The end of a step that has gone straight, if there is more to end than the task. */
+static RTI_NOINLINE void async_step_last_wait(struct rti_async *async)
+{
+    if (async->nap != NULL) {
+        rti_nap_end(async);
+    }
+    if (async->is_joining) {
+        async_leave_join(async);
+    }
+}
+
+/* A step. Most find a spare context on top and leave it as it was: it is not even taken away. */
+static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
+{
+    struct rti_async *async = RTI_CONTAINER_OF(runnable, struct rti_async, run);
+    const struct rti_asyncs *asyncs = worker->straight[RTI_MODULE_ASYNC];
+    struct rti_cx *cx;
+    if (RTI_UNLIKELY(asyncs == NULL || rti_async_is_cancelled(async) || async->cx != NULL ||
+                     (cx = asyncs->spares) == NULL)) {
+        async_step_any(async, worker);
+        return;
+    }
+    RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
+    rti_u8_store_relaxed(&async->word, RTI_ASYNC_RUNNING);
+    cx->waker.arg = async;
+    rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
+    if (RTI_UNLIKELY(cx->is_touched)) {
+        async_step_touched(async, worker, cx, status);
+        return;
+    }
+    RT_DCHECK(rti_asyncs_context_is_clean(cx) && !async_needs_context(cx));
+    if (status.code == RT_ERR_WOULDBLOCK) {
+        async_settle(async);
+        return;
+    }
+    async->result = (uint8_t)status.code;
+    async->result_msg = status.msg;
+    if (RTI_UNLIKELY(((uintptr_t)async->nap | (uintptr_t)async->cx) != 0)) {
+        async_step_last_wait(async);
+    }
+    rti_runnable_to_done_here(&async->run);
+    rti_sched_settled_here(worker->sched);
+    if (RTI_UNLIKELY(rti_task_life(&async->life) != RTI_TASK_HELD)) {
+        async_conclude(async);
+        return;
+    }
+    rti_task_to_complete_here(&async->life);
 }
 
 void rti_async_init_slot(struct rti_async *async, struct rti_asyncs *asyncs)
@@ -296,7 +360,20 @@ static RTI_ALWAYSINLINE void async_start(struct rti_async *async, struct rti_wor
     rti_processor_queue(&sched->processor, &async->run);
 }
 
-rt_async_task *rt_async(rt_poll_fn poll, void *state)
+/* What a task begins with, in a slot that was taken. */
+static RTI_ALWAYSINLINE void async_begin(struct rti_async *async, uint32_t serial, rt_poll_fn poll,
+                                         void *state)
+{
+    async->run.id = serial | ASYNC_TRACE_ID;
+    rti_u8_store_relaxed(&async->wish, RTI_ASYNC_GO_ON);
+    async->is_pausing = false;
+    async->poll = poll;
+    async->state = state;
+    rti_task_to_held(&async->life);
+}
+
+/* rt_async in every way. */
+static RTI_NOINLINE rt_async_task *async_go_any(rt_poll_fn poll, void *state)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = rti_asyncs_of(worker);
@@ -305,15 +382,33 @@ rt_async_task *rt_async(rt_poll_fn poll, void *state)
     if (RTI_UNLIKELY(async == NULL)) {
         return NULL;
     }
-    async->run.id = async_next_serial(asyncs) | ASYNC_TRACE_ID;
-    rti_u8_store_relaxed(&async->wish, RTI_ASYNC_GO_ON);
-    async->is_pausing = false;
-    async->poll = poll;
-    async->state = state;
-    rti_task_to_held(&async->life);
+    async_begin(async, async_next_serial(asyncs), poll, state);
     rt_async_task *handle = rti_asyncs_handle(asyncs, async);
     async_start(async, worker);
     return handle;
+}
+
+rt_async_task *rt_async(rt_poll_fn poll, void *state)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_asyncs *asyncs = worker == NULL ? NULL : worker->straight[RTI_MODULE_ASYNC];
+    if (RTI_UNLIKELY(asyncs == NULL || poll == NULL || asyncs->free_head >= asyncs->count)) {
+        return async_go_any(poll, state);
+    }
+    /* Straight, and a slot is there that was a task's before. */
+    uint32_t index = asyncs->free_head;
+    struct rti_async *async = &asyncs->slots[index];
+    RT_DCHECK(async->poll == NULL);
+    asyncs->free_head = async->next_free;
+    uint32_t serial = rti_u32_load_relaxed(&asyncs->serial) + 1;
+    rti_u32_store_relaxed(&asyncs->serial, serial);
+    async_begin(async, serial, poll, state);
+    RTI_PROBE2(spawn, async->run.id, RTI_ASYNC_PRIORITY);
+    rti_u32_store_relaxed(&async->run.state, RTI_RUNNABLE_READY);
+    struct rti_sched *sched = worker->sched;
+    sched->live++;
+    rti_processor_queue_at(&sched->processor, &async->run, RTI_ASYNC_PRIORITY);
+    return rti_asyncs_handle_at(async, index);
 }
 
 /* The module and the task that a handle names. */

@@ -51,7 +51,7 @@
  * Memory order: the wake's exchange and the step's are acquire-release: a call sees what was
  * written before the wakes that it answers.
  *
- * Costs: 104 bytes a task, and its state; a start and a join about 300 instructions with one
+ * Costs: 104 bytes a task, and its state; a start and a join about 250 instructions with one
  * worker; a wake and a call about as much as two switches.
  *
  * Rejected: a context in each task (600 bytes, of which an idle one needs none); a stack per task

@@ -21,19 +21,28 @@ struct async_join {
     rt_time deadline;
 };
 
-/* Takes the result of a task that has ended, and its slot. */
+/* Takes the result of a task that has ended, and its slot. `is_straight`: there is one worker. */
 static RTI_ALWAYSINLINE rt_status join_take(struct rti_asyncs *asyncs, struct rti_async *async,
-                                            rt_async_task **task, rt_status *out)
+                                            rt_async_task **task, rt_status *out, bool is_straight)
 {
+    uint32_t index = (uint32_t)((uintptr_t)*task & RTI_ASYNC_INDEX_MASK);
     if (out != NULL) {
         *out = (rt_status){(rt_status_code)async->result, async->result_msg};
     }
     *task = NULL;
-    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    if (!is_straight) {
+        rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    }
     rti_asyncs_consume(async);
-    rti_task_to_free(&async->life);
-    rti_asyncs_free(asyncs, async);
-    rti_lock_release(&asyncs->lock);
+    if (is_straight) {
+        rti_task_to_free_here(&async->life);
+    } else {
+        rti_task_to_free(&async->life);
+    }
+    rti_asyncs_free_at(asyncs, async, index);
+    if (!is_straight) {
+        rti_lock_release(&asyncs->lock);
+    }
     return RT_SUCCESS;
 }
 
@@ -44,7 +53,7 @@ static rt_status join_collect(const struct async_join *join)
     if (async == NULL) {
         return join_no_handle;
     }
-    return rti_async_has_ended(async) ? join_take(join->asyncs, async, join->task, join->out)
+    return rti_async_has_ended(async) ? join_take(join->asyncs, async, join->task, join->out, false)
                                       : join_not_yet;
 }
 
@@ -215,16 +224,17 @@ rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out
 rt_status rt_async_join(rt_async_task **task, rt_cx *given, rt_status *out)
 {
     struct rti_worker *worker = rti_worker_enter();
-    struct rti_asyncs *asyncs = rti_asyncs_of(worker);
+    struct rti_asyncs *asyncs = worker == NULL ? NULL : worker->straight[RTI_MODULE_ASYNC];
     /* The common case: a fiber that nothing hinders finds the end there. */
-    if (RTI_LIKELY(asyncs != NULL && task != NULL && given == NULL &&
-                   rti_sched_is_local(asyncs->sched))) {
-        struct rti_async *async = rti_asyncs_lookup(asyncs, *task);
-        const struct rti_fiber *fiber = worker->fiber;
-        if (RTI_LIKELY(async != NULL && rti_async_has_ended(async)) &&
-            RTI_LIKELY(fiber != NULL && !fiber->is_hindered)) {
-            return join_take(asyncs, async, task, out);
-        }
+    if (RTI_UNLIKELY(asyncs == NULL) || RTI_UNLIKELY(task == NULL)) {
+        return rt_async_join_until(task, given, out, RT_TIME_NEVER);
     }
-    return rt_async_join_until(task, given, out, RT_TIME_NEVER);
+    struct rti_async *async = rti_asyncs_lookup(asyncs, *task);
+    const struct rti_fiber *fiber = worker->fiber;
+    if (RTI_UNLIKELY(given != NULL) || RTI_UNLIKELY(async == NULL) ||
+        RTI_UNLIKELY(!rti_async_has_ended(async)) || RTI_UNLIKELY(fiber == NULL) ||
+        RTI_UNLIKELY(fiber->is_hindered)) {
+        return rt_async_join_until(task, given, out, RT_TIME_NEVER);
+    }
+    return join_take(asyncs, async, task, out, true);
 }

@@ -18,7 +18,6 @@ static void asyncs_place(struct rti_asyncs *asyncs, struct rti_async *slots, siz
     asyncs->slots = slots;
     asyncs->count = (uint32_t)count;
     asyncs->fresh = 0;
-    asyncs->used = 0;
     asyncs->free_head = (uint32_t)count;
     asyncs->spares = NULL;
     rti_pool_init(&asyncs->contexts, contexts, sizeof(struct rti_cx), contexts_count);
@@ -53,6 +52,17 @@ void rti_asyncs_deinit(struct rti_asyncs *asyncs)
     asyncs->sched->modules[RTI_MODULE_ASYNC] = NULL;
 }
 
+/* How many slots are a task's. */
+static size_t asyncs_used(const struct rti_asyncs *asyncs)
+{
+    size_t used = asyncs->fresh;
+    for (uint32_t at = asyncs->free_head; at < asyncs->count; at = asyncs->slots[at].next_free) {
+        RT_ASSERT(at < asyncs->fresh && used > 0);
+        used--;
+    }
+    return used;
+}
+
 rt_status rt_async_reserve(const rt_async_config *config)
 {
     struct rti_asyncs *asyncs = rti_asyncs_of(rti_worker_enter());
@@ -63,7 +73,7 @@ rt_status rt_async_reserve(const rt_async_config *config)
         config->contexts > SLOTS_MAX) {
         return (rt_status){RT_ERR_INVALID, "so many tasks there cannot be"};
     }
-    if (asyncs->mapping != NULL || asyncs->used > 0) {
+    if (asyncs->mapping != NULL || asyncs_used(asyncs) > 0) {
         return (rt_status){RT_ERR_STATE, "poll tasks exist, or room was made already"};
     }
     struct rti_port *port = asyncs->sched->port;
@@ -92,7 +102,6 @@ struct rti_async *rti_asyncs_take_fresh(struct rti_asyncs *asyncs)
     struct rti_async *async = &asyncs->slots[asyncs->fresh];
     rti_async_init_slot(async, asyncs);
     asyncs->fresh++;
-    asyncs->used++;
     return async;
 }
 
@@ -149,8 +158,7 @@ static void asyncs_drop_spares(struct rti_asyncs *asyncs)
 {
     struct rti_cx *cx;
     while ((cx = asyncs->spares) != NULL) {
-        asyncs->spares = cx->outer;
-        cx->outer = NULL;
+        rti_asyncs_context_remove(asyncs, cx);
         (void)rt_cx_deinit((rt_cx *)(void *)cx);
         rti_pool_free(&asyncs->contexts, cx);
     }
@@ -170,7 +178,6 @@ void rti_asyncs_kill_all(struct rti_asyncs *asyncs)
 size_t rti_asyncs_audit(const struct rti_asyncs *asyncs)
 {
     size_t used = 0;
-    size_t free_count = 0;
     for (uint32_t i = 0; i < asyncs->fresh; i++) {
         const struct rti_async *async = &asyncs->slots[i];
         used += async->poll != NULL;
@@ -179,10 +186,6 @@ size_t rti_asyncs_audit(const struct rti_asyncs *asyncs)
             RT_ASSERT(async->cx == NULL && async->nap == NULL && !async->is_joining);
         }
     }
-    for (uint32_t at = asyncs->free_head; at < asyncs->count; at = asyncs->slots[at].next_free) {
-        RT_ASSERT(at < asyncs->fresh && free_count < asyncs->fresh);
-        free_count++;
-    }
-    RT_ASSERT(used == asyncs->used && used + free_count == asyncs->fresh);
+    RT_ASSERT(used == asyncs_used(asyncs));
     return used;
 }

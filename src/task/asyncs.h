@@ -11,15 +11,18 @@
  * `fresh` and not touched: a large table costs nothing until it is needed.
  *
  * Making a context is ten times the work of a call that needs none. So one that comes back as it
- * was lent is kept as it is, for the next.
+ * was lent is kept as it is, for the next. With one worker the spare that lies on top is lent
+ * without being taken away, because one step runs at a time; if it has to stay with its task, or
+ * is another than before (cx->is_touched), it is taken then.
  *
- * I1  used + free = fresh.                                          (rti_asyncs_audit)
+ * I1  Those in use and the free ones are `fresh`.                   (rti_asyncs_audit)
  * I2  A registration counts for the handle it was made with and for who made it, and for nobody
  *     else, also when the slot is another task's.                   (async_model.c)
+ * I3  A spare is as it was made.                                    (rti_asyncs_context_is_clean)
  *
- * `lock` is over the free list, `fresh`, `used`, the pool of contexts and the spares, and over who
- * holds and who watches a task: its generation and its watcher. The end of a task takes it only to
- * give a slot back. */
+ * `lock` is over the free list, `fresh`, the pool of contexts and the spares, and over who holds
+ * and who watches a task: its generation and its watcher. The end of a task takes it only to give a
+ * slot back. How many are in use is counted when somebody asks, which is seldom. */
 
 #include <orrery/rt_static_config.h>
 
@@ -39,11 +42,10 @@ struct rti_asyncs {
     struct rti_async *slots;
     uint32_t count; /* of slots */
     uint32_t fresh;
-    uint32_t used;
     uint32_t free_head; /* `count` if none */
     rti_atomic_u32 serial;
     struct rti_pool contexts;
-    struct rti_cx *spares; /* initialized and clean, linked by `outer` */
+    struct rti_cx *spares; /* initialized and clean, linked by `next_spare` */
     void *mapping;         /* NULL: the static memory is used */
     size_t mapping_size;
     struct rti_async static_slots[RT_MAX_ASYNC];
@@ -70,7 +72,6 @@ static inline struct rti_async *rti_asyncs_take(struct rti_asyncs *asyncs)
     if (RTI_LIKELY(asyncs->free_head < asyncs->count)) {
         async = &asyncs->slots[asyncs->free_head];
         asyncs->free_head = async->next_free;
-        asyncs->used++;
     } else {
         async = rti_asyncs_take_fresh(asyncs);
     }
@@ -80,14 +81,20 @@ static inline struct rti_async *rti_asyncs_take(struct rti_asyncs *asyncs)
 }
 
 /* Gives it back under the lock; its life is FREE. */
-static inline void rti_asyncs_free(struct rti_asyncs *asyncs, struct rti_async *async)
+static inline void rti_asyncs_free_at(struct rti_asyncs *asyncs, struct rti_async *async,
+                                      uint32_t index)
 {
-    RT_ASSERT(asyncs->used > 0 && async->poll != NULL);
-    RT_DCHECK(rti_task_life(&async->life) == RTI_TASK_FREE);
+    RT_DCHECK(async->poll != NULL);
+    RT_DCHECK(rti_task_life(&async->life) == RTI_TASK_FREE && &asyncs->slots[index] == async);
     async->poll = NULL;
     async->next_free = asyncs->free_head;
-    asyncs->free_head = (uint32_t)(async - asyncs->slots);
-    asyncs->used--;
+    asyncs->free_head = index;
+}
+
+static inline void rti_asyncs_free(struct rti_asyncs *asyncs, struct rti_async *async)
+{
+    RT_ASSERT(async->poll != NULL);
+    rti_asyncs_free_at(asyncs, async, (uint32_t)(async - asyncs->slots));
 }
 
 /* Ends the handle of a slot, under the lock: from here on nothing equals it. */
@@ -102,20 +109,26 @@ static inline void rti_asyncs_consume(struct rti_async *async)
 struct rti_cx *rti_asyncs_context_make(struct rti_asyncs *asyncs, struct rti_async *async);
 void rti_asyncs_context_end(struct rti_asyncs *asyncs, struct rti_cx *cx);
 
+/* Takes the spare that lies on top away, under the lock. */
+static inline void rti_asyncs_context_remove(struct rti_asyncs *asyncs, struct rti_cx *cx)
+{
+    RT_ASSERT(asyncs->spares == cx);
+    asyncs->spares = cx->next_spare;
+}
+
 static inline struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs,
                                                      struct rti_async *async)
 {
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
     struct rti_cx *cx = asyncs->spares;
     if (RTI_LIKELY(cx != NULL)) {
-        asyncs->spares = cx->outer;
+        rti_asyncs_context_remove(asyncs, cx);
     }
     rti_lock_release(&asyncs->lock);
     if (RTI_UNLIKELY(cx == NULL)) {
         return rti_asyncs_context_make(asyncs, async);
     }
-    cx->outer = NULL;
-    cx->waker = (rt_waker){.fn = rti_async_waker, .arg = async};
+    cx->waker.arg = async;
     return cx;
 }
 
@@ -124,15 +137,18 @@ static inline bool rti_asyncs_context_is_clean(const struct rti_cx *cx)
 {
     return !rti_cancel_is_requested(&cx->cancel) && cx->scope == NULL &&
            cx->budget.deadline == RT_TIME_NEVER && cx->budget.poll_quota == UINT32_MAX &&
-           cx->budget.cost_quota == UINT64_MAX && cx->member.region == NULL && !cx->has_timers;
+           cx->budget.cost_quota == UINT64_MAX && cx->member.region == NULL && !cx->has_timers &&
+           cx->magic == RTI_CX_MAGIC;
 }
 
 /* Gives a clean one back. */
 static inline void rti_asyncs_context_lay_by(struct rti_asyncs *asyncs, struct rti_cx *cx)
 {
     RT_DCHECK(rti_asyncs_context_is_clean(cx));
+    cx->waker.fn = rti_async_waker; /* the task may have given it another */
+    cx->is_touched = false;
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    cx->outer = asyncs->spares;
+    cx->next_spare = asyncs->spares;
     asyncs->spares = cx;
     rti_lock_release(&asyncs->lock);
 }
@@ -149,11 +165,15 @@ static inline void rti_asyncs_context_give(struct rti_asyncs *asyncs, struct rti
 }
 
 /* The handle of a slot in use. */
+static inline rt_async_task *rti_asyncs_handle_at(const struct rti_async *async, uint32_t index)
+{
+    return (rt_async_task *)(((uintptr_t)async->generation << RTI_ASYNC_INDEX_BITS) | index);
+}
+
 static inline rt_async_task *rti_asyncs_handle(const struct rti_asyncs *asyncs,
                                                const struct rti_async *async)
 {
-    uintptr_t index = (uintptr_t)(async - asyncs->slots);
-    return (rt_async_task *)(((uintptr_t)async->generation << RTI_ASYNC_INDEX_BITS) | index);
+    return rti_asyncs_handle_at(async, (uint32_t)(async - asyncs->slots));
 }
 
 /* The slot of a handle; NULL if it is none or was consumed. */

@@ -2,6 +2,9 @@
 /* Birth and end of tasks; the essay is in task.h. */
 #define RTI_MODULE "task"
 #include "task/task.h"
+
+#include <string.h>
+
 #include "sched/trace.h"
 
 #include "base/marks.h"
@@ -28,9 +31,11 @@ struct task_order {
     rt_task_fn fn;
     void *arg;
     const rt_task_config *config;
-    const void *address; /* behind the call of rt_go_at */
+    const void *address;       /* behind the call of rt_go_at */
+    struct rti_fiber *starter; /* who runs; NULL: the worker itself */
     struct rti_region *region;
     bool is_inherited; /* the region is that of who starts it */
+    bool is_straight;  /* the call goes straight (worker->straight) */
 };
 
 static const rt_status task_no_slot = {RT_ERR_NOMEM, "as many tasks exist as there is room for"};
@@ -63,44 +68,43 @@ static void task_finish(struct rti_task *task, void *value)
 }
 
 /* The program's function returns to here, and it may fault before it has a frame. */
-static RTI_OUTSIDE void task_main(void *arg)
+RTI_OUTSIDE void rti_task_main(void *arg)
 {
     struct rti_task *task = arg;
     task_finish(task, task->fn(task->arg));
 }
 
 /* Might its starter have a trace context? Until the first is set all of them are empty. */
-static RTI_ALWAYSINLINE bool task_has_trace(const struct rti_task *task)
+static RTI_ALWAYSINLINE bool task_has_trace(const struct rti_worker *worker)
 {
-    return !RTI_TRACES_TRAVEL || rti_traces_are_used(task->tasks->sched);
+    return !RTI_TRACES_TRAVEL || rti_traces_are_used(worker->sched);
 }
 
 /* Where it comes from: the site, and the last ones of its starter. */
-static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task, const rt_site *site,
+static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
+                                              const struct rti_worker *worker, const rt_site *site,
                                               const struct rti_task *parent)
 {
     task->sites[0] = site;
     if (RTI_UNLIKELY(parent == NULL)) {
         task->parent = 0;
         task->sites[1] = NULL;
-        if (task_has_trace(task)) {
+        if (task_has_trace(worker)) {
             rti_trace_copy(rti_worker_current(), &task->trace);
         }
         return;
     }
-    for (size_t i = 1; i < RTI_TASK_SITES; i++) {
-        task->sites[i] = parent->sites[i - 1];
-    }
+    memcpy(&task->sites[1], parent->sites, sizeof(task->sites) - sizeof(task->sites[0]));
     task->parent = parent->serial;
-    if (task_has_trace(task)) {
+    if (task_has_trace(worker)) {
         task->trace = parent->trace;
     }
 }
 
 /* The number of the next task. */
-static inline uint32_t task_next_serial(struct rti_tasks *tasks)
+static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks, bool is_local)
 {
-    if (RTI_LIKELY(rti_sched_is_local(tasks->sched))) {
+    if (RTI_LIKELY(is_local)) {
         uint32_t serial = rti_u32_load_relaxed(&tasks->serial) + 1;
         rti_u32_store_relaxed(&tasks->serial, serial);
         return serial;
@@ -115,43 +119,44 @@ static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_s
 }
 
 /* Makes a task of a free slot that has its stack, or gets it from the slab. */
-static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, const struct rti_worker *worker,
+static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks *tasks,
+                                        const struct rti_worker *worker,
                                         const struct task_order *order, bool is_of_slab)
 {
-    struct rti_tasks *tasks = task->tasks;
-    const struct rti_task *parent = rti_task_of(worker);
+    const struct rti_task *parent = rti_task_of_fiber(order->starter);
+    bool is_local = order->is_straight || rti_sched_is_local(tasks->sched);
+    uint32_t serial = task_next_serial(tasks, is_local);
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
     task->is_doomed = false;
     task->has_value = false;
-    task->serial = task_next_serial(tasks);
+    task->serial = serial;
     task->fn = order->fn;
     task->arg = order->arg;
-    task->value = NULL;
     task->name = order->config->name != NULL ? order->config->name : order->site->what;
-    task->hook_depth = 0; /* a hook may have been its end */
     RT_DCHECK(!rti_task_has_duties(task) && !task->has_message && task->joins == NULL);
-    task_begin_sites(task, order->site, parent);
+    RT_DCHECK(task->hook_depth == 0 && task->fiber.main == rti_task_main);
+    task_begin_sites(task, worker, order->site, parent);
     struct rti_fiber_life life = {
-        .main = task_main,
-        .arg = task,
+        .starter = order->starter,
         .site = order->address,
-        .id = task->serial | TASK_TRACE_ID,
+        .id = serial | TASK_TRACE_ID,
         .priority = task_priority(order->config),
+        .is_straight = order->is_straight,
     };
     if (is_of_slab) {
         rti_fiber_begin_in(&tasks->slab, &task->fiber, worker, &life);
     } else {
-        rti_fiber_begin(&task->fiber, worker, &life);
+        rti_fiber_begin(&task->fiber, worker, &life, true);
     }
     rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched);
 }
 
 /* Gives back the stack of a task that has ended, or did not come to begin. */
-static inline void task_give_stack(struct rti_task *task)
+static RTI_ALWAYSINLINE void task_give_stack(struct rti_task *task, bool is_local)
 {
     if (RTI_LIKELY(rti_fiber_has_slab(&task->fiber))) {
-        rti_fiber_leave_slab(&task->fiber);
+        rti_fiber_leave_slab(&task->fiber, is_local);
     } else {
         rti_stacks_give(task->tasks->stacks, &task->stack, &task->fiber.stack);
     }
@@ -175,7 +180,13 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
                                                    struct rti_tasks *tasks,
                                                    const struct task_order *order, rt_status *why)
 {
-    struct rti_task *task = rti_tasks_take(tasks);
+    struct rti_task *task = tasks->free_head;
+    if (order->is_straight && RTI_LIKELY(task != NULL)) {
+        tasks->free_head = task->next;
+        rti_task_give_handle(task);
+    } else {
+        task = rti_tasks_take(tasks);
+    }
     if (RTI_UNLIKELY(task == NULL)) {
         *why = task_no_slot;
         return NULL;
@@ -191,14 +202,15 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
             return NULL;
         }
     }
-    task_begin(task, worker, order, is_of_slab);
+    task_begin(task, tasks, worker, order, is_of_slab);
     if (RTI_UNLIKELY(order->region != NULL)) {
         *why = task_join_region(task, order->region, order->is_inherited);
         if (RT_FAILED(*why)) {
             /* It did not come to be: what its context holds goes with the slot. */
             task->fiber.cx = NULL;
             task->fiber.cancel = NULL;
-            task_give_stack(task);
+            rti_context_deinit(&task->fiber.context);
+            task_give_stack(task, rti_sched_is_local(tasks->sched));
             rti_tasks_give(tasks, task);
             return NULL;
         }
@@ -219,8 +231,8 @@ static inline struct rti_region *task_region_of(const struct rti_fiber *fiber)
 static RTI_ALWAYSINLINE rt_status task_order_check(struct task_order *order,
                                                    const struct rti_fiber *fiber)
 {
-    if (RTI_UNLIKELY(order->fn == NULL || order->site == NULL ||
-                     !task_config_is_valid(order->config))) {
+    if (RTI_UNLIKELY(order->fn == NULL) || RTI_UNLIKELY(order->site == NULL) ||
+        RTI_UNLIKELY(!task_config_is_valid(order->config))) {
         return (rt_status){RT_ERR_INVALID, "there is no function, or no such configuration"};
     }
     rt_region *named = order->config->region;
@@ -236,13 +248,15 @@ static RTI_ALWAYSINLINE rt_status task_order_check(struct task_order *order,
 static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_order *order,
                                          rt_status *status)
 {
-    struct rti_tasks *tasks = rti_tasks_of(worker);
+    struct rti_tasks *tasks =
+        order->is_straight ? worker->straight[RTI_MODULE_TASK] : rti_tasks_of(worker);
     if (RTI_UNLIKELY(tasks == NULL)) {
         rti_port_log("rt_go: this thread has no runtime: rt_run_main or rt_init makes one");
         *status = (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
         return NULL;
     }
-    *status = task_order_check(order, worker->fiber);
+    order->starter = worker->fiber;
+    *status = task_order_check(order, order->starter);
     if (RTI_UNLIKELY(RT_FAILED(*status))) {
         return NULL;
     }
@@ -250,9 +264,13 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
     if (RTI_UNLIKELY(task == NULL)) {
         return NULL;
     }
-    rti_tasks_count(tasks, &tasks->spawned);
-    rti_task_to_held(&task->life);
+    rti_tasks_count_as(&tasks->spawned, order->is_straight || tasks->sched->is_local);
     rt_task *handle = (rt_task *)rti_size_load_relaxed(&task->handle);
+    rti_task_to_held(&task->life);
+    if (order->is_straight) {
+        rti_fiber_start_straight(worker->sched, &task->fiber, task_priority(order->config));
+        return handle;
+    }
     const char *name = task->name; /* static, and the task may have ended soon */
     rti_fiber_start_begun(tasks->sched, &task->fiber);
     if (rti_worker_records(worker)) {
@@ -275,16 +293,23 @@ static RTI_NOINLINE rt_task *task_go_ex(const rt_site *site, rt_task_fn fn, void
     return handle;
 }
 
+static const rt_task_config task_defaults = {.name = NULL};
+
 rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_config *config)
 {
-    static const rt_task_config defaults = {.name = NULL};
-    if (RTI_UNLIKELY(config != NULL)) {
-        return task_go_ex(site, fn, arg, config, RTI_CALL_SITE());
+    struct rti_worker *worker = rti_worker_enter();
+    if (RTI_UNLIKELY(config != NULL || worker == NULL ||
+                     worker->straight[RTI_MODULE_TASK] == NULL)) {
+        return task_go_ex(site, fn, arg, config != NULL ? config : &task_defaults, RTI_CALL_SITE());
     }
     rt_status status;
-    struct task_order order = {
-        .site = site, .fn = fn, .arg = arg, .config = &defaults, .address = RTI_CALL_SITE()};
-    return task_go(rti_worker_enter(), &order, &status);
+    struct task_order order = {.site = site,
+                               .fn = fn,
+                               .arg = arg,
+                               .config = &task_defaults,
+                               .address = RTI_CALL_SITE(),
+                               .is_straight = true};
+    return task_go(worker, &order, &status);
 }
 
 rt_task *rt_region_go_at(const rt_site *site, rt_region *region, rt_task_fn fn, void *arg)
@@ -332,7 +357,7 @@ _Noreturn void rt_panic_task_at(const rt_site *site, const char *message)
 }
 
 /* How the task came out, from how its fiber did, if its function has not returned. */
-static RTI_NOINLINE rt_outcome task_outcome(struct rti_task *task)
+static rt_outcome task_outcome(struct rti_task *task)
 {
     switch ((enum rti_fiber_end)task->fiber.end) {
     case RTI_FIBER_RETURNED:
@@ -355,6 +380,16 @@ static RTI_NOINLINE rt_outcome task_outcome(struct rti_task *task)
     return task->is_panicking ? RT_OUTCOME_PANICKED : rti_cx_outcome(&task->cx);
 }
 
+/* The same, for a task whose function has not come to its end, or whose last hook has not. */
+static RTI_NOINLINE rt_outcome task_outcome_of_break(struct rti_task *task)
+{
+    task->hook_depth = 0;
+    if (!task->has_value) {
+        task->value = NULL; /* that of the slot's last life may still be there */
+    }
+    return task_outcome(task);
+}
+
 /* The end tells who waits for it. The task is the holder's from rti_task_to_told on, the waiter
  * until it is woken. */
 static RTI_NOINLINE void task_tell(struct rti_task *task)
@@ -369,17 +404,21 @@ static RTI_NOINLINE void task_tell(struct rti_task *task)
     }
 }
 
-static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task)
+static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome outcome, bool is_local)
 {
     struct rti_tasks *tasks = task->tasks;
-    RT_ASSERT(!rti_task_has_duties(task));
+    RT_DCHECK(!rti_task_has_duties(task) && (rt_outcome)task->outcome == outcome);
     /* Counted before it leaves its region: who waits for the last of that sees the count. */
-    rti_tasks_count(tasks, &tasks->completed);
-    if (task->outcome == RT_OUTCOME_PANICKED) {
+    rti_tasks_count_as(&tasks->completed, is_local);
+    if (outcome == RT_OUTCOME_PANICKED) {
         rti_tasks_count(tasks, &tasks->panicked);
     }
-    rti_cx_end_fiber(&task->cx, (rt_outcome)task->outcome);
-    task_give_stack(task);
+    rti_cx_end_fiber(&task->cx, &task->fiber, outcome, is_local);
+    task_give_stack(task, is_local);
+    if (is_local && RTI_LIKELY(rti_task_life(&task->life) == RTI_TASK_HELD)) {
+        rti_task_to_complete_here(&task->life);
+        return;
+    }
     switch (rti_task_to_ended(&task->life)) {
     case RTI_TASK_END_LEAVE:
         break;
@@ -395,15 +434,17 @@ static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task)
 
 void rti_task_conclude(struct rti_task *task)
 {
-    task_conclude(task);
+    RT_ASSERT(!rti_task_has_duties(task));
+    task_conclude(task, (rt_outcome)task->outcome, false);
 }
 
-void rti_task_on_done(struct rti_fiber *fiber)
+/* The end of a task in every way. */
+static RTI_NOINLINE void task_on_done_any(struct rti_task *task)
 {
-    struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
-    bool is_returned = fiber->end == RTI_FIBER_RETURNED;
-    task->outcome =
-        (uint8_t)(RTI_LIKELY(is_returned) ? rti_cx_outcome(&task->cx) : task_outcome(task));
+    struct rti_fiber *fiber = &task->fiber;
+    rt_outcome outcome =
+        fiber->end == RTI_FIBER_RETURNED ? rti_cx_outcome(&task->cx) : task_outcome_of_break(task);
+    task->outcome = (uint8_t)outcome;
     fiber->cx = NULL;
     fiber->cancel = NULL;
     if (RTI_UNLIKELY(task->joins != NULL)) {
@@ -413,7 +454,23 @@ void rti_task_on_done(struct rti_fiber *fiber)
         rti_task_bury(task);
         return;
     }
-    task_conclude(task);
+    task_conclude(task, outcome, task->life.is_local);
+}
+
+void rti_task_on_done(struct rti_fiber *fiber)
+{
+    struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
+    /* The common case, with one worker: it has returned, was not cancelled and has no duties. */
+    bool is_plain = RTI_LIKELY(task->life.is_local) && fiber->end == RTI_FIBER_RETURNED &&
+                    RTI_LIKELY(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK) &&
+                    RTI_LIKELY(task->joins == NULL) && RTI_LIKELY(!rti_task_has_duties(task));
+    if (RTI_UNLIKELY(!is_plain)) {
+        task_on_done_any(task);
+        return;
+    }
+    fiber->cx = NULL;
+    fiber->cancel = NULL;
+    task_conclude(task, RT_OUTCOME_OK, true);
 }
 
 void rti_task_kill(struct rti_task *task)

@@ -70,8 +70,8 @@ struct rti_task {
     rti_atomic_u8 awaited;  /* bool: its holder waits. Others who try the handle look at it */
     uint32_t index;         /* of its slot */
     rti_atomic_size handle; /* what its holder has; 0: nobody. Anybody may compare it */
-    uint32_t generation;
-    uint32_t serial; /* counts spawns; what reports call it */
+    uintptr_t next_handle;  /* of its next life */
+    uint32_t serial;        /* counts spawns; what reports call it */
     rt_task_fn fn;
     void *arg;
     void *value;
@@ -80,8 +80,8 @@ struct rti_task {
     struct rti_waiter *watcher; /* of the holder */
     struct rti_task *joins;     /* whom it waits for in a join; NULL: nobody */
     uint32_t hook_count;
-    uint32_t hook_depth; /* hooks of it that run on its own fiber now, one inside another */
     uint32_t locals_set; /* a bit per key */
+    uint32_t hook_depth; /* hooks of it that run on its own fiber now, one inside another */
     uint32_t parent;     /* the serial of who spawned it; 0: no task */
     const char *name;
     const rt_site *sites[RTI_TASK_SITES]; /* youngest first; NULL ends the chain */
@@ -93,6 +93,9 @@ struct rti_task {
     const rt_site *panic_site; /* NULL: a fault or a kill */
     char message[RTI_TASK_MESSAGE_MAX + 1];
 };
+
+/* What the fiber of a task runs; `arg` is the task. */
+void rti_task_main(void *arg);
 
 /* A fiber's end, and what tells a task's fiber from any other. */
 void rti_task_on_done(struct rti_fiber *fiber);

@@ -30,7 +30,7 @@
 
 static inline bool rti_task_has_duties(const struct rti_task *task)
 {
-    return task->hook_count != 0 || task->locals_set != 0;
+    return (task->hook_count | task->locals_set) != 0;
 }
 
 /* Does the duties of the calling task. */

@@ -204,9 +204,8 @@ rt_status rt_join_result(rt_task *handle, rt_task_result *result)
     return join_abandon(task, status);
 }
 
-/* The part of a join that may wait; the task has not ended. */
-static RTI_NOINLINE rt_status join_wait(struct rti_worker *worker, struct rti_task *task,
-                                        void **value)
+/* The part of a join that may wait. */
+static rt_status join_wait(struct rti_worker *worker, struct rti_task *task, void **value)
 {
     rt_status status = join_await(worker, task, join_for_good);
     if (RTI_UNLIKELY(RT_FAILED(status))) {
@@ -218,7 +217,8 @@ static RTI_NOINLINE rt_status join_wait(struct rti_worker *worker, struct rti_ta
     return rti_task_take(task, NULL);
 }
 
-RTI_FLAT rt_status rt_join(rt_task *handle, void **value)
+/* rt_join in every way. */
+static RTI_NOINLINE rt_status join_any(rt_task *handle, void **value)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_tasks *tasks = rti_tasks_of(worker);
@@ -231,18 +231,30 @@ RTI_FLAT rt_status rt_join(rt_task *handle, void **value)
         return task == NULL ? join_no_handle : join_awaited;
     }
     rti_tasks_count(tasks, &tasks->joined);
-    if (!rti_task_is_complete(task)) {
-        return join_wait(worker, task, value);
+    return join_wait(worker, task, value);
+}
+
+rt_status rt_join(rt_task *handle, void **value)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_tasks *tasks = worker == NULL ? NULL : worker->straight[RTI_MODULE_TASK];
+    struct rti_task *task = rti_tasks_find(tasks, handle);
+    if (RTI_UNLIKELY(task == NULL)) {
+        return join_any(handle, value);
     }
+    /* The common case: it has ended well, and nobody else could be there. */
+    if (RTI_UNLIKELY(!rti_task_is_complete(task)) || RTI_UNLIKELY(task->outcome != RT_OUTCOME_OK) ||
+        RTI_UNLIKELY(rti_task_is_awaited(task))) {
+        return join_any(handle, value);
+    }
+    rti_tasks_count_as(&tasks->joined, true);
     if (value != NULL) {
         *value = task->value;
     }
-    if (RTI_UNLIKELY(task->outcome != RT_OUTCOME_OK)) {
-        return rti_task_take(task, NULL);
-    }
-    rti_task_consume(task);
-    rti_task_to_free(&task->life);
-    rti_tasks_give(tasks, task);
+    rti_size_store_relaxed(&task->handle, 0);
+    rti_task_to_free_here(&task->life);
+    RT_DCHECK(!task->has_message);
+    rti_tasks_push(tasks, task);
     return RT_SUCCESS;
 }
 

@@ -174,6 +174,13 @@ static inline enum rti_task_end rti_task_to_ended(struct rti_task_word *word)
     }
 }
 
+/* The same with one worker, for who has seen that the word is HELD: nothing is to be done next. */
+static inline void rti_task_to_complete_here(struct rti_task_word *word)
+{
+    RT_DCHECK(word->is_local && rti_u32_load_relaxed(&word->state) == RTI_TASK_HELD);
+    rti_u32_store_relaxed(&word->state, RTI_TASK_COMPLETE);
+}
+
 /* The watcher was looked at; from here on the task is the holder's. */
 static inline void rti_task_to_told(struct rti_task_word *word)
 {
@@ -197,6 +204,13 @@ static inline bool rti_task_to_released(struct rti_task_word *word)
 static inline void rti_task_to_free(struct rti_task_word *word)
 {
     RT_ASSERT(rti_u32_load_relaxed(&word->state) == RTI_TASK_COMPLETE);
+    rti_u32_store_relaxed(&word->state, RTI_TASK_FREE);
+}
+
+/* The same with one worker, for who has seen that the word is COMPLETE. */
+static inline void rti_task_to_free_here(struct rti_task_word *word)
+{
+    RT_DCHECK(word->is_local && rti_u32_load_relaxed(&word->state) == RTI_TASK_COMPLETE);
     rti_u32_store_relaxed(&word->state, RTI_TASK_FREE);
 }
 

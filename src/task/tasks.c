@@ -58,7 +58,8 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     task->index = index;
     /* Relaxed: who looks up the new one has its handle from who made it. */
     rti_u32_store_relaxed(&tasks->fresh, index + 1);
-    task->generation = 1;
+    /* Never 0, because the index is counted from 1. */
+    task->next_handle = RTI_TASK_HANDLE_STEP + index + 1;
     task->joins = NULL;
     task->watcher = NULL;
     task->is_staked = false;
@@ -73,6 +74,7 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     task->stack.block = NULL;
     rti_task_life_init(&task->life, tasks->sched->is_local);
     rti_fiber_init_slot(&task->fiber, tasks->sched, rti_task_on_done);
+    rti_fiber_set_main(&task->fiber, rti_task_main, task);
     return task;
 }
 

@@ -55,21 +55,24 @@ struct rti_tasks {
     rti_atomic_u64 cancelled;
     rti_atomic_u64 completed;
     rti_atomic_u64 panicked;
-    uint64_t handles_lost; /* of runtimes before this one */
-    bool is_cut_short;     /* tasks were killed: who should have joined them could not */
-    struct rti_undertaker undertaker;
-    struct rti_local_key keys[RT_MAX_LOCALS];
+    uint64_t handles_lost;      /* of runtimes before this one */
+    bool is_cut_short;          /* tasks were killed: who should have joined them could not */
     uint32_t capacity;          /* slots that there are */
     struct rti_task *more;      /* those from RT_MAX_TASKS on; NULL: there are none */
     struct rti_stack_slab slab; /* stacks, for who names no size; or none */
+    struct rti_local_key keys[RT_MAX_LOCALS];
+    struct rti_undertaker undertaker;
     struct rti_task slots[RT_MAX_TASKS];
 };
 
 /* The slot with this index, below rti_tasks_fresh. */
 static inline struct rti_task *rti_tasks_slot(const struct rti_tasks *tasks, uint32_t index)
 {
-    struct rti_task *slot = (struct rti_task *)(uintptr_t)&tasks->slots[index];
-    return RTI_LIKELY(index < RT_MAX_TASKS) ? slot : &tasks->more[index - RT_MAX_TASKS];
+    /* A choice of where to count from, and no branch. */
+    uintptr_t base = index < RT_MAX_TASKS
+                         ? (uintptr_t)tasks->slots
+                         : (uintptr_t)tasks->more - RT_MAX_TASKS * sizeof(struct rti_task);
+    return (struct rti_task *)(base + (uintptr_t)index * sizeof(struct rti_task));
 }
 
 /* How many slots were ever used. Any thread; with several workers it may have grown since. */
@@ -111,6 +114,17 @@ static inline struct rti_tasks *rti_tasks_of(const struct rti_worker *worker)
 #define RTI_TASK_INDEX_BITS (sizeof(uintptr_t) == 8 ? 28 : 20)
 #define RTI_TASK_INDEX_MASK (((uintptr_t)1 << RTI_TASK_INDEX_BITS) - 1)
 
+/* From a handle of a slot to its next. */
+#define RTI_TASK_HANDLE_STEP ((uintptr_t)1 << RTI_TASK_INDEX_BITS)
+
+/* Makes a slot that was taken one with a handle. */
+static RTI_ALWAYSINLINE void rti_task_give_handle(struct rti_task *task)
+{
+    uintptr_t handle = task->next_handle;
+    task->next_handle = handle + RTI_TASK_HANDLE_STEP;
+    rti_size_store_relaxed(&task->handle, handle);
+}
+
 /* Takes a slot, the one that was given back last; NULL if as many tasks exist as there are slots.
  */
 static inline struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
@@ -119,21 +133,25 @@ static inline struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
     struct rti_task *task = tasks->free_head;
     if (RTI_LIKELY(task != NULL)) {
         tasks->free_head = task->next;
-        task->generation++;
     } else {
         task = rti_tasks_take_fresh(tasks);
     }
     rti_lock_release(&tasks->lock);
     if (RTI_LIKELY(task != NULL)) {
-        task->next = NULL;
-        /* Never 0, because the index is counted from 1. */
-        rti_size_store_relaxed(&task->handle, ((uintptr_t)task->generation << RTI_TASK_INDEX_BITS) |
-                                                  ((uintptr_t)task->index + 1));
+        rti_task_give_handle(task);
     }
     return task;
 }
 
-/* Gives it back; its life is FREE. */
+/* Gives it back under the lock, or with one worker; its life is FREE, its handle consumed. */
+static RTI_ALWAYSINLINE void rti_tasks_push(struct rti_tasks *tasks, struct rti_task *task)
+{
+    RT_DCHECK(task->stack.block == NULL);
+    task->next = tasks->free_head;
+    tasks->free_head = task;
+}
+
+/* The same for who has not the lock. */
 static inline void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task)
 {
     RT_ASSERT(rti_task_life(&task->life) == RTI_TASK_FREE && task->stack.block == NULL);
@@ -142,8 +160,7 @@ static inline void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task
         rti_task_clear_message(task);
     }
     rti_lock_acquire(&tasks->lock, tasks->sched);
-    task->next = tasks->free_head;
-    tasks->free_head = task;
+    rti_tasks_push(tasks, task);
     rti_lock_release(&tasks->lock);
 }
 
@@ -160,14 +177,19 @@ static inline struct rti_task *rti_tasks_find(const struct rti_tasks *tasks, con
     return RTI_LIKELY(rti_size_load_relaxed(&task->handle) == number) ? task : NULL;
 }
 
-/* Adds to a count that several workers may write. */
-static inline void rti_tasks_count(const struct rti_tasks *tasks, rti_atomic_u64 *count)
+/* Adds to a count that several workers may write, unless `is_local`. */
+static RTI_ALWAYSINLINE void rti_tasks_count_as(rti_atomic_u64 *count, bool is_local)
 {
-    if (RTI_LIKELY(tasks->sched->is_local)) {
+    if (RTI_LIKELY(is_local)) {
         rti_u64_store_relaxed(count, rti_u64_load_relaxed(count) + 1);
     } else {
         (void)rti_u64_add_relaxed(count, 1);
     }
+}
+
+static inline void rti_tasks_count(const struct rti_tasks *tasks, rti_atomic_u64 *count)
+{
+    rti_tasks_count_as(count, tasks->sched->is_local);
 }
 
 #endif

@@ -73,6 +73,13 @@ static inline void rti_arch_fp_control_copy(struct rti_arch_context *into,
     into->fpcr = from->fpcr;
 }
 
+/* Notes what a switch away from `from`, which runs, asks of it. */
+static inline void rti_arch_fp_control_remember(struct rti_arch_context *into,
+                                                const struct rti_arch_context *from)
+{
+    rti_arch_fp_control_copy(into, from);
+}
+
 /* Gives `into`, which has not begun, the controls of `starter`, which runs. */
 static RTI_ALWAYSINLINE void rti_arch_fp_control_inherit(struct rti_arch_context *into,
                                                          const struct rti_arch_context *starter)

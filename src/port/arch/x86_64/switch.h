@@ -99,6 +99,16 @@ static inline void rti_arch_fp_control_copy(struct rti_arch_context *into,
     into->x87_control = from->x87_control;
 }
 
+/* Notes what a switch away from `from`, which runs, asks of it: MXCSR for a check only. */
+static inline void rti_arch_fp_control_remember(struct rti_arch_context *into,
+                                                const struct rti_arch_context *from)
+{
+    into->x87_control = from->x87_control;
+    if (RT_CHECKS) {
+        into->mxcsr = from->mxcsr;
+    }
+}
+
 /* Gives `into`, which has not begun, the controls of `starter`, which runs: as the processor has
  * them, but MXCSR is read only if the x87 word has changed since the starter arrived. */
 static RTI_ALWAYSINLINE void rti_arch_fp_control_inherit(struct rti_arch_context *into,
