@@ -684,6 +684,7 @@ rt_status rt_behaviour_reserve(const rt_behaviour_room *room)
     if (memory == NULL) {
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("the system has no memory")};
     }
+    rti_port_expect_dense(port, memory, places_size);
     module->mapped = memory;
     module->mapped_size = size;
     behaviours_set_room(module, (struct rti_behaviour *)(void *)memory, room->behaviours);

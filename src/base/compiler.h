@@ -94,6 +94,22 @@ typedef uintptr_t rti_count;
  * in every fiber, so a small machine that keeps no traces is without. */
 #define RTI_HAS_TOOLS (RT_TRACE || !RTI_ONE_WORKER)
 
+/* Asks for the line of an address that is about to be written; any value is allowed. A processor
+ * without a cache has nothing to ask. */
+#if RTI_ONE_WORKER
+#define RTI_PREFETCH(address) ((void)(address))
+#else
+#define RTI_PREFETCH(address) __builtin_prefetch((address), 1)
+#endif
+
+/* The same for the two lines that an object of up to 64 bytes, or the first 65 of a longer one, may
+ * lie in. */
+#define RTI_PREFETCH_PAIR(address)                                                                 \
+    do {                                                                                           \
+        RTI_PREFETCH(address);                                                                     \
+        RTI_PREFETCH((const void *)((uintptr_t)(address) + RTI_CACHE_LINE));                       \
+    } while (0)
+
 /* Two threads that write within one line slow each other down; adjacent-line prefetch makes it two.
  */
 #define RTI_CACHE_LINE 64

@@ -112,6 +112,9 @@ struct rti_port_ops {
     /* Page-aligned zeroed memory outside the heap, and its return. NULL if there is none. */
     void *(*memory_map)(struct rti_port *port, size_t size);
     void (*memory_unmap)(struct rti_port *port, void *memory, size_t size);
+    /* Says of mapped memory that it will be used from its beginning on, without gaps: the system
+     * may give it in larger pieces where little is lost by that. NULL: it makes no difference. */
+    void (*memory_expect_dense)(struct rti_port *port, void *memory, size_t size);
     /* Makes whole pages of memory that is not shared, mapped or the program's own, fault at any
      * access, until they are unguarded or unmapped. Their content is lost. RT_OK;
      * RT_ERR_INVALID if not whole pages; RT_ERR_NOMEM if the system has no more mappings;
@@ -179,6 +182,14 @@ struct rti_port {
     rti_atomic_u32 attention;
     struct rti_port_counts counts;
 };
+
+/* The same for who does not know the port. For tables that are filled from their beginning. */
+static inline void rti_port_expect_dense(struct rti_port *port, void *memory, size_t size)
+{
+    if (port->ops->memory_expect_dense != NULL) {
+        port->ops->memory_expect_dense(port, memory, size);
+    }
+}
 
 /* Process-wide services that a dying runtime needs before any port exists: one per target, chosen
  * at link time. */

@@ -56,6 +56,7 @@ struct rti_stack_slab; /* sched/stack_slab.h */
 
 struct rti_fiber {
     struct rti_runnable run;
+    uint64_t deadline_ns;   /* logical, for policies that order by it; else RTI_TIME_NEVER */
     rti_atomic_u32 killed;  /* not 0: ends at its next dispatch */
     uint8_t end;            /* enum rti_fiber_end, valid in on_done */
     uint8_t fault;          /* enum rti_fault_kind, valid if it faulted */

@@ -296,6 +296,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     }
     RT_ASSERT(rti_stack_is_intact(&fiber->stack));
     rti_runnable_init(&fiber->run, options->id, options->priority, fiber_step);
+    fiber->deadline_ns = RTI_TIME_NEVER;
     fiber->run.is_fiber = true;
     fiber->run.is_direct = true;
     fiber->sched = NULL;
@@ -333,6 +334,7 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
 {
     RT_ASSERT(on_done != NULL);
     rti_runnable_init(&fiber->run, 0, 0, fiber_step);
+    fiber->deadline_ns = RTI_TIME_NEVER;
     fiber->run.is_fiber = true;
     fiber->sched = sched;
     fiber->wait = NULL;

@@ -10,7 +10,7 @@
  * so a policy of the fixed engine and of the simulator alike: give it to rti_sched_observe.
  *
  * The lane priority is the level, which the processor has picked already. The logical deadline is
- * the runnable's own, that of its context's budget; without one it comes last. The id is the
+ * that of a fiber's context, its budget's; what has none comes last. The id is the
  * runnable's, given by its maker. The queue of a level is in the order of insertion, so the
  * sequence number is the place in it, and of equals the first wins.
  *
@@ -22,7 +22,7 @@
  * A runnable without a deadline waits as long as there are others with one: that is what the key
  * says. Who needs fairness takes turns (no chooser) or gives deadlines. */
 
-#include "sched/processor.h"
+#include "sched/fiber.h"
 
 struct rti_key_chooser {
     struct rti_chooser chooser;
@@ -30,11 +30,20 @@ struct rti_key_chooser {
 
 void rti_key_chooser_init(struct rti_key_chooser *key);
 
+/* Only fibers have contexts with a budget of their own. */
+static inline uint64_t rti_key_deadline(const struct rti_runnable *runnable)
+{
+    return runnable->is_fiber ? RTI_CONTAINER_OF(runnable, struct rti_fiber, run)->deadline_ns
+                              : RTI_TIME_NEVER;
+}
+
 /* Does `a` come before `b` of the same level? Equals do not. */
 static inline bool rti_key_precedes(const struct rti_runnable *a, const struct rti_runnable *b)
 {
-    if (a->deadline_ns != b->deadline_ns) {
-        return a->deadline_ns < b->deadline_ns;
+    uint64_t a_ns = rti_key_deadline(a);
+    uint64_t b_ns = rti_key_deadline(b);
+    if (a_ns != b_ns) {
+        return a_ns < b_ns;
     }
     return a->id < b->id;
 }

@@ -63,7 +63,6 @@ struct rti_runnable {
     bool is_actor;  /* it is the fiber of a struct rti_actor */
     bool is_fresh;  /* several workers: it was started and has not run yet */
     void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
-    uint64_t deadline_ns; /* logical, for policies that order by it; else RTI_TIME_NEVER */
 };
 
 static inline enum rti_runnable_state rti_runnable_state(const struct rti_runnable *runnable)
@@ -86,7 +85,6 @@ static inline void rti_runnable_init(struct rti_runnable *runnable, uint32_t id,
     runnable->is_actor = false;
     runnable->is_fresh = false;
     runnable->step = step;
-    runnable->deadline_ns = RTI_TIME_NEVER;
 }
 
 /* One worker, so nobody else changes the word: check the edge and store. */

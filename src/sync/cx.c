@@ -73,7 +73,7 @@ static void cx_publish(struct rti_cx *cx)
     if (cx->kind == RTI_CX_POLL) {
         cx->is_touched = true;
     } else if (cx->inner == NULL) {
-        cx->fiber->run.deadline_ns = cx->budget.deadline;
+        cx->fiber->deadline_ns = cx->budget.deadline;
         rti_fiber_hinder(cx->sched, cx->fiber, cx_is_hindrance(cx));
     }
 }
@@ -211,7 +211,7 @@ static void cx_leave_chain(struct rti_cx *cx)
         outer->cost_taken += cx->cost_taken;
         cx_publish(outer);
     } else {
-        cx->fiber->run.deadline_ns = RTI_TIME_NEVER;
+        cx->fiber->deadline_ns = RTI_TIME_NEVER;
         rti_fiber_hinder(cx->sched, cx->fiber, false);
     }
 }
@@ -288,7 +288,7 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx_set_current(fiber, cx);
     rti_fiber_hinder(sched, fiber, false);
     /* The last life of the fiber may have had a deadline. */
-    fiber->run.deadline_ns = RTI_TIME_NEVER;
+    fiber->deadline_ns = RTI_TIME_NEVER;
 }
 
 void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome)

@@ -24,9 +24,29 @@ static RTI_ALWAYSINLINE uint32_t async_move(struct rti_async *async, enum rti_as
     return rti_u8_exchange_acqrel(&async->word, (uint8_t)to);
 }
 
+/* Notes a task that is about to be queued in the one that was queued some wakes before. The first
+ * slot is the first that is ever used, and stands for those that were never there. */
+static RTI_ALWAYSINLINE void async_line_up(struct rti_async *async)
+{
+#if RTI_ASYNC_FORESIGHT
+    struct rti_asyncs *asyncs = async->asyncs;
+    if (rti_runnable_is_shared(&async->run) ||
+        asyncs->sched->processor.levels[RTI_ASYNC_PRIORITY].head == NULL) {
+        return;
+    }
+    uint32_t index = (uint32_t)(async - asyncs->slots);
+    uint32_t *place = &asyncs->woken[asyncs->wakes++ % RTI_ASYNC_FORESIGHT];
+    asyncs->slots[*place].ahead = index + 1;
+    *place = index;
+#else
+    (void)async;
+#endif
+}
+
 void rti_async_wake(struct rti_async *async)
 {
     if (async_move(async, RTI_ASYNC_NOTIFIED) == RTI_ASYNC_PARKED) {
+        async_line_up(async);
         rti_sched_wake(async->asyncs->sched, &async->run);
     }
 }
@@ -210,6 +230,32 @@ static RTI_COLD void async_step_last(struct rti_async *async, struct rti_worker 
     async_end(async, worker, (rt_status){RT_ERR_CANCELLED, "the runtime ended"});
 }
 
+static void async_step(struct rti_runnable *runnable, struct rti_worker *worker);
+
+/* Asks for what the next steps will need. Only a task that was noted in a queue is. */
+static RTI_ALWAYSINLINE void async_foresee(struct rti_async *async)
+{
+#if RTI_ASYNC_FORESIGHT
+    if (RTI_LIKELY(async->ahead == 0)) {
+        return;
+    }
+    const struct rti_asyncs *asyncs = async->asyncs;
+    RTI_PREFETCH_PAIR(&asyncs->slots[async->ahead - 1]);
+    async->ahead = 0;
+    const struct rti_runnable *next = asyncs->sched->processor.levels[RTI_ASYNC_PRIORITY].head;
+    next = next == NULL ? NULL : next->next;
+    if (next != NULL && next->step == async_step) {
+        const struct rti_async *second = RTI_CONTAINER_OF(next, struct rti_async, run);
+        RTI_PREFETCH(second->state);
+        if (second->nap != NULL) {
+            RTI_PREFETCH_PAIR(second->nap);
+        }
+    }
+#else
+    (void)async;
+#endif
+}
+
 /* What is left of a step when the function has returned `status`, in every way. */
 static RTI_ALWAYSINLINE void async_step_end(struct rti_async *async, struct rti_worker *worker,
                                             struct rti_cx *cx, rt_status status)
@@ -283,6 +329,7 @@ static RTI_NOINLINE void async_step_last_wait(struct rti_async *async)
 static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
 {
     struct rti_async *async = RTI_CONTAINER_OF(runnable, struct rti_async, run);
+    async_foresee(async);
     const struct rti_asyncs *asyncs = worker->straight[RTI_MODULE_ASYNC];
     struct rti_cx *cx;
     if (RTI_UNLIKELY(asyncs == NULL || rti_async_is_cancelled(async) || async->cx != NULL ||
@@ -330,6 +377,9 @@ void rti_async_init_slot(struct rti_async *async, struct rti_asyncs *asyncs)
     async->cx = NULL;
     async->nap = NULL;
     async->watcher = 0;
+#if RTI_ASYNC_FORESIGHT
+    async->ahead = 0;
+#endif
     async->asyncs = asyncs;
 }
 

@@ -3,6 +3,8 @@
 #define RTI_MODULE "asyncs"
 #include "task/asyncs.h"
 
+#include <string.h>
+
 #include "base/marks.h"
 
 /* The most slots that an index can name. */
@@ -20,6 +22,10 @@ static void asyncs_place(struct rti_asyncs *asyncs, struct rti_async *slots, siz
     asyncs->fresh = 0;
     asyncs->free_head = (uint32_t)count;
     asyncs->spares = NULL;
+#if RTI_ASYNC_FORESIGHT
+    memset(asyncs->woken, 0, sizeof(asyncs->woken));
+    asyncs->wakes = 0;
+#endif
     rti_pool_init(&asyncs->contexts, contexts, sizeof(struct rti_cx), contexts_count);
 }
 
@@ -85,6 +91,7 @@ rt_status rt_async_reserve(const rt_async_config *config)
     if (memory == NULL) {
         return (rt_status){RT_ERR_NOMEM, "the system has no memory for so many"};
     }
+    rti_port_expect_dense(port, memory, slots_size);
     asyncs->mapping = memory;
     asyncs->mapping_size = size;
     asyncs_drop_spares(asyncs);

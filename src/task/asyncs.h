@@ -45,6 +45,10 @@ struct rti_asyncs {
     uint32_t free_head; /* `count` if none */
     rti_atomic_u32 serial;
     struct rti_pool contexts;
+#if RTI_ASYNC_FORESIGHT
+    uint32_t wakes;                      /* of those noted */
+    uint32_t woken[RTI_ASYNC_FORESIGHT]; /* the slots that were woken last, one worker */
+#endif
     struct rti_cx *spares; /* initialized and clean, linked by `next_spare` */
     void *mapping;         /* NULL: the static memory is used */
     size_t mapping_size;

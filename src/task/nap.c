@@ -48,6 +48,7 @@ static void nap_begin(struct rti_nap *nap, struct rti_async *async, rt_time dura
     nap->clockwork = rti_clockwork_here(sched);
     async->nap = nap;
     rti_timer_init(&nap->timer, nap_fire);
+    rti_timer_aim(&nap->timer, &nap->async);
     rti_clockwork_arm(nap->clockwork, &nap->timer, deadline_ns);
     if (!rti_sched_is_local(sched) || deadline_ns <= sched->now_ns) {
         rti_sched_attend(sched);

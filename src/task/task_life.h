@@ -77,50 +77,50 @@ static inline bool rti_task_life_is_edge(uint32_t from, uint32_t to)
 
 /* The word, and whether all who move it are one thread. */
 struct rti_task_word {
-    rti_atomic_u32 state; /* enum rti_task_life */
+    rti_atomic_u8 state; /* enum rti_task_life */
     bool is_local;
 };
 
 static inline void rti_task_life_init(struct rti_task_word *word, bool is_local)
 {
-    rti_u32_init(&word->state, RTI_TASK_FREE);
+    rti_u8_init(&word->state, RTI_TASK_FREE);
     word->is_local = is_local;
 }
 
 /* Acquire pairs with the release of the end: who sees COMPLETE sees the result. */
 static inline enum rti_task_life rti_task_life(const struct rti_task_word *word)
 {
-    return (enum rti_task_life)rti_u32_load_acquire(&word->state);
+    return (enum rti_task_life)rti_u8_load_acquire(&word->state);
 }
 
 /* Takes one edge if the word is still in `*from`; else false, and *from is where it is. */
-static inline bool rti_task_life_move(struct rti_task_word *word, uint32_t *from, uint32_t to)
+static inline bool rti_task_life_move(struct rti_task_word *word, uint8_t *from, uint8_t to)
 {
     RT_DCHECK(rti_task_life_is_edge(*from, to));
     if (word->is_local) {
-        uint32_t now = rti_u32_load_relaxed(&word->state);
+        uint8_t now = rti_u8_load_relaxed(&word->state);
         if (now != *from) {
             *from = now;
             return false;
         }
-        rti_u32_store_relaxed(&word->state, to);
+        rti_u8_store_relaxed(&word->state, to);
         return true;
     }
     /* Acquire-release: see the essay. */
-    return rti_u32_cas_acqrel(&word->state, from, to);
+    return rti_u8_cas_acqrel(&word->state, from, to);
 }
 
 /* A task is made; its memory is the caller's, and nobody else knows it yet. */
 static inline void rti_task_to_held(struct rti_task_word *word)
 {
-    RT_ASSERT(rti_u32_load_relaxed(&word->state) == RTI_TASK_FREE);
-    rti_u32_store_relaxed(&word->state, RTI_TASK_HELD);
+    RT_ASSERT(rti_u8_load_relaxed(&word->state) == RTI_TASK_FREE);
+    rti_u8_store_relaxed(&word->state, RTI_TASK_HELD);
 }
 
 /* The holder is about to wait; the watcher is in its place. False: the task has ended. */
 static inline bool rti_task_to_watched(struct rti_task_word *word)
 {
-    uint32_t from = RTI_TASK_HELD;
+    uint8_t from = RTI_TASK_HELD;
     if (rti_task_life_move(word, &from, RTI_TASK_WATCHED)) {
         return true;
     }
@@ -131,7 +131,7 @@ static inline bool rti_task_to_watched(struct rti_task_word *word)
 /* The holder waits no longer. When this returns nobody looks at the watcher. */
 static inline void rti_task_to_unwatched(struct rti_task_word *word)
 {
-    uint32_t from = RTI_TASK_WATCHED;
+    uint8_t from = RTI_TASK_WATCHED;
     while (!rti_task_life_move(word, &from, RTI_TASK_HELD)) {
         if (from == RTI_TASK_COMPLETE || from == RTI_TASK_HELD) {
             return;
@@ -152,7 +152,7 @@ enum rti_task_end {
 /* The task has ended and its result is written. */
 static inline enum rti_task_end rti_task_to_ended(struct rti_task_word *word)
 {
-    uint32_t from = RTI_TASK_HELD;
+    uint8_t from = RTI_TASK_HELD;
     for (;;) {
         switch (from) {
         case RTI_TASK_HELD:
@@ -168,7 +168,7 @@ static inline enum rti_task_end rti_task_to_ended(struct rti_task_word *word)
         default:
             RT_ASSERT(from == RTI_TASK_RELEASED);
             /* Nobody else moves it any more. */
-            rti_u32_store_relaxed(&word->state, RTI_TASK_FREE);
+            rti_u8_store_relaxed(&word->state, RTI_TASK_FREE);
             return RTI_TASK_END_FREE;
         }
     }
@@ -177,22 +177,22 @@ static inline enum rti_task_end rti_task_to_ended(struct rti_task_word *word)
 /* The same with one worker, for who has seen that the word is HELD: nothing is to be done next. */
 static inline void rti_task_to_complete_here(struct rti_task_word *word)
 {
-    RT_DCHECK(word->is_local && rti_u32_load_relaxed(&word->state) == RTI_TASK_HELD);
-    rti_u32_store_relaxed(&word->state, RTI_TASK_COMPLETE);
+    RT_DCHECK(word->is_local && rti_u8_load_relaxed(&word->state) == RTI_TASK_HELD);
+    rti_u8_store_relaxed(&word->state, RTI_TASK_COMPLETE);
 }
 
 /* The watcher was looked at; from here on the task is the holder's. */
 static inline void rti_task_to_told(struct rti_task_word *word)
 {
-    RT_ASSERT(rti_u32_load_relaxed(&word->state) == RTI_TASK_TELLING);
+    RT_ASSERT(rti_u8_load_relaxed(&word->state) == RTI_TASK_TELLING);
     /* Release pairs with the holder's acquire: the result is seen. */
-    rti_u32_store_release(&word->state, RTI_TASK_COMPLETE);
+    rti_u8_store_release(&word->state, RTI_TASK_COMPLETE);
 }
 
 /* The holder wants nothing more. False: the task has ended, the caller takes it. */
 static inline bool rti_task_to_released(struct rti_task_word *word)
 {
-    uint32_t from = RTI_TASK_HELD;
+    uint8_t from = RTI_TASK_HELD;
     if (rti_task_life_move(word, &from, RTI_TASK_RELEASED)) {
         return true;
     }
@@ -203,15 +203,15 @@ static inline bool rti_task_to_released(struct rti_task_word *word)
 /* The holder has taken the result; the memory is the caller's to give back. */
 static inline void rti_task_to_free(struct rti_task_word *word)
 {
-    RT_ASSERT(rti_u32_load_relaxed(&word->state) == RTI_TASK_COMPLETE);
-    rti_u32_store_relaxed(&word->state, RTI_TASK_FREE);
+    RT_ASSERT(rti_u8_load_relaxed(&word->state) == RTI_TASK_COMPLETE);
+    rti_u8_store_relaxed(&word->state, RTI_TASK_FREE);
 }
 
 /* The same with one worker, for who has seen that the word is COMPLETE. */
 static inline void rti_task_to_free_here(struct rti_task_word *word)
 {
-    RT_DCHECK(word->is_local && rti_u32_load_relaxed(&word->state) == RTI_TASK_COMPLETE);
-    rti_u32_store_relaxed(&word->state, RTI_TASK_FREE);
+    RT_DCHECK(word->is_local && rti_u8_load_relaxed(&word->state) == RTI_TASK_COMPLETE);
+    rti_u8_store_relaxed(&word->state, RTI_TASK_FREE);
 }
 
 #endif

@@ -115,6 +115,7 @@ rt_status rt_task_reserve(const rt_task_room *room)
         port->ops->memory_unmap(port, more, room->tasks * sizeof(struct rti_task));
         return status;
     }
+    rti_port_expect_dense(port, more, room->tasks * sizeof(struct rti_task));
     rti_lock_acquire(&tasks->lock, tasks->sched);
     tasks->more = more;
     tasks->capacity = capacity;

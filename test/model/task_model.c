@@ -57,7 +57,7 @@ static void give_back(void)
     (void)rti_u32_add_relaxed(&free_count, 1);
     RTI_PLAIN_WRITE(&result, sizeof result);
     result = 0;
-    rti_u32_store_relaxed(&life.state, POISON);
+    rti_u8_store_relaxed(&life.state, POISON);
 }
 
 /* The end of the task, as rti_task_conclude has it. */
@@ -155,7 +155,7 @@ static void cancel(void)
 static void check(void)
 {
     EXPLORE_ASSERT(rti_u32_load_relaxed(&free_count) == 1);
-    EXPLORE_ASSERT(rti_u32_load_relaxed(&life.state) == POISON);
+    EXPLORE_ASSERT(rti_u8_load_relaxed(&life.state) == POISON);
     EXPLORE_ASSERT(rti_u32_load_relaxed(&wake_count) <= 1);
     EXPLORE_ASSERT(is_taken != is_given_up);
     explore_outcome((uint64_t)is_taken << 1 | rti_u32_load_relaxed(&wake_count));

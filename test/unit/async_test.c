@@ -220,6 +220,50 @@ TEST(async_task_pauses_until_it_is_woken)
     tasks_run_everywhere(wakes, NULL);
 }
 
+#if RTI_ASYNC_FORESIGHT
+
+enum { QUEUED = 20 };
+
+/* Wakes many, twice in the same slots; with one worker each is noted in one that was woken before.
+ */
+static void *lets_them_queue_up(void *arg)
+{
+    struct rti_asyncs *asyncs = rti_asyncs_of(rti_worker_current());
+    for (int life = 0; life < 2; life++) {
+        struct pauses states[QUEUED];
+        rt_async_task *tasks[QUEUED];
+        for (size_t i = 0; i < QUEUED; i++) {
+            states[i] = (struct pauses){.woken = 2};
+            tasks[i] = rt_async(pauses, &states[i]);
+        }
+        CHECK_OK(rt_sleep(1000));
+        for (size_t i = 0; i < QUEUED; i++) {
+            CHECK_OK(rt_async_wake(tasks[i]));
+        }
+        /* The first found nobody in the queue. */
+        for (size_t i = 1; i + RTI_ASYNC_FORESIGHT < QUEUED; i++) {
+            const struct rti_async *follower =
+                rti_asyncs_lookup(asyncs, tasks[i + RTI_ASYNC_FORESIGHT]);
+            CHECK_EQ(rti_asyncs_lookup(asyncs, tasks[i])->ahead,
+                     (uint32_t)(follower - asyncs->slots) + 1);
+        }
+        CHECK_OK(rt_sleep(1000));
+        for (size_t i = 0; i < QUEUED; i++) {
+            CHECK_EQ(states[i].woken, 3);
+            CHECK_EQ(rti_asyncs_lookup(asyncs, tasks[i])->ahead, 0);
+            CHECK_OK(rt_async_join(&tasks[i], NULL, NULL));
+        }
+    }
+    return arg;
+}
+
+TEST(async_tasks_that_queue_up_are_noted_in_those_before_them)
+{
+    tasks_run_everywhere(lets_them_queue_up, NULL);
+}
+
+#endif
+
 struct chooser {
     rt_async_frame frame;
     rt_select_arm arms[3];

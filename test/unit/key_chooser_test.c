@@ -7,7 +7,7 @@
 
 static struct rti_processor processor;
 static struct rti_key_chooser key;
-static struct rti_runnable runnables[8];
+static struct rti_fiber queued[8]; /* never run: their keys are all that is looked at */
 
 static void no_step(struct rti_runnable *runnable, struct rti_worker *worker)
 {
@@ -17,10 +17,12 @@ static void no_step(struct rti_runnable *runnable, struct rti_worker *worker)
 
 static void queue(size_t i, uint8_t priority, uint64_t deadline_ns, uint32_t id)
 {
-    rti_runnable_init(&runnables[i], id, priority, no_step);
-    runnables[i].deadline_ns = deadline_ns;
-    rti_runnable_to(&runnables[i], RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
-    rti_processor_queue(&processor, &runnables[i]);
+    struct rti_runnable *runnable = &queued[i].run;
+    rti_runnable_init(runnable, id, priority, no_step);
+    runnable->is_fiber = true;
+    queued[i].deadline_ns = deadline_ns;
+    rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
+    rti_processor_queue(&processor, runnable);
 }
 
 static void start(void)
@@ -29,12 +31,17 @@ static void start(void)
     rti_key_chooser_init(&key);
 }
 
+static void check_takes(size_t i)
+{
+    CHECK(rti_processor_choose(&processor, &key.chooser) == &queued[i].run);
+}
+
 /* Takes everything out and demands this order of indices. */
 static void check_order(const char *wanted)
 {
     for (; *wanted != '\0'; wanted++) {
         struct rti_runnable *next = rti_processor_choose(&processor, &key.chooser);
-        CHECK_EQ(next - runnables, *wanted - '0');
+        CHECK_EQ(rti_fiber_of(next) - queued, *wanted - '0');
         rti_processor_audit(&processor);
     }
     CHECK(rti_processor_choose(&processor, &key.chooser) == NULL);
@@ -79,6 +86,18 @@ TEST(key_orders_equals_by_insertion)
     check_order("01234");
 }
 
+TEST(key_takes_what_is_no_fiber_for_one_without_a_deadline)
+{
+    start();
+    queue(0, 2, 10, 3);
+    queue(1, 2, 20, 2);
+    queue(2, 2, RTI_TIME_NEVER, 4);
+    queued[0].run.is_fiber = false;
+    check_takes(1);
+    check_takes(0);
+    check_takes(2);
+}
+
 static struct fibers fibers;
 static char order[64];
 
@@ -92,7 +111,7 @@ static void say(char c)
 static void say_twice(void *arg)
 {
     const char *name = arg;
-    rti_fiber_current()->run.deadline_ns = (uint64_t)name[1];
+    rti_fiber_current()->deadline_ns = (uint64_t)name[1];
     for (int i = 0; i < 2; i++) {
         rti_fiber_yield(rti_worker_current());
         say(name[0]);

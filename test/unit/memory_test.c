@@ -47,6 +47,58 @@ TEST(memory_map_commits_only_the_pages_that_are_touched)
     fixture_close();
 }
 
+/* How many pages of the memory from `from` to `to` are committed. */
+static size_t committed(char *memory, size_t from, size_t to)
+{
+    static unsigned char resident[1 << 14];
+    size_t pages = (to - from) / fixture.page_size;
+    CHECK(pages <= sizeof(resident));
+    CHECK_EQ(mincore(memory + from, to - from, resident), 0);
+    size_t count = 0;
+    for (size_t i = 0; i < pages; i++) {
+        count += resident[i] & 1;
+    }
+    return count;
+}
+
+TEST(memory_expected_dense_commits_at_most_a_huge_page_too_many_and_at_first_nothing)
+{
+    fixture_open(NULL);
+    size_t huge = (size_t)2 << 20;
+    size_t size = 16 * huge + fixture.page_size;
+    char *memory = port->ops->memory_map(port, size);
+    CHECK(memory != NULL);
+    rti_port_expect_dense(port, memory, size);
+    memory[0] = 1;
+    CHECK_EQ(committed(memory, fixture.page_size, size), 0);
+    memory[4 * huge - 1] = 1;
+    CHECK_EQ(committed(memory, fixture.page_size, 4 * huge - fixture.page_size), 0);
+    CHECK_EQ(committed(memory, 4 * huge, size), 0);
+    for (size_t at = 4 * huge; at < 6 * huge; at += fixture.page_size) {
+        CHECK_EQ(memory[at], 0);
+        memory[at] = 1;
+    }
+    CHECK_EQ(committed(memory, 4 * huge, 6 * huge), 2 * huge / fixture.page_size);
+    CHECK_EQ(committed(memory, 7 * huge, size), 0);
+    port->ops->memory_unmap(port, memory, size);
+    fixture_close();
+}
+
+TEST(memory_expected_dense_may_be_too_small_for_it)
+{
+    fixture_open(NULL);
+    size_t sizes[] = {fixture.page_size, (size_t)8 << 20, ((size_t)10 << 20) - 1};
+    for (size_t i = 0; i < RTI_COUNT_OF(sizes); i++) {
+        char *memory = port->ops->memory_map(port, sizes[i]);
+        CHECK(memory != NULL);
+        rti_port_expect_dense(port, memory, sizes[i]);
+        memory[sizes[i] - 1] = 1;
+        CHECK_EQ(memory[0], 0);
+        port->ops->memory_unmap(port, memory, sizes[i]);
+    }
+    fixture_close();
+}
+
 /* Does a touch of the byte end the process by a fault? */
 static bool touch_faults(volatile char *byte)
 {

@@ -51,7 +51,7 @@ static void *is_limited(void *arg)
     rt_budget budget = RT_BUDGET_UNLIMITED;
     budget.poll_quota = 3;
     CHECK_OK(rt_cx_push_budget(NULL, budget, &scope));
-    CHECK_EQ(rti_fiber_current()->run.deadline_ns, RT_TIME_NEVER - 1);
+    CHECK_EQ(rti_fiber_current()->deadline_ns, RT_TIME_NEVER - 1);
     return arg;
 }
 
@@ -72,7 +72,7 @@ static void *begins_anew(void *arg)
     struct rti_fiber *fiber = rti_fiber_current();
     struct rti_task *task = rti_task_of_fiber(fiber);
     CHECK_EQ(task->index, 1);
-    CHECK_EQ(fiber->run.deadline_ns, RT_TIME_NEVER);
+    CHECK_EQ(fiber->deadline_ns, RT_TIME_NEVER);
     CHECK(!fiber->is_hindered && fiber->cx == &task->cx && !rt_cancelled());
     CHECK(task->cx.scope == NULL && task->cx.member.region == NULL);
     CHECK_EQ(rt_cx_budget(NULL).poll_quota, UINT32_MAX);

@@ -100,6 +100,8 @@ EXPLORE_DEFINE(ptr, void *)
 #define rti_u8_store_release(a, v) explore_u8_store((a), (v), EXPLORE_RELEASE, EXPLORE_SITE)
 #define rti_u8_cas_acqrel(a, expected, v)                                                          \
     explore_u8_cas((a), (expected), (v), EXPLORE_ACQREL, EXPLORE_SITE)
+#define rti_u8_cas_relaxed(a, expected, v)                                                         \
+    explore_u8_cas((a), (expected), (v), EXPLORE_RELAXED, EXPLORE_SITE)
 #define rti_u8_exchange_acqrel(a, v)                                                               \
     explore_u8_rmw((a), EXPLORE_EXCHANGE, (v), EXPLORE_ACQREL, EXPLORE_SITE)
 

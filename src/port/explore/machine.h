@@ -15,7 +15,7 @@ enum { MACHINE_STORES_MAX = 16, MACHINE_READS_MAX = 16 };
  * debugger see it too. */
 struct machine_word {
     const void *address;
-    unsigned size;      /* 4 or 8 */
+    unsigned size;      /* 1, 4 or 8 */
     unsigned number;    /* by first use, for the trace */
     uint32_t execution; /* for which the rest is valid */
     uint32_t version;   /* changes with the value */

@@ -270,6 +270,7 @@ static const struct rti_port_ops port_linux_ops = {
     .futex_wake = rti_linux_futex_wake,
     .memory_map = rti_linux_memory_map,
     .memory_unmap = rti_linux_memory_unmap,
+    .memory_expect_dense = rti_linux_memory_expect_dense,
     .memory_guard = rti_linux_memory_guard,
     .memory_unguard = rti_linux_memory_unguard,
     .memory_page_size = rti_linux_memory_page_size,

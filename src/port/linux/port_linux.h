@@ -76,6 +76,7 @@ bool rti_linux_futex_wait(struct rti_port *port, rti_atomic_u32 *word, uint32_t 
 void rti_linux_futex_wake(struct rti_port *port, rti_atomic_u32 *word, uint32_t count);
 void *rti_linux_memory_map(struct rti_port *port, size_t size);
 void rti_linux_memory_unmap(struct rti_port *port, void *memory, size_t size);
+void rti_linux_memory_expect_dense(struct rti_port *port, void *memory, size_t size);
 rt_status rti_linux_memory_guard(struct rti_port *port, void *memory, size_t size);
 void rti_linux_memory_unguard(struct rti_port *port, void *memory, size_t size);
 size_t rti_linux_memory_page_size(struct rti_port *port);
