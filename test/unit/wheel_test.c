@@ -60,42 +60,6 @@ static uint64_t wheel_tick(void)
 #endif
 }
 
-#if !RTI_ONE_WORKER
-
-/* Timers whose pointers to what they wake lie where they like. */
-struct aimer {
-    void *before;
-    struct rti_timer timer;
-    void *after;
-    char far[1 << 16];
-    void *out_of_reach;
-};
-
-static void fires_nothing(struct rti_timer *timer)
-{
-    (void)timer;
-}
-
-TEST(timer_aims_at_what_is_near_and_at_nothing_far)
-{
-    static struct aimer aimer;
-    struct rti_timer *timer = &aimer.timer;
-    rti_timer_init(timer, fires_nothing);
-    CHECK_EQ(timer->aim, 0);
-    rti_timer_foresee(timer);
-    rti_timer_aim(timer, &aimer.after);
-    CHECK_EQ((char *)timer + timer->aim - (char *)&aimer.after, 0);
-    rti_timer_foresee(timer); /* a null pointer */
-    aimer.after = &aimer;
-    rti_timer_foresee(timer);
-    rti_timer_aim(timer, &aimer.before);
-    CHECK_EQ((char *)timer + timer->aim - (char *)&aimer.before, 0);
-    rti_timer_aim(timer, &aimer.out_of_reach);
-    CHECK_EQ(timer->aim, 0);
-}
-
-#endif
-
 TEST(wheel_fires_at_the_deadline_and_not_a_nanosecond_before)
 {
     /* clang-format off */
