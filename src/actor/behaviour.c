@@ -62,6 +62,7 @@ static void behaviour_init_place(struct rti_behaviour *place, uint32_t index)
     rti_gate_init(&place->gate);
     rti_u32_init(&place->reachable_id, ACTOR_ID_INVALID);
     rti_u32_init(&place->orders, 0);
+    rti_u8_init(&place->is_limited, 0);
     place->life_id = RTI_BEHAVIOUR_ID_BIT | index;
     place->is_alive = false;
 }
@@ -166,8 +167,9 @@ static RTI_NOINLINE void behaviour_tell(struct rti_turn *turn, struct rti_cell *
 /* Where those who are muted on this one go on; UINT32_MAX if it has no limit. */
 static inline uint32_t behaviour_low(const struct rti_behaviour *self)
 {
-    const rt_mailbox_config *limit = rti_pressure_limit(&self->pressure);
-    return limit == NULL ? UINT32_MAX : rti_pressure_low(limit);
+    return RTI_LIKELY(rti_u8_load_relaxed(&self->is_limited) == 0)
+               ? UINT32_MAX
+               : rti_pressure_low(rti_pressure_limit(&self->pressure));
 }
 
 /* With several workers the receiver itself drops what is too old. */
@@ -266,6 +268,10 @@ static RTI_ALWAYSINLINE enum outcome behaviour_work(struct rti_turn *turn, bool 
         __builtin_prefetch(self->mailbox.head);
         turn->reductions--;
         behaviour_take(turn, self, RTI_CONTAINER_OF(node, struct rti_cell, node), low, is_local);
+        /* Most turns are of one message. An order would be in the mailbox. */
+        if (is_local && rti_mpsc_is_empty_alone(&self->mailbox) && RTI_LIKELY(!turn->is_over)) {
+            return OUTCOME_EMPTY;
+        }
     }
 }
 
@@ -457,6 +463,7 @@ static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour 
     /* Under the lock: an order for a former life may still look whether that one is muted. */
     rti_lock_acquire(&module->mute_lock, module->sched);
     rti_pressure_init(&self->pressure, self->life_id, is_limited ? &type->mailbox : NULL);
+    rti_u8_store_relaxed(&self->is_limited, is_limited);
     rti_lock_release(&module->mute_lock);
     memset(self->own, 0, sizeof(self->own));
     behaviour_set_orders(self, behaviour_tag(module, self->life_id));
@@ -763,6 +770,8 @@ void rti_behaviours_audit(const struct rti_behaviours *module)
         const struct rti_behaviour *at = &module->places[i];
         actor_id reachable = rti_u32_load_relaxed(&at->reachable_id);
         RT_ASSERT(reachable == ACTOR_ID_INVALID || (reachable == at->life_id && at->is_alive));
+        RT_ASSERT(reachable == ACTOR_ID_INVALID || (rti_u8_load_relaxed(&at->is_limited) != 0) ==
+                                                       (rti_pressure_limit(&at->pressure) != NULL));
         queued += rti_mpsc_audit(&at->mailbox);
         if (at->is_alive) {
             alive++;

@@ -35,6 +35,7 @@
  * I2  A queue that is marked idle belongs to a life that is parked and not muted. (audit)
  * I3  A behaviour runs on at most one worker (runnable.h, I2).
  * I4  When a life has ended nothing of it is listed anywhere.             (behaviour_die)
+ * I5  `is_limited` says whether the pressure of a life has a limit.        (rti_behaviours_audit)
  *
  * Who writes: the life itself, in its turn, but for `reachable_id` and `orders` (any worker),
  * `mailbox.tail` (any sender), `gate` (gate.h), `pressure` (pressure.h), `watchers` (the actor
@@ -83,8 +84,9 @@ struct rti_behaviour {
     rti_atomic_u32 orders;
     struct rti_gate gate;
     bool is_started;
-    bool is_id_kept; /* the id stays taken when this life ends */
-    bool is_alive;   /* from the spawn to the end of its last turn */
+    bool is_id_kept;          /* the id stays taken when this life ends */
+    bool is_alive;            /* from the spawn to the end of its last turn */
+    rti_atomic_u8 is_limited; /* pressure.limit is not NULL, in a line that every send reads */
     struct rti_list watchers;
     struct rti_list attachments;
     struct rti_pressure pressure;

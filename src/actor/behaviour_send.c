@@ -298,9 +298,12 @@ rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32
 static inline bool send_is_welcome(const struct rti_behaviour *receiver,
                                    const struct rti_turn *turn)
 {
+    if (RTI_LIKELY(rti_u8_load_relaxed(&receiver->is_limited) == 0)) {
+        return true;
+    }
     const rt_mailbox_config *limit = rti_pressure_limit(&receiver->pressure);
-    return RTI_LIKELY(limit == NULL || limit->high == 0 ||
-                      rti_gate_depth(&receiver->gate) < limit->high) ||
+    /* A life with another limit may have come meanwhile, with several workers. */
+    return limit == NULL || limit->high == 0 || rti_gate_depth(&receiver->gate) < limit->high ||
            (limit->overflow == RT_OVERFLOW_MUTE && turn->is_muted);
 }
 
@@ -318,7 +321,8 @@ static RTI_ALWAYSINLINE void send_copy(struct rti_cell *cell, const void *data, 
 
 /* The straight path: from a behaviour to another, one worker, no journal, no contexts, a short
  * payload and a receiver that takes it. False, and nothing has happened, if it is any other case.
- * `is_noted`: its twin, for a worker that records and for payloads that are copied by a call. */
+ * `is_noted`: its twin, for a worker that records and for payloads that are copied by a call; the
+ * caller of the other one knows that it is none of those. */
 static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const struct rti_cell *head,
                                            const void *data, bool is_noted)
 {
@@ -327,11 +331,10 @@ static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const stru
         module = rti_worker_noted(worker, RTI_MODULE_BEHAVIOUR);
     }
     struct rti_turn *turn = rti_turn_of(worker);
-    if (RTI_UNLIKELY(module == NULL || turn == NULL || head->len > RTI_CELL_SMALL_MAX ||
-                     rti_sched_is_told(worker->sched))) {
+    if (RTI_UNLIKELY(module == NULL || turn == NULL || rti_sched_is_told(worker->sched))) {
         return false;
     }
-    if (!is_noted && RTI_UNLIKELY(head->len != 0 && head->len != 8 && head->len != 16)) {
+    if (is_noted && head->len > RTI_CELL_SMALL_MAX) {
         return false;
     }
     struct rti_behaviour *receiver = rti_behaviour_lookup(module, head->to);
@@ -406,7 +409,9 @@ rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t l
 {
     struct rti_worker *worker = rti_worker_here();
     struct rti_cell head = {.to = to, .id = id, .len = (uint32_t)len};
-    if (RTI_LIKELY(worker != NULL && len == head.len && (data != NULL || len == 0)) &&
+    /* Payloads that are copied without a call. */
+    bool is_short = len == 0 || (data != NULL && (RTI_LIKELY(len == 8) || len == 16));
+    if (RTI_LIKELY(worker != NULL && is_short) &&
         RTI_LIKELY(send_straight(worker, &head, data, false))) {
         return RT_SUCCESS;
     }

@@ -113,6 +113,12 @@ static inline struct rti_mpsc_node *rti_mpsc_pop_alone(struct rti_mpsc *queue)
     return oldest;
 }
 
+/* Is nothing queued? For a queue that only one thread ever touches. */
+static inline bool rti_mpsc_is_empty_alone(const struct rti_mpsc *queue)
+{
+    return queue->head == &queue->resting && rti_ptr_load_relaxed(&queue->resting.next) == NULL;
+}
+
 static inline bool rti_mpsc_try_idle_alone(struct rti_mpsc *queue)
 {
     void *tail = rti_ptr_load_relaxed(&queue->tail);
