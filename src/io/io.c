@@ -238,6 +238,16 @@ struct rti_request *rti_net_request_for(struct rti_io_call *call, enum rti_op_co
     return &call->own;
 }
 
+rt_status rti_net_request_wait(struct rti_request *request, struct rti_io_call *call)
+{
+    uint64_t deadline_ns = rti_io_deadline(call);
+    if (RTI_UNLIKELY(rti_io_blocks(call))) {
+        return rti_request_perform(request, deadline_ns) ? RT_SUCCESS : RTI_IO_TIMEOUT;
+    }
+    rti_request_begin(request);
+    return rti_request_await(request, deadline_ns) ? RT_SUCCESS : rti_io_unanswered(call);
+}
+
 rt_status rti_net_request_do(struct rti_request *request, struct rti_io_call *call)
 {
     request->op.is_patient = call->timeout_ms != 0;
@@ -248,12 +258,7 @@ rt_status rti_net_request_do(struct rti_request *request, struct rti_io_call *ca
         rti_request_end(request, false);
         return RTI_IO_WOULDBLOCK;
     }
-    uint64_t deadline_ns = rti_io_deadline(call);
-    if (RTI_UNLIKELY(rti_io_blocks(call))) {
-        return rti_request_perform(request, deadline_ns) ? RT_SUCCESS : RTI_IO_TIMEOUT;
-    }
-    rti_request_begin(request);
-    return rti_request_await(request, deadline_ns) ? RT_SUCCESS : rti_io_unanswered(call);
+    return rti_net_request_wait(request, call);
 }
 
 void rti_io_work(const struct rti_io_call *call, struct rti_op *op)

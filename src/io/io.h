@@ -140,6 +140,9 @@ rt_status rti_io_close_fd(const struct rti_io_call *call, int fd);
  * RT_ERR_WOULDBLOCK or RT_ERR_TIMEOUT: the request is gone. */
 rt_status rti_net_request_do(struct rti_request *request, struct rti_io_call *call);
 
+/* The same for a request that was attempted before; the call may wait. */
+rt_status rti_net_request_wait(struct rti_request *request, struct rti_io_call *call);
+
 /* The length of a text of the caller's, looked at no further than `max`: `max` if it has no end
  * before. */
 size_t rti_io_text_length(const char *text, size_t max);

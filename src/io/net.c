@@ -145,26 +145,44 @@ rt_status rt_net_accept(int listen_fd, int *conn_fd_out, int32_t timeout_ms)
     return status;
 }
 
+/* What the answer to a transfer is to the program. */
+static rt_status transfer_outcome(const struct rti_op *op, size_t *result)
+{
+    if (RTI_UNLIKELY(op->status != RT_OK)) {
+        return rti_io_failure(op);
+    }
+    RT_ASSERT(op->result >= 0 && (uint64_t)op->result <= op->length);
+    *result = (size_t)op->result;
+    return RT_SUCCESS;
+}
+
+/* The op is the caller's own while it is only attempted: most transfers take no record. */
 rt_status rti_net_transfer(struct rti_io_call *call, enum rti_op_code code, int fd, void *buf,
                            size_t len, size_t *result)
 {
+    struct rti_op op;
+    rti_op_init(&op, code, NULL);
+    op.fd = fd;
+    op.buffer = buf;
+    op.length = len;
+    op.is_patient = call->timeout_ms != 0;
+    if (call->port->ops->attempt(call->port, &op)) {
+        return transfer_outcome(&op, result);
+    }
+    if (call->timeout_ms == 0) {
+        return RTI_IO_WOULDBLOCK;
+    }
     struct rti_request *request = rti_net_request_for(call, code, fd);
     if (request == NULL) {
         return RTI_IO_FULL;
     }
     request->op.buffer = buf;
     request->op.length = len;
-    rt_status status = rti_net_request_do(request, call);
-    if (RT_FAILED(status)) {
-        return status;
+    rt_status status = rti_net_request_wait(request, call);
+    if (!RT_FAILED(status)) {
+        status = transfer_outcome(&request->op, result);
+        rti_request_end(request, false);
     }
-    if (request->op.status == RT_OK) {
-        RT_ASSERT(request->op.result >= 0 && (uint64_t)request->op.result <= len);
-        *result = (size_t)request->op.result;
-    } else {
-        status = rti_io_failure(&request->op);
-    }
-    rti_request_end(request, false);
     return status;
 }
 

@@ -5,8 +5,9 @@
 /* A request: an op, and the fiber that waits for its answer, if it still does.
  *
  * An op is the port's until its `done`, but a fiber that started one may be gone sooner: killed, or
- * out of time while a thread of the pool still works. So ops never lie on a fiber's stack. They lie
- * in records of fixed pools, and a record lives until both have let go of it:
+ * out of time while a thread of the pool still works. So ops that are submitted never lie on a
+ * fiber's stack, as one may that is only attempted. They lie in records of fixed pools, and a
+ * record lives until both have let go of it:
  *
  *     NEW --begin--> IN_FLIGHT --done--> ANSWERED --end--> released: back in its pool
  *      |                 |  \
@@ -32,7 +33,7 @@
  * module guards states, waiters, pools and the line of files: an answer comes on the thread that is
  * in the poller, also before the fiber has come to wait for it. `release` runs with the lock held.
  *
- * Costs: one pool alloc and free per request.
+ * Costs: one pool alloc and free per request; a transfer that need not wait has none.
  *
  * Rejected: ops on the fiber's stack with a kill that waits for the port (a kill that takes as long
  * as a disk); a generation counter to tell late answers apart (the record's own life says it). */

@@ -497,15 +497,20 @@ static void wait_for_a_byte(void *arg)
     }
 }
 
-static void fill_the_pool(void *arg)
+static void start_waiters(void)
 {
-    size_t sent;
-    (void)arg;
     io_world_tcp_pair(pair);
     for (size_t i = 0; i < WAITERS; i++) {
         io_world_go(wait_for_a_byte, NULL);
     }
     io_world_await_requests(WAITERS);
+}
+
+static void fill_the_pool(void *arg)
+{
+    size_t sent;
+    (void)arg;
+    start_waiters();
     io_world_go(wait_for_a_byte, NULL);
     io_world_yield();
     CHECK_EQ(waiters_refused, 1);
@@ -523,6 +528,33 @@ TEST(net_full_pool_is_nomem_changes_nothing_and_recovers)
 {
     run_alone(fill_the_pool);
     CHECK_EQ(waiters_refused, 1);
+}
+
+/* With every record in use, what can be done at once is done, and what cannot is refused. */
+static void transfer_beside_a_full_pool(void *arg)
+{
+    size_t count = 0;
+    char byte = 0;
+    (void)arg;
+    start_waiters();
+    CHECK_OK(rt_net_send(pair[0], "x", 1, &count, -1));
+    CHECK_EQ(count, 1);
+    CHECK_OK(rt_net_recv(pair[1], &byte, 1, &count, -1));
+    CHECK_EQ(byte, 'x');
+    CHECK_STATUS(rt_net_recv(pair[1], &byte, 1, &count, 0), RT_ERR_WOULDBLOCK);
+    CHECK_STATUS(rt_net_recv(pair[1], &byte, 1, &count, 5), RT_ERR_NOMEM);
+    CHECK_EQ(rti_io_in_use(&io_world.io), WAITERS);
+    char bytes[WAITERS] = {0};
+    CHECK_OK(rt_net_send(pair[1], bytes, sizeof(bytes), &count, -1));
+    CHECK_EQ(count, WAITERS);
+    io_world_await_requests(0);
+    CHECK_OK(rt_net_close(pair[0]));
+    CHECK_OK(rt_net_close(pair[1]));
+}
+
+TEST(net_transfer_that_need_not_wait_takes_no_record)
+{
+    run_alone(transfer_beside_a_full_pool);
 }
 
 static int starved_fd = -1;

@@ -26,6 +26,7 @@ static const struct {
     {"switch", NULL, tasks_switch},
     {"spawn_join", NULL, tasks_spawn_join},
     {"spawn_join", "fiber", tasks_spawn_join_fiber},
+    {"spawn_join", "actor", tasks_spawn_exit},
     {"skynet", NULL, tasks_skynet},
     {"chan_pingpong", NULL, talk_pingpong},
     {"chan_stream_1p1c", NULL, talk_stream_one},

@@ -67,6 +67,7 @@ static inline uint64_t peer_random(uint64_t *state)
 void tasks_switch(void);
 void tasks_spawn_join(void);
 void tasks_spawn_join_fiber(void);
+void tasks_spawn_exit(void);
 void tasks_skynet(void);
 void talk_pingpong(void);
 void talk_stream_one(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks: switches between them, their start and end, and a tree of them. A trivial task is a poll
- * task, as it is in Tokio; the variant `fiber` gives each a stack, as Go does. */
+ * task, as it is in Tokio; the variant `fiber` gives each a stack, as Go does, and the variant
+ * `actor` an actor's id, mailbox and death as well. */
 #define _GNU_SOURCE
 #include "peer.h"
 
@@ -81,6 +82,39 @@ void tasks_spawn_join_fiber(void)
     peer_must(rt_task_reserve(&(rt_task_room){.tasks = PEER_BATCH}));
     peer_go(join_fibers, NULL);
     peer_report_ns(peer_run(), rounded_count());
+}
+
+/* As many actors as fit into the table of a runtime with its limits as they are, but for a few. */
+#define ACTOR_BATCH 50
+
+static long actors_ended;
+
+static void exits(void *arg)
+{
+    (void)arg;
+    actors_ended++;
+    rt_exit();
+}
+
+static void *spawn_actors(void *arg)
+{
+    for (long i = 0; i < peer_count; i += ACTOR_BATCH) {
+        for (int j = 0; j < ACTOR_BATCH; j++) {
+            peer_expect(rt_spawn(exits, NULL) != ACTOR_ID_INVALID, "no more actors");
+        }
+        while (actors_ended < i + ACTOR_BATCH) {
+            rt_yield();
+        }
+    }
+    return arg;
+}
+
+void tasks_spawn_exit(void)
+{
+    peer_init();
+    peer_go(spawn_actors, NULL);
+    double elapsed = peer_run();
+    peer_report_ns(elapsed, (double)actors_ended);
 }
 
 /* ---- skynet: each node starts ten below it and adds up what they say ---- */
