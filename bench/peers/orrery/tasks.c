@@ -84,8 +84,8 @@ void tasks_spawn_join_fiber(void)
     peer_report_ns(peer_run(), rounded_count());
 }
 
-/* As many actors as fit into the table of a runtime with its limits as they are, but for a few. */
-#define ACTOR_BATCH 50
+/* Not many more have a stack of the usual size in an arena of the usual size. */
+#define ACTOR_BATCH 10
 
 static long actors_ended;
 
