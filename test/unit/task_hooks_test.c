@@ -64,9 +64,12 @@ TEST(hooks_run_on_a_panic)
     check_said(panics_with_hooks, "cba!");
 }
 
+static bool has_hooks; /* waits_with_hooks has had its first turn */
+
 static void *waits_with_hooks(void *arg)
 {
     ensure_abc();
+    has_hooks = true;
     CHECK_STATUS(rt_sleep(RT_TIME_NEVER), RT_ERR_CANCELLED);
     return arg;
 }
@@ -423,15 +426,23 @@ static rt_status run_on_two_workers(rt_task_fn fn)
     return rt_run_main(&(rt_main_config){.parallel = &parallel}, fn, NULL);
 }
 
+/* What was started may be ended before its first turn, and has no hooks then. */
+static void check_said_by_started(void)
+{
+    CHECK_STR(tasks_said(), has_hooks ? "scba" : "s");
+    has_hooks = false;
+}
+
 TEST(hooks_that_start_others_do_not_keep_the_runtime)
 {
-    static const char *const said[] = {"scba", "s", "s", "s"};
     for (int what = STARTS_A_TASK; what <= STARTS_NOTHING; what++) {
         starts_what = what;
+        has_hooks = false;
         CHECK_STATUS(tasks_run(has_a_hook_that_starts, NULL), RT_ERR_CANCELLED);
-        CHECK_STR(tasks_said(), said[what]);
+        CHECK_EQ(has_hooks, what == STARTS_A_TASK);
+        check_said_by_started();
         CHECK_STATUS(tasks_run_fixed(has_a_hook_that_starts, NULL), RT_ERR_CANCELLED);
-        CHECK_STR(tasks_said(), said[what]);
+        check_said_by_started();
         CHECK_STATUS(run_on_two_workers(has_a_hook_that_starts), RT_ERR_CANCELLED);
     }
 }
