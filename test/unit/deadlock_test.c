@@ -312,10 +312,17 @@ TEST(deadlock_of_a_select_without_an_arm_that_can_come_is_told)
 
 /* ---- what may still be woken ---- */
 
+static rti_atomic_u32 is_held;      /* the first mutex */
+static rti_atomic_u32 has_given_up; /* who wants it until a deadline */
+
+/* Until the other has given up, however late that is. */
 static void *sleeps_with_the_mutex(void *arg)
 {
     CHECK_OK(rt_mutex_lock(&mutexes[0], NULL));
-    CHECK_OK(rt_sleep(20 * AFTER));
+    rti_u32_store_relaxed(&is_held, 1);
+    do {
+        CHECK_OK(rt_sleep(20 * AFTER));
+    } while (rti_u32_load_relaxed(&has_given_up) == 0);
     CHECK_OK(rt_mutex_unlock(&mutexes[0], NULL));
     return arg;
 }
@@ -324,6 +331,7 @@ static void *gives_up_in_time(void *arg)
 {
     CHECK_OK(rt_mutex_lock(&mutexes[1], NULL));
     CHECK_STATUS(rt_mutex_lock_until(&mutexes[0], NULL, rt_clock() + 15 * AFTER), RT_ERR_TIMEOUT);
+    rti_u32_store_relaxed(&has_given_up, 1);
     CHECK_OK(rt_mutex_unlock(&mutexes[1], NULL));
     return arg;
 }
@@ -333,10 +341,14 @@ static void *all_will_end(void *arg)
 {
     rt_channel_config config = {.elem_size = sizeof(int), .capacity = 1};
     init_mutexes();
+    rti_u32_store_relaxed(&is_held, 0);
+    rti_u32_store_relaxed(&has_given_up, 0);
     CHECK_OK(rt_channel_create(&config, &tx, &rx));
     rt_task *receives = rt_go(receives_one, NULL);
     rt_task *holder = rt_go(sleeps_with_the_mutex, NULL);
-    rt_yield();
+    while (rti_u32_load_relaxed(&is_held) == 0) {
+        rt_yield();
+    }
     rt_task *gives_up = rt_go(gives_up_in_time, NULL);
     rt_yield();
     rt_task *waits = rt_go(locks_the_first, NULL);
@@ -397,6 +409,8 @@ TEST(deadlock_is_not_told_of_who_a_timer_a_deadline_or_a_socket_may_wake)
     }
 }
 
+static rti_atomic_u32 sent;
+
 /* A thread outside has sent, and will again. */
 static void *sends_two(void *arg)
 {
@@ -404,6 +418,7 @@ static void *sends_two(void *arg)
     for (int i = 0; i < 2; i++) {
         usleep(20 * AFTER / 1000);
         CHECK_OK(rt_channel_send(tx, NULL, &value));
+        (void)rti_u32_add_relaxed(&sent, 1);
     }
     return arg;
 }
@@ -424,8 +439,9 @@ static void run_with_a_visitor(void)
     CHECK_OK(rt_init_ex(&(rt_config){.workers = 2, .deadlock_after = RT_TIME_NEVER}));
     CHECK_OK(rt_channel_create(&config, &tx, &rx));
     CHECK_EQ(pthread_create(&thread, NULL, sends_two, NULL), 0);
-    /* The first value has come. */
-    usleep(30 * AFTER / 1000);
+    while (rti_u32_load_relaxed(&sent) == 0) {
+        usleep(AFTER / 1000);
+    }
     CHECK_OK(rt_watch_deadlocks(AFTER));
     rt_task *task = rt_go(receives_two, NULL);
     rt_run();
