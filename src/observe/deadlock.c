@@ -114,6 +114,10 @@ static void node_read(const struct search *search, struct rti_deadlock_node *nod
         node_add_waiter(search, node, place, &waiter);
         place = waiter.sibling;
     }
+    if (node->target_count == 0) {
+        /* Nothing but a cancellation: whoever runs may bring that. */
+        node->is_anybody = true;
+    }
 }
 
 /* What is said of a fiber outside of its stack, at one moment. */

@@ -11,13 +11,13 @@
  *     a join               the task: it goes on if that one does
  *     a mutex              the holder
  *     a SYNC send, a call  the actor
- *     anything else        a value, room, mail, a semaphore, a region: whoever runs may bring it,
- * so it goes on if anything at all does
+ *     anything else        a value, room, mail, a semaphore, a region, a cancellation for which it
+ *                          sleeps: whoever runs may bring it, so it goes on if anything at all does
  *
  * A select goes on if one of its arms does. From the live ones the word is passed on against these
  * arrows until nothing changes; who has not heard it then is in a circle, or waits for one that is,
- * and waits for ever. A cancellation or a kill from outside would end it: that makes it no less of
- * a deadlock.
+ * and waits for ever. A cancellation or a kill would end a circle: that makes it no less of a
+ * deadlock.
  *
  * That nothing at all goes on is believed only if there is also no timer, nothing else that lives,
  * a behaviour, a poll task, a loop, and nobody outside who may come in (`is_open`). And who only

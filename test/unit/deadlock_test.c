@@ -399,6 +399,37 @@ static void run_with_the_outside(void)
     CHECK(close(pair[0]) == 0 && close(pair[1]) == 0);
 }
 
+/* One waits for nothing but its cancellation, which comes. */
+static void *cancels_later(void *arg)
+{
+    rt_task *task = rt_go(tasks_wait_for_ever, NULL);
+    CHECK_OK(rt_sleep(20 * AFTER));
+    CHECK_STATUS(rt_timeout(20 * AFTER, tasks_wait_for_ever, NULL, NULL), RT_ERR_TIMEOUT);
+    (void)rt_cancel(task, NULL);
+    return arg;
+}
+
+TEST(deadlock_is_not_told_of_who_waits_to_be_cancelled)
+{
+    CHECK_STR(tasks_capture(cancels_later, NULL), "");
+    for (int i = 0; i < 2; i++) {
+        program = (struct program){.fn = cancels_later, .is_parallel = i == 1};
+        CHECK_STR(actors_capture(run_in_the_world), "");
+    }
+}
+
+static void *waits_for_ever(void *arg)
+{
+    (void)rt_sleep(RT_TIME_NEVER);
+    return arg;
+}
+
+TEST(deadlock_of_who_sleeps_for_ever_among_nobody_is_told)
+{
+    static const char *const words[] = {"main (1) waits for time, and nobody is left", NULL};
+    check_without_anybody(waits_for_ever, words);
+}
+
 TEST(deadlock_is_not_told_of_who_a_timer_a_deadline_or_a_socket_may_wake)
 {
     CHECK_STR(tasks_capture(all_will_end, NULL), "");
