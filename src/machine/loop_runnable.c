@@ -118,11 +118,12 @@ static void host_disarm(struct rti_loop_runnable *self)
 }
 
 /* Sees to it that the step is woken for the earliest of the loop's timers. What was armed for the
- * same time is armed, or has raised the flag since the step began. */
+ * same time, which the step had not come to when it read the clock, is armed, or has raised the
+ * flag since. What was armed for a time that has come may be what woke this step. */
 static void host_arm(struct rti_loop_runnable *self)
 {
     uint64_t next_ns = rti_wheel_next_deadline(self->loop->wheel);
-    if (next_ns == self->armed_ns) {
+    if (next_ns == self->armed_ns && next_ns > self->loop->now_ns) {
         return;
     }
     host_disarm(self);

@@ -2,6 +2,8 @@
 /* What is promised of hosted loops, on every engine: machines in two loops of one group exchange
  * ops with each other, with timers and with the platform, beside tasks. */
 #define RTI_MODULE "loop_host_conform_test"
+#include <string.h>
+
 #include "base/atomic.h"
 #include "support/engines.h"
 #include "support/test.h"
@@ -205,4 +207,62 @@ TEST(loop_host_is_closed_by_a_task_while_ops_are_under_way_on_every_engine)
     for (int i = 0; i < 20; i++) {
         engines_run_program(&program);
     }
+}
+
+/* A machine that wants its timer again and leaves the deadline as it was. */
+#define REPEATS 3
+
+static struct {
+    rt_machine machine; /* first */
+    rt_timer_op timer;
+    unsigned started;
+    unsigned fired;
+} repeater;
+
+static void repeater_start(void)
+{
+    rt_op_init(&repeater.timer.base, RT_OP_TIMER);
+    CHECK_OK(rt_op_submit(&repeater.machine, &repeater.timer.base));
+    repeater.started++;
+}
+
+static void repeater_tick(rt_machine *machine, rt_time now)
+{
+    if (repeater.started == 0) {
+        repeater.timer.deadline = now + RT_NS_PER_MS;
+        repeater_start();
+    }
+    while (rt_machine_next(machine, RT_QUEUE_COMPLETIONS) != NULL) {
+        CHECK(now >= repeater.timer.deadline);
+        repeater.fired++;
+        if (repeater.fired < REPEATS) {
+            repeater_start();
+        } else {
+            rt_loop_close(&loops[0]);
+        }
+    }
+}
+
+static void host_repeater(void)
+{
+    const rt_loop_config config = {.app = &repeater.machine,
+                                   .app_config = {.tick = repeater_tick},
+                                   .slots = slots[0],
+                                   .slots_count = 4};
+    memset(&repeater, 0, sizeof(repeater));
+    tasks_done = 0;
+    CHECK_OK(rt_loop_host(&loops[0], &config, RT_PRIO_NORMAL));
+}
+
+static void check_repeater(void)
+{
+    CHECK_EQ(repeater.fired, REPEATS);
+    rt_loop_deinit(&loops[0]);
+}
+
+TEST(loop_host_fires_a_timer_whose_deadline_was_another_s_on_every_engine)
+{
+    const struct engines_program program = {
+        .main = task_main, .before = host_repeater, .after = check_repeater};
+    engines_run_program(&program);
 }
