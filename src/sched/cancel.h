@@ -70,7 +70,8 @@ static inline void rti_cancel_unlink(struct rti_waiter *waiter)
     rti_lock_release(&cancel->lock);
 }
 
-/* Claims everybody in line, for the caller to wake. */
+/* Claims everybody in line, for the caller to wake. Who is claimed already stays in line: it still
+ * knows the flag, and whoever ends the flag's life must find it (sync/cx.c). */
 static inline void rti_cancel_claim_all(struct rti_cancel *cancel, struct rti_list *claimed)
 {
     struct rti_waiter *waiter = cancel->lone;
@@ -81,8 +82,14 @@ static inline void rti_cancel_claim_all(struct rti_cancel *cancel, struct rti_li
         waiter->slot = cancel;
         rti_waitlist_add(&cancel->line, waiter);
     }
-    while ((waiter = rti_waitlist_claim(&cancel->line)) != NULL) {
-        rti_list_push_tail(claimed, &waiter->link);
+    struct rti_link *next;
+    for (struct rti_link *at = rti_list_peek(&cancel->line.list); at != NULL; at = next) {
+        next = rti_list_next(&cancel->line.list, at);
+        waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
+        if (rti_wait_claim(waiter->wait, waiter->event)) {
+            rti_list_remove(at);
+            rti_list_push_tail(claimed, at);
+        }
     }
     rti_lock_release(&cancel->lock);
 }

@@ -26,6 +26,8 @@ struct owner {
     rti_atomic_u32 fired[TIMERS]; /* in this round */
     rt_region_timer timers[TIMERS];
     bool is_started[TIMERS];
+    bool is_over[TIMERS];      /* with its context, in this round */
+    uint32_t fired_by[TIMERS]; /* `fired` at that time */
 };
 
 static struct {
@@ -60,6 +62,7 @@ static void reuse(struct owner *owner, size_t i, bool was_active)
 {
     uint32_t fired = rti_u32_load_relaxed(&owner->fired[i]);
     WITNESS(fired <= 1 && !(was_active && fired != 0));
+    WITNESS(!owner->is_over[i] || (!was_active && fired == owner->fired_by[i]));
     rti_u32_add_relaxed(&play.cancelled, was_active);
     memset(&owner->timers[i], STORAGE_FILL, sizeof(owner->timers[i]));
     owner->is_started[i] = false;
@@ -69,6 +72,7 @@ static void start(struct owner *owner, rt_region *region, rt_cx *cx, size_t i)
 {
     rt_time deadline = rt_clock() + (draw(owner, 4) == 0 ? FAR_NS : draw(owner, NEAR_NS));
     rti_u32_store_relaxed(&owner->fired[i], 0);
+    owner->is_over[i] = false;
     rt_status status = rt_region_timer_start(region, cx, &owner->timers[i], deadline,
                                              (rt_waker){count_fire, &owner->fired[i]});
     /* A region that is closed is none. */
@@ -85,12 +89,24 @@ static void *cancel_context(void *arg)
     return NULL;
 }
 
+/* The context ends, and what was started with it: no waker of that is called any more. */
+static void end_context(struct owner *owner, rt_cx *cx, const bool *is_with)
+{
+    CHECK_OK(rt_cx_deinit(cx));
+    memset(cx, STORAGE_FILL, sizeof(*cx));
+    for (size_t i = 0; i < TIMERS; i++) {
+        owner->is_over[i] = is_with[i];
+        owner->fired_by[i] = rti_u32_load_relaxed(&owner->fired[i]);
+    }
+}
+
 /* One round: a region and a context of the owner's own, ended in an order that is drawn. */
 static void play_round(struct owner *owner)
 {
     rt_region own;
     rt_cx cx;
     rt_task *canceller = NULL;
+    bool is_with[TIMERS];
     bool is_shared = draw(owner, 3) == 0;
     CHECK_OK(rt_region_open(&own, NULL, NULL));
     CHECK_OK(rt_cx_init_poll(&cx, (rt_waker){nobody, NULL}));
@@ -100,16 +116,19 @@ static void play_round(struct owner *owner)
         WITNESS(canceller != NULL);
     }
     for (size_t i = 0; i < TIMERS; i++) {
-        start(owner, is_shared ? &play.shared : &own, draw(owner, 2) == 0 ? &cx : NULL, i);
+        is_with[i] = draw(owner, 2) == 0;
+        start(owner, is_shared ? &play.shared : &own, is_with[i] ? &cx : NULL, i);
     }
     if (draw(owner, 2) == 0) {
         CHECK_OK(rt_sleep(draw(owner, 2 * NEAR_NS)));
     }
     size_t first = draw(owner, 4);
     bool is_context_first = draw(owner, 2) == 0;
-    if (is_context_first && !is_cancelled) {
-        CHECK_OK(rt_cx_deinit(&cx));
-        memset(&cx, STORAGE_FILL, sizeof(cx));
+    if (is_context_first) {
+        if (is_cancelled) {
+            CHECK_OK(rt_join(canceller, NULL));
+        }
+        end_context(owner, &cx, is_with);
     }
     for (size_t i = is_shared ? 0 : first; i < TIMERS; i++) {
         if (owner->is_started[i]) {
@@ -122,10 +141,10 @@ static void play_round(struct owner *owner)
             reuse(owner, i, false);
         }
     }
-    if (is_cancelled) {
-        CHECK_OK(rt_join(canceller, NULL));
-    }
-    if (is_cancelled || !is_context_first) {
+    if (!is_context_first) {
+        if (is_cancelled) {
+            CHECK_OK(rt_join(canceller, NULL));
+        }
         CHECK_OK(rt_cx_deinit(&cx));
     }
 }
