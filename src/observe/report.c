@@ -397,7 +397,8 @@ static void report_poll_task(struct rti_text *text, const struct rti_sched *sche
 {
     static const char *const states[] = {[RTI_ASYNC_NOTIFIED] = "ready",
                                          [RTI_ASYNC_RUNNING] = "running",
-                                         [RTI_ASYNC_PARKED] = "waits"};
+                                         [RTI_ASYNC_PARKED] = "waits",
+                                         [RTI_ASYNC_CALLED] = "ready"};
     struct rti_asyncs *asyncs = sched->modules[RTI_MODULE_ASYNC];
     const struct rti_async *async = &asyncs->slots[index];
     rt_poll_fn poll = async->poll;
@@ -406,7 +407,7 @@ static void report_poll_task(struct rti_text *text, const struct rti_sched *sche
     if (poll == NULL || life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {
         return;
     }
-    report_stackless(text, &async->run, "poll task", "", states[word % 3]);
+    report_stackless(text, &async->run, "poll task", "", states[word % 4]);
     rti_text_line(text, "code");
     rti_text_number(text, async->run.id);
     rti_text_number(text, (uintptr_t)poll);

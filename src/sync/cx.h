@@ -27,10 +27,11 @@
  * own, below that one, so that a wait takes no lock that is everybody's. All the rest of a context
  * is its owner's. Nothing is woken under a lock.
  *
- * A poll context that is lent to one poll task after another is looked at when it comes back. With
- * one worker a mark, `is_touched`, says whether there is anything to look for; whoever begins a
- * wait, puts something on the cleanup stack, starts a timer for it, changes the budget, the
- * cancellation or the waker leaves it.
+ * A poll context that is lent to one poll task after another is looked at when it comes back. A
+ * mark, `is_touched`, says whether there is anything to look for; whoever begins a wait, puts
+ * something on the cleanup stack, starts a timer for it, enters a region, changes the budget, the
+ * cancellation or the waker leaves it. With several workers only its owner does; what another may
+ * cancel is marked before.
  *
  * A poll context may be polled, or given up, at any moment: also between the claim of its wait and
  * the wake. `poll_word` tells the two apart. Until the wake is over a claimed wait counts as
@@ -98,7 +99,7 @@ struct rti_cx {
     rt_waker waker;             /* POLL */
     struct rti_cx_op op;        /* POLL: what it waits for */
     rti_atomic_u32 poll_word;   /* POLL: enum rti_cx_poll_word; with several workers only */
-    bool is_touched;            /* POLL, one worker: it may be another than when it was made */
+    bool is_touched;            /* POLL: it may be another than when it was made */
     struct rti_wait wait;
     struct rti_cx_events events;
     union {                               /* of the operation */

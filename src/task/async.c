@@ -12,16 +12,35 @@
 static const rt_status async_no_runtime = {RT_ERR_THREAD, "this thread has no runtime"};
 static const rt_status async_no_handle = {RT_ERR_INVALID, "this is no handle, or it is consumed"};
 
-/* Moves the word and gives what it was. */
-static RTI_ALWAYSINLINE uint32_t async_move(struct rti_async *async, enum rti_async_word to)
+/* Begins a step, and takes note if it answers rt_async_wake. */
+static RTI_ALWAYSINLINE void async_to_running(struct rti_async *async, bool is_shared)
 {
+    uint32_t before;
+    if (RTI_LIKELY(!is_shared)) {
+        before = rti_u8_load_relaxed(&async->word);
+        rti_u8_store_relaxed(&async->word, RTI_ASYNC_RUNNING);
+    } else {
+        /* Acquire-release: a wake and the step that answers it pair, whoever comes first. */
+        before = rti_u8_exchange_acqrel(&async->word, RTI_ASYNC_RUNNING);
+    }
+    if (RTI_UNLIKELY(before == RTI_ASYNC_CALLED)) {
+        async->is_called = true;
+    }
+}
+
+/* Makes the word `to`, NOTIFIED or CALLED, unless it is CALLED already, and gives what it was. */
+static RTI_ALWAYSINLINE uint32_t async_notify(struct rti_async *async, enum rti_async_word to)
+{
+    uint8_t before = rti_u8_load_relaxed(&async->word);
     if (RTI_LIKELY(!rti_runnable_is_shared(&async->run))) {
-        uint32_t before = rti_u8_load_relaxed(&async->word);
-        rti_u8_store_relaxed(&async->word, (uint8_t)to);
+        rti_u8_store_relaxed(&async->word, before == RTI_ASYNC_CALLED ? before : (uint8_t)to);
         return before;
     }
-    /* Acquire-release: a wake and the step that answers it pair, whoever comes first. */
-    return rti_u8_exchange_acqrel(&async->word, (uint8_t)to);
+    /* Acquire-release: as in async_to_running. */
+    while (!rti_u8_cas_acqrel(&async->word, &before,
+                              before == RTI_ASYNC_CALLED ? before : (uint8_t)to)) {
+    }
+    return before;
 }
 
 /* Notes a task that is about to be queued in the one that was queued some wakes before. The first
@@ -43,25 +62,22 @@ static RTI_ALWAYSINLINE void async_line_up(struct rti_async *async)
 #endif
 }
 
-void rti_async_wake(struct rti_async *async)
+static RTI_ALWAYSINLINE void async_wake_with(struct rti_async *async, enum rti_async_word to)
 {
-    if (async_move(async, RTI_ASYNC_NOTIFIED) == RTI_ASYNC_PARKED) {
+    if (async_notify(async, to) == RTI_ASYNC_PARKED) {
         async_line_up(async);
         rti_sched_wake(async->asyncs->sched, &async->run);
     }
 }
 
+void rti_async_wake(struct rti_async *async)
+{
+    async_wake_with(async, RTI_ASYNC_NOTIFIED);
+}
+
 void rti_async_waker(void *arg)
 {
     rti_async_wake(arg);
-}
-
-struct rti_async *rti_async_of_cx(rt_cx *cx)
-{
-    struct rti_cx *inside = rti_cx_of(cx);
-    bool is_it = inside != NULL && inside->magic == RTI_CX_MAGIC && inside->kind == RTI_CX_POLL &&
-                 inside->waker.fn == rti_async_waker;
-    return is_it ? inside->waker.arg : NULL;
 }
 
 /* Ends the wait for another's end. */
@@ -213,7 +229,7 @@ static RTI_NOINLINE void async_step_without(struct rti_async *async, struct rti_
         return;
     }
     if (is_needed) {
-        (void)async_move(async, RTI_ASYNC_NOTIFIED);
+        (void)async_notify(async, RTI_ASYNC_NOTIFIED);
     }
     async_settle(async);
 }
@@ -285,7 +301,7 @@ static RTI_ALWAYSINLINE void async_step_end(struct rti_async *async, struct rti_
 /* A step in every way. */
 static RTI_NOINLINE void async_step_any(struct rti_async *async, struct rti_worker *worker)
 {
-    (void)async_move(async, RTI_ASYNC_RUNNING);
+    async_to_running(async, rti_runnable_is_shared(&async->run));
     uint8_t wish = rti_u8_load_relaxed(&async->wish);
     if (RTI_UNLIKELY(wish == RTI_ASYNC_END)) {
         async_step_last(async, worker);
@@ -338,7 +354,7 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
         return;
     }
     RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
-    rti_u8_store_relaxed(&async->word, RTI_ASYNC_RUNNING);
+    async_to_running(async, false);
     cx->waker.arg = async;
     rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
     if (RTI_UNLIKELY(cx->is_touched)) {
@@ -372,6 +388,7 @@ void rti_async_init_slot(struct rti_async *async, struct rti_asyncs *asyncs)
     rti_task_life_init(&async->life, asyncs->sched->is_local);
     async->is_joining = false;
     async->is_pausing = false;
+    async->is_called = false;
     async->generation = 1;
     async->poll = NULL;
     async->cx = NULL;
@@ -511,22 +528,7 @@ rt_status rt_async_wake(rt_async_task *task)
     struct rti_async *async = NULL;
     rt_status status = async_find(task, &async);
     if (!RT_FAILED(status) && !rti_async_has_ended(async)) {
-        rti_async_wake(async);
+        async_wake_with(async, RTI_ASYNC_CALLED);
     }
     return status;
-}
-
-rt_status rt_async_pause(rt_cx *cx)
-{
-    (void)rti_worker_enter();
-    struct rti_async *async = rti_async_of_cx(cx);
-    if (async == NULL) {
-        return (rt_status){RT_ERR_INVALID, "this is no context of a poll task"};
-    }
-    if (rti_async_is_cancelled(async)) {
-        async->is_pausing = false;
-        return rti_cx_see_cancel(rti_cx_of(cx));
-    }
-    async->is_pausing = !async->is_pausing;
-    return async->is_pausing ? (rt_status){RT_ERR_WOULDBLOCK, "until it is woken"} : RT_SUCCESS;
 }

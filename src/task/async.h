@@ -9,10 +9,11 @@
  *     NOTIFIED   in a run queue, or about to be put there by the step that is running
  *     RUNNING    the step runs, and nobody has asked for another one
  *     PARKED     it waits; whoever makes it NOTIFIED queues it
+ *     CALLED     as NOTIFIED, and one of those who asked was rt_async_wake, which ends a pause
  *
- * A wake makes the word NOTIFIED, and queues the task if it was PARKED. The step makes it RUNNING
- * before it calls and PARKED after a call that ended with RT_ERR_WOULDBLOCK, if nobody has made it
- * NOTIFIED meanwhile; else it queues itself. So a wake at any moment, any number of them, leads to
+ * A wake makes the word NOTIFIED, or CALLED, and queues the task if it was PARKED. The step makes
+ * it RUNNING before it calls and PARKED after a call that ended with RT_ERR_WOULDBLOCK, if nobody
+ * has asked meanwhile; else it queues itself. So a wake at any moment, any number of them, leads to
  * one more call that sees what came before the wake. A slot that is free is never PARKED: a wake
  * that comes too late finds nothing to do, or causes one call too many of the next task, which is
  * allowed.
@@ -26,10 +27,11 @@
  * the call: what the call registers is given up at its end, and the task is called again, as often
  * as it takes.
  *
- * Two waits need no context. A task that naps waits with the nap in its own state. One that joins
- * another poll task, with nothing else that could end its wait but a cancellation of the task
- * itself, is the watcher of that one and remembers its handle (`joins`): the end wakes it like any
- * wake.
+ * Three waits need no context. A task that pauses is woken, and one that naps waits with the nap in
+ * its own state. One that joins another poll task, with nothing else that could end its wait but a
+ * cancellation of the task itself, is the watcher of that one and remembers its handle (`joins`):
+ * the end wakes it like any wake. A task that has a context all the same, because that is in a
+ * region or has a budget, waits with it for the end of those meanwhile (rti_async_wait_beside).
  *
  * Foresight. When many are woken at once, each waits in the queue until it has left the cache, and
  * the queue is a list: where the next but one lies is known when the next one has come from memory.
@@ -47,7 +49,8 @@
  * The end: the context ends first and gives back what it holds, the nap is ended, then whoever
  * joins is told. The state is the program's and not touched any more.
  *
- * I1  The task is in a run queue iff its word is NOTIFIED and no step runs.     (async_settle)
+ * I1  The task is in a run queue iff its word is NOTIFIED or CALLED and no step runs.
+ *                                                                              (async_settle)
  * I2  Between two calls a task has a context iff that waits, holds or is changed; then it joins
  *     nobody.                                                           (async_needs_context)
  * I3  A slot is free iff `poll` is NULL; then it has no context and no nap, and joins nobody.
@@ -55,8 +58,9 @@
  * I4  The generation of a slot changes when its handle is consumed, so no consumed handle is ever
  *     equal to that of a slot.                                               (rti_asyncs_lookup)
  *
- * Memory order: the wake's exchange and the step's are acquire-release: a call sees what was
- * written before the wakes that it answers.
+ * Memory order: the wake's change of the word and the step's exchange are acquire-release: a call
+ * sees what was written before the wakes that it answers. A wake compares before it writes, because
+ * it must not take away that another one was a call.
  *
  * Costs: 96 bytes a task, in two lines of the cache, and its state; a start and a join about 250
  * instructions with one worker; a wake and a call about as much as two switches.
@@ -82,6 +86,7 @@ enum rti_async_word {
     RTI_ASYNC_NOTIFIED,
     RTI_ASYNC_RUNNING,
     RTI_ASYNC_PARKED,
+    RTI_ASYNC_CALLED,
 };
 
 /* What was asked of a task from outside; it never goes back but with the slot. */
@@ -101,6 +106,7 @@ struct rti_async {
     uint8_t result;            /* rt_status_code that it ended with */
     bool is_joining : 1;       /* `joins` is what it has, and not `cx` */
     bool is_pausing : 1;       /* rt_async_pause has registered */
+    bool is_called : 1;        /* rt_async_wake has come since */
     uint32_t generation;       /* of its handle, while somebody holds it; never 0 */
     struct rti_task_word life; /* what handle and end agree on */
 #if RTI_ASYNC_FORESIGHT
@@ -137,7 +143,13 @@ void rti_async_wake(struct rti_async *async);
 void rti_async_waker(void *arg);
 
 /* The poll task that a context belongs to; NULL: it is none's. */
-struct rti_async *rti_async_of_cx(rt_cx *cx);
+static inline struct rti_async *rti_async_of_cx(rt_cx *cx)
+{
+    struct rti_cx *inside = rti_cx_of(cx);
+    bool is_it = inside != NULL && inside->magic == RTI_CX_MAGIC && inside->kind == RTI_CX_POLL &&
+                 inside->waker.fn == rti_async_waker;
+    return is_it ? inside->waker.arg : NULL;
+}
 
 /* Ends the nap of a task, if it has one. */
 void rti_nap_end(struct rti_async *async);
@@ -149,6 +161,30 @@ const struct rti_timer *rti_nap_timer(const struct rti_nap *nap);
 static inline bool rti_async_is_cancelled(const struct rti_async *async)
 {
     return rti_u8_load_relaxed(&async->wish) != RTI_ASYNC_GO_ON;
+}
+
+/* What a task that pauses or naps, `op`, waits for beside: its cancellation, its region's, and the
+ * end of its budget. RT_OK: none of them has come, and those that may come wake it; else the status
+ * to give, and the wait is over. */
+rt_status rti_async_wait_beside_any(struct rti_async *async, struct rti_cx *cx,
+                                    struct rti_cx_op op);
+
+static inline rt_status rti_async_wait_beside(struct rti_async *async, struct rti_cx *cx,
+                                              struct rti_cx_op op)
+{
+    /* Most have a context that was just lent to them, which nothing can end. */
+    if (RTI_LIKELY(!cx->is_touched && !rti_async_is_cancelled(async))) {
+        return RT_SUCCESS;
+    }
+    return rti_async_wait_beside_any(async, cx, op);
+}
+
+/* What it waited for has come: the end of that. */
+static inline void rti_async_end_beside(struct rti_cx *cx, struct rti_cx_op op)
+{
+    if (RTI_UNLIKELY(cx->is_waiting && cx->op.what == op.what)) {
+        rti_cx_poll_end(cx);
+    }
 }
 
 /* Has it come to its end? Only its holder learns more by that. */

@@ -11,6 +11,9 @@
 #include "time/clockwork.h"
 #include "time/deadline.h"
 
+static const char nap_tag;
+static const struct rti_cx_op nap_op = {.what = &nap_tag};
+
 struct rti_nap {
     struct rti_timer timer;
     struct rti_clockwork *clockwork;
@@ -55,10 +58,10 @@ static void nap_begin(struct rti_nap *nap, struct rti_async *async, rt_time dura
     }
 }
 
-rt_status rt_async_sleep(rt_nap *storage, rt_cx *cx, rt_time duration)
+rt_status rt_async_sleep(rt_nap *storage, rt_cx *given, rt_time duration)
 {
     (void)rti_worker_enter();
-    struct rti_async *async = rti_async_of_cx(cx);
+    struct rti_async *async = rti_async_of_cx(given);
     struct rti_nap *nap = (struct rti_nap *)(void *)storage;
     if (async == NULL || nap == NULL) {
         return (rt_status){RT_ERR_INVALID, "no nap, or no context of a poll task"};
@@ -66,9 +69,11 @@ rt_status rt_async_sleep(rt_nap *storage, rt_cx *cx, rt_time duration)
     if (async->nap != NULL && async->nap != nap) {
         return (rt_status){RT_ERR_STATE, "the task has another nap under way"};
     }
-    if (rti_async_is_cancelled(async)) {
+    struct rti_cx *cx = rti_cx_of(given);
+    rt_status status = rti_async_wait_beside(async, cx, nap_op);
+    if (RT_FAILED(status)) {
         rti_nap_end(async);
-        return rti_cx_see_cancel(rti_cx_of(cx));
+        return status;
     }
     if (async->nap == NULL) {
         nap_begin(nap, async, duration);
@@ -82,5 +87,6 @@ rt_status rt_async_sleep(rt_nap *storage, rt_cx *cx, rt_time duration)
     }
     async->nap = NULL;
     nap->async = NULL;
+    rti_async_end_beside(cx, nap_op);
     return RT_SUCCESS;
 }

@@ -155,6 +155,23 @@ static rt_status pause_often(void *state, rt_cx *cx)
     RT_ASYNC_END(rt_awaited);
 }
 
+/* The same, with calls for naps that it does not wait for. */
+static rt_status pause_over_naps(void *state, rt_cx *cx)
+{
+    struct worker_state *self = state;
+    RT_ASYNC_BEGIN(&self->frame);
+    for (;;) {
+        rt_status nap = rt_async_sleep(&self->nap, cx, 1000);
+        CHECK(nap.code == RT_ERR_WOULDBLOCK || !RT_FAILED(nap));
+        rti_u32_add_relaxed(&self->pauses, 1);
+        RT_AWAIT(rt_async_pause(cx));
+        if (RT_FAILED(rt_awaited)) {
+            break;
+        }
+    }
+    RT_ASYNC_END(rt_awaited);
+}
+
 /* A wake that comes while a call runs that then pauses is not lost: there is one more pause. */
 static void wake_often(struct worker_state *state, rt_async_task *task)
 {
@@ -176,16 +193,26 @@ static void wake_one(void *arg)
     CHECK_STATUS(status, RT_ERR_CANCELLED);
 }
 
-TEST(async_crew_wakes_from_all_sides_and_ends)
+static void wake_all(rt_poll_fn paused)
 {
     open_world();
     for (size_t i = 0; i < TASKS; i++) {
-        tasks[i] = rt_async(pause_often, &states[i]);
+        tasks[i] = rt_async(paused, &states[i]);
     }
     for (uintptr_t i = 0; i < TASKS; i++) {
         crew_world_go(wake_one, (void *)i, 2);
     }
     close_world();
+}
+
+TEST(async_crew_wakes_from_all_sides_and_ends)
+{
+    wake_all(pause_often);
+}
+
+TEST(async_crew_loses_no_wake_to_a_call_for_something_else)
+{
+    wake_all(pause_over_naps);
 }
 
 /* The same through the public interface: an actor, tasks and poll tasks on the parallel engine. */

@@ -171,8 +171,10 @@ RT_API rt_status rt_async_wake(rt_async_task *task);
  * Callable in a poll task, with its context.
  * Never suspends: the first call registers and gives RT_ERR_WOULDBLOCK.
  * Keeps nothing.
- * Returns RT_OK if it was woken since it began to pause; RT_ERR_WOULDBLOCK if not;
- * RT_ERR_CANCELLED if the task was asked to stop; RT_ERR_INVALID if `cx` is no poll task's.
+ * Returns RT_OK if it was woken since it began to pause; RT_ERR_WOULDBLOCK if not, whatever else
+ * the task was called for; RT_ERR_CANCELLED if the task was asked to stop, and RT_ERR_CANCELLED or
+ * RT_ERR_BUDGET_EXHAUSTED as rt_checkpoint, also while it waits; RT_ERR_INVALID if `cx` is no poll
+ * task's.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_async_pause(rt_cx *cx);
 
@@ -182,8 +184,9 @@ RT_API RT_MUST_CHECK rt_status rt_async_pause(rt_cx *cx);
  * Never suspends: the first call registers and gives RT_ERR_WOULDBLOCK.
  * `nap` lies in the task's state and is kept until the call gives something else, or the task ends.
  * Returns RT_OK when `duration` has passed since the first call; RT_ERR_WOULDBLOCK before;
- * RT_ERR_CANCELLED if the task was asked to stop; RT_ERR_STATE if the task has another nap under
- * way; RT_ERR_INVALID if `nap` is NULL or `cx` is no poll task's.
+ * RT_ERR_CANCELLED if the task was asked to stop, and RT_ERR_CANCELLED or RT_ERR_BUDGET_EXHAUSTED
+ * as rt_checkpoint, also while it waits; RT_ERR_STATE if the task has another nap under way;
+ * RT_ERR_INVALID if `nap` is NULL or `cx` is no poll task's.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_async_sleep(rt_nap *nap, rt_cx *cx, rt_time duration);
 

@@ -240,7 +240,11 @@ class Poll(Stackless):
     @property
     def state(self):
         word = names_of("enum rti_async_word").get(number(self.value["word"]), "")
-        return {"RTI_ASYNC_NOTIFIED": "ready", "RTI_ASYNC_RUNNING": "running"}.get(word, "waits")
+        return {
+            "RTI_ASYNC_NOTIFIED": "ready",
+            "RTI_ASYNC_CALLED": "ready",
+            "RTI_ASYNC_RUNNING": "running",
+        }.get(word, "waits")
 
     @property
     def waits_for(self):
