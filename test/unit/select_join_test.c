@@ -6,6 +6,16 @@
 #include "support/test.h"
 #include "task/tasks.h"
 
+static bool may_end[3];
+
+static void *waits_for_its_end(void *arg)
+{
+    while (!may_end[(uintptr_t)arg - 1]) {
+        CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    }
+    return arg;
+}
+
 static void *selects_the_first_that_ends(void *arg)
 {
     rt_select_arm arms[3];
@@ -13,18 +23,18 @@ static void *selects_the_first_that_ends(void *arg)
     rt_task *tasks[3];
     void *values[3] = {NULL};
     static const size_t order[3] = {1, 2, 0};
-    tasks[0] = rt_go(tasks_sleep_ms, TASKS_NUMBER(30));
-    tasks[1] = rt_go(tasks_sleep_ms, TASKS_NUMBER(10));
-    tasks[2] = rt_go(tasks_sleep_ms, TASKS_NUMBER(20));
     for (size_t i = 0; i < 3; i++) {
+        may_end[i] = false;
+        tasks[i] = rt_go(waits_for_its_end, TASKS_NUMBER(i + 1));
         rt_arm_join(&arms[i], &tasks[i], &values[i]);
     }
     for (size_t i = 0; i < 3; i++) {
+        may_end[order[i]] = true;
         CHECK_OK(rt_select(arms, 3, NULL, &chosen));
         CHECK_OK(chosen.status);
         CHECK_EQ(chosen.index, order[i]);
         CHECK(tasks[chosen.index] == NULL);
-        CHECK(values[chosen.index] == TASKS_NUMBER(10 * (i + 1)));
+        CHECK(values[chosen.index] == TASKS_NUMBER(chosen.index + 1));
     }
     /* All arms are of nothing now. */
     rt_select_arm otherwise;

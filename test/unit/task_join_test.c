@@ -381,10 +381,14 @@ static void *joins_held(void *arg)
 }
 
 /* Tells the other urgent one and ends: that one runs before whoever waits for the end. */
+static bool may_end;
+
 static void *tells_and_ends(void *arg)
 {
     int value = 1;
-    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    while (!may_end) {
+        CHECK_OK(rt_sleep(1));
+    }
     CHECK_OK(rt_channel_send(arg, NULL, &value));
     return TASKS_NUMBER(5);
 }
@@ -397,12 +401,14 @@ static void *uses_a_handle_of_another(void *arg)
     rt_channel_receiver *rx;
     int value;
     CHECK_OK(rt_channel_create(&config, &tx, &rx));
+    may_end = false;
     held = rt_go_ex(tells_and_ends, tx, &urgent);
     rt_task *holder = rt_go(joins_held, NULL);
     while (!rti_task_is_awaited(rti_task_lookup(rti_worker_current(), held))) {
         CHECK_OK(rt_sleep(1));
     }
     refuse_all();
+    may_end = true;
     CHECK_OK(rt_channel_recv(rx, NULL, &value));
     rt_yield();
     CHECK(rt_task_has_ended(held));

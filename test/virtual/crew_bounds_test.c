@@ -9,6 +9,7 @@
 #include <orrery/rt/blocking.h>
 #include <orrery/rt/channel.h>
 #include <orrery/rt/ipc.h>
+#include <orrery/rt/pin.h>
 #include <orrery/rt/runtime.h>
 #include <orrery/rt/sim.h>
 #include <orrery/rt/task.h>
@@ -32,9 +33,8 @@ static struct {
     struct rti_port_thread outsider;
 } play;
 
-static void play_open(uint64_t seed, uint32_t workers)
+static void play_open_with(uint64_t seed, rt_config config)
 {
-    rt_config config = {.workers = workers};
     memset(&play, 0, sizeof(play));
     play.seed = seed;
     CHECK_OK(rt_init_ex(&config));
@@ -42,6 +42,11 @@ static void play_open(uint64_t seed, uint32_t workers)
         rt_channel_config channel = {.elem_size = sizeof(uint32_t), .capacity = 1};
         CHECK_OK(rt_channel_create(&channel, &play.tx[i], &play.rx[i]));
     }
+}
+
+static void play_open(uint64_t seed, uint32_t workers)
+{
+    play_open_with(seed, (rt_config){.workers = workers});
 }
 
 static void play_close(uint32_t ended)
@@ -111,7 +116,7 @@ TEST_SEEDED(crew_sim_chain_of_hand_offs_starves_nobody)
     worlds_play(chain_play);
 }
 
-/* Yields until one has run that only the injector has. */
+/* Yields until another has run. */
 static void *yield_until_flag(void *arg)
 {
     (void)arg;
@@ -119,6 +124,35 @@ static void *yield_until_flag(void *arg)
         rt_yield();
     }
     return end();
+}
+
+/* One station for two threads, one of which may run nobody but the pinned: each turn of the others
+ * needs the station to change hands, and who takes it finds the pinned one there too. */
+static void *yield_pinned(void *arg)
+{
+    CHECK_OK(rt_pin());
+    return yield_until_flag(arg);
+}
+
+static void *sleep_then_raise(void *arg)
+{
+    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    rt_yield();
+    return raise_flag(arg);
+}
+
+static void pinned_play(uint64_t seed)
+{
+    play_open_with(seed, (rt_config){.workers = 1, .threads_max = 2});
+    go(yield_pinned, NULL);
+    go(sleep_then_raise, NULL);
+    rt_run();
+    play_close(2);
+}
+
+TEST_SEEDED(crew_sim_one_that_is_pinned_and_yields_starves_nobody)
+{
+    worlds_play(pinned_play);
 }
 
 static void *wait_for_outsider(void *arg)
