@@ -139,6 +139,7 @@ static RTI_COLD void channel_wait_refuse(struct rti_channel_waiter *waiter)
     waiter->result = RT_ERR_CLOSED;
     waiter->is_promised = false;
     waiter->is_collected = false;
+    waiter->is_handed = false;
     if (rti_wait_claim(waiter->waiter.wait, waiter->waiter.event)) {
         rti_waiter_wake(&waiter->waiter);
     }

@@ -294,3 +294,35 @@ TEST(channel_short_way_takes_from_the_hand_of_a_lone_sender)
     close_world();
     CHECK(byte_got == 200 && ended == RT_OK);
 }
+
+/* Leaves bytes that are not 0 where the frames of the next call lie. */
+static RTI_NOINLINE void soil_the_stack(void)
+{
+    volatile unsigned char soil[2048];
+    for (size_t i = 0; i < sizeof(soil); i++) {
+        soil[i] = 1;
+    }
+}
+
+/* The handle is closed between the look that found nothing and the joining of the line. */
+static void wait_with_a_closed_handle(void *arg)
+{
+    struct rti_channel_call call;
+    uint64_t value = 0;
+    struct rti_channel_want want = {
+        .kind = RTI_CHANNEL_RECV, .slot = &value, .deadline = RT_TIME_NEVER};
+    (void)arg;
+    CHECK_OK(rti_channel_call_init(&call, rx, false, NULL));
+    CHECK_OK(rt_channel_close_receiver(rx));
+    soil_the_stack();
+    CHECK_EQ(rti_channel_park(&call, &want).code, RT_ERR_CLOSED);
+    CHECK_OK(rt_channel_close_sender(tx));
+    tx = NULL;
+}
+
+TEST(channel_short_way_takes_nobody_for_served_who_could_not_join)
+{
+    open_world(1, NULL);
+    crew_world_go(wait_with_a_closed_handle, NULL, 2);
+    close_world();
+}
