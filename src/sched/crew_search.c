@@ -136,16 +136,20 @@ static void crew_stop_spinning(struct rti_crew *crew)
     RT_ASSERT(before > 0);
 }
 
-/* Wakes a member for an idle station. The caller has promised that one spins. */
-static void crew_rouse(struct rti_crew *crew)
+/* Wakes a member for an idle station. The caller has promised that one spins. False if there was
+ * no station, and the promise was broken: whoever made work meanwhile has relied on it, and if a
+ * station was given back since it was looked for, the caller must try again. */
+static bool crew_rouse(struct rti_crew *crew)
 {
     struct rti_station *station = rti_crew_take_idle(crew);
     if (station == NULL) {
         crew_stop_spinning(crew);
-        return;
+        /* Not promised any more; fence; then idle stations: pairs with who queues, then looks. */
+        rti_fence_after_rmw();
+        return false;
     }
     if (crew_send(crew, station, NULL)) {
-        return;
+        return true;
     }
     if (rti_u32_exchange_acqrel(&crew->is_member_short, 1) == 0) {
         rti_port_log("no thread left for a worker: work waits for those that run");
@@ -154,20 +158,28 @@ static void crew_rouse(struct rti_crew *crew)
     crew_stop_spinning(crew);
     /* Whoever sleeps in the poller can take it. */
     crew->sched->port->ops->wake(crew->sched->port);
+    return true;
+}
+
+/* Is there a station for which nobody looks for work, in a run that goes on? */
+static bool crew_is_lax(const struct rti_crew *crew)
+{
+    return rti_u32_load_relaxed(&crew->idle_count) != 0 &&
+           rti_u32_load_relaxed(&crew->spinning) == 0 && !crew_is_over(crew);
 }
 
 void rti_crew_rouse_one(struct rti_crew *crew)
 {
-    uint32_t nobody = 0;
-    if (rti_u32_load_relaxed(&crew->idle_count) == 0 ||
-        rti_u32_load_relaxed(&crew->spinning) != 0 || crew_is_over(crew)) {
+    if (!crew_is_lax(crew)) {
         return;
     }
     rti_u32_add_acqrel(&crew->senders, 1);
     /* Counted; fence; then is the run over: rti_crew_run ends it, then waits for who is counted. */
     rti_fence_after_rmw();
-    if (!crew_is_over(crew) && rti_u32_cas_acqrel(&crew->spinning, &nobody, 1)) {
-        crew_rouse(crew);
+    uint32_t nobody = 0;
+    while (crew_is_lax(crew) && rti_u32_cas_acqrel(&crew->spinning, &nobody, 1) &&
+           !crew_rouse(crew)) {
+        nobody = 0;
     }
     rti_u32_sub_acqrel(&crew->senders, 1);
 }
@@ -389,6 +401,7 @@ static struct rti_runnable *member_take_waiting(struct rti_member *member)
     struct rti_runnable *old = rti_station_begin_old(station);
     if (injected != NULL && old != NULL) {
         rti_station_queue(station, old, &member->crew->injector);
+        station->is_stocked = true;
     }
     return injected != NULL ? injected : old;
 }
@@ -673,10 +686,11 @@ struct rti_runnable *rti_crew_search(struct rti_member *member)
         }
         if (runnable != NULL) {
             member->first = NULL;
-            if (member->is_spinning) {
-                member->is_spinning = false;
-                crew_stop_spinning(crew);
-                /* There may be more: let another one look. */
+            if (rti_station_is_restocked(worker->station) || member->is_spinning) {
+                member_calm(member);
+                /* There may be more: let another one look. In the rings, then fence, then sleepers.
+                 */
+                rti_fence_seqcst();
                 rti_crew_rouse_one(crew);
             }
             if (RTI_LIKELY(rti_pin_allows(member, runnable)) || rti_pin_forward(member, runnable)) {

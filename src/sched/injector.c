@@ -59,6 +59,7 @@ struct rti_runnable *rti_injector_take(struct rti_injector *injector, struct rti
     rti_lock_release(&injector->lock);
     for (uint32_t i = 1; i < count; i++) {
         rti_station_queue(station, taken[i], injector);
+        station->is_stocked = true;
     }
     return count > 0 ? taken[0] : NULL;
 }

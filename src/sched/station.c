@@ -148,6 +148,7 @@ static struct rti_runnable *station_relieve(struct rti_station *station,
     size_t count = rti_backlog_take(backlog, station->sched, taken, max);
     for (size_t i = 1; i < count; i++) {
         station_push(station, taken[i]);
+        station->is_stocked = true;
     }
     return count > 0 ? taken[0] : NULL;
 }
@@ -169,6 +170,7 @@ struct rti_runnable *rti_station_begin_old(struct rti_station *station)
             station_relieve(station, &station->backlog, RTI_RING_CAPACITY / 2 - 1);
         if (second != NULL) {
             station_push(station, second);
+            station->is_stocked = true;
         }
     }
     return first;

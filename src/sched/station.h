@@ -64,6 +64,7 @@ struct rti_station {
     uint32_t streak;               /* holder: taken from `next` in a row */
     uint32_t tick;                 /* holder: picks */
     uint32_t index;                /* which one it is; fixed */
+    bool is_stocked;               /* holder: see rti_station_is_restocked */
     rti_atomic_u32 state;          /* enum rti_station_state */
     rti_atomic_ptr holder;         /* the member that runs with it; a hint for the warden */
     struct rti_station *idle_next; /* the crew's, while IDLE */
@@ -116,6 +117,16 @@ bool rti_station_is_empty(const struct rti_station *station);
 static inline bool rti_station_is_tick_due(const struct rti_station *station)
 {
     return station->tick % RTI_STATION_TICKS == 0;
+}
+
+/* Have runnables come into the rings from elsewhere, the injector or a backlog, since this was last
+ * asked? On their way they lay nowhere, and whoever looked just then may have gone to sleep: the
+ * holder looks for sleepers as if they were new. Holder. */
+static inline bool rti_station_is_restocked(struct rti_station *station)
+{
+    bool is_stocked = station->is_stocked;
+    station->is_stocked = false;
+    return is_stocked;
 }
 
 /* Adds to a counter that only the holder writes: no locked instruction. */

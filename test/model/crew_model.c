@@ -141,24 +141,30 @@ static void queue_two(void)
     rti_crew_rouse_one(&crew);
 }
 
-/* Runs what it finds until the crew is told that it is over, by whoever took the last item. */
+/* Runs one, and tells the crew that it is over if that was the last item. */
+static void run_item(struct rti_runnable *runnable, uint32_t wanted)
+{
+    struct item *item = RTI_CONTAINER_OF(runnable, struct item, run);
+    RTI_PLAIN_READ(&item->payload, sizeof item->payload);
+    EXPLORE_ASSERT(item->payload == (uint32_t)(item - items) + 1);
+    RTI_PLAIN_WRITE(&item->taken_count, sizeof item->taken_count);
+    EXPLORE_ASSERT(item->taken_count == 0);
+    item->taken_count++;
+    if (rti_u32_add_acqrel(&taken_count, 1) + 1 == wanted) {
+        rti_crew_end(&crew);
+        /* A member that was never needed need not wait for its thread. */
+        (void)rti_u32_exchange_acqrel(&is_started, 1);
+        explore_futex_wake(&is_started, 1, EXPLORE_SITE);
+    }
+}
+
+/* Runs what it finds until the crew is told that it is over. */
 static void work(uint32_t wanted)
 {
     struct rti_member *member = &members[explore_self()];
     struct rti_runnable *runnable;
     while ((runnable = rti_crew_search(member)) != NULL) {
-        struct item *item = RTI_CONTAINER_OF(runnable, struct item, run);
-        RTI_PLAIN_READ(&item->payload, sizeof item->payload);
-        EXPLORE_ASSERT(item->payload == (uint32_t)(item - items) + 1);
-        RTI_PLAIN_WRITE(&item->taken_count, sizeof item->taken_count);
-        EXPLORE_ASSERT(item->taken_count == 0);
-        item->taken_count++;
-        if (rti_u32_add_acqrel(&taken_count, 1) + 1 == wanted) {
-            rti_crew_end(&crew);
-            /* A member that was never needed need not wait for its thread. */
-            (void)rti_u32_exchange_acqrel(&is_started, 1);
-            explore_futex_wake(&is_started, 1, EXPLORE_SITE);
-        }
+        run_item(runnable, wanted);
     }
     EXPLORE_ASSERT(member->worker->station == NULL && !member->is_spinning);
 }
@@ -266,5 +272,90 @@ MODEL(crew_runs_one_who_was_displaced_while_another_goes_to_sleep){
     .setup = setup_pair,
     .threads = {displace_one, work_for_one},
     .check = check_some,
+    .executions_max = 300000,
+};
+
+/* Two are ready for anybody: in the injector, or started and not begun at the first station. */
+static void setup_injected(void)
+{
+    struct rti_runnable *both[] = {&items[0].run, &items[1].run};
+    setup_pair();
+    (void)ready(0);
+    (void)ready(1);
+    rti_injector_push_all(&crew.injector, both, 2);
+}
+
+static void setup_backlog(void)
+{
+    struct rti_runnable *both[] = {&items[0].run, &items[1].run};
+    setup_pair();
+    both[0]->is_fresh = both[1]->is_fresh = true;
+    (void)ready(0);
+    (void)ready(1);
+    rti_backlog_push(&stations[0].backlog, &sched, both, 2);
+}
+
+/* Takes what is there, runs one and computes on with it: the other is for whoever sleeps. */
+static void take_both(void)
+{
+    struct rti_runnable *runnable = rti_crew_search(&members[0]);
+    if (runnable != NULL) {
+        run_item(runnable, 2);
+    }
+}
+
+MODEL(crew_runs_what_is_taken_from_the_injector_while_another_goes_to_sleep){
+    .about = "one takes two from the injector and computes on with one, one goes to sleep",
+    .setup = setup_injected,
+    .threads = {take_both, work_for_two},
+    .check = check_two,
+    .executions_max = 300000,
+};
+
+MODEL(crew_runs_what_is_taken_from_a_backlog_while_another_goes_to_sleep){
+    .about = "one takes two that were started and computes on with one, one goes to sleep",
+    .setup = setup_backlog,
+    .threads = {take_both, work_for_two},
+    .check = check_two,
+    .executions_max = 300000,
+};
+
+/* The second station is idle and its member sleeps; what wakes that one is looked at in the end. */
+static void setup_asleep(void)
+{
+    setup_pair();
+    members[1].own.station = NULL;
+    crew.idle_members = &members[1];
+    (void)rti_crew_give_back(&crew, &stations[1]);
+}
+
+static void rouse_one(void)
+{
+    rti_crew_rouse_one(&crew);
+}
+
+/* Takes the station before the other, who has promised to wake somebody for it, and gives it back;
+ * then there is work. */
+static void come_and_go_and_inject(void)
+{
+    struct rti_station *station = rti_crew_take_idle(&crew);
+    if (station != NULL) {
+        (void)rti_crew_give_back(&crew, station);
+        rti_fence_seqcst();
+    }
+    inject_one();
+}
+
+static void check_roused(void)
+{
+    EXPLORE_ASSERT(members[1].given == &stations[1]);
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&crew.spinning) == 1);
+}
+
+MODEL(crew_wakes_one_for_what_is_made_beside_a_promise_that_is_broken){
+    .about = "one finds no station for whom it would wake, one gives it back and makes work",
+    .setup = setup_asleep,
+    .threads = {come_and_go_and_inject, rouse_one},
+    .check = check_roused,
     .executions_max = 300000,
 };
