@@ -502,7 +502,7 @@ static void *waits_for_a_signal(void *arg)
 
 TEST(deadlock_is_not_told_of_who_a_signal_may_wake)
 {
-    program = (struct program){.fn = waits_for_a_signal, .is_ended = true, .is_silent = true};
+    program = (struct program){.fn = waits_for_a_signal};
     CHECK_STR(actors_capture(run_in_the_world), "");
     program.is_parallel = true;
     CHECK_STR(actors_capture(run_in_the_world), "");

@@ -11,12 +11,24 @@ static void *panics(void *arg)
     rt_panic_task("counted");
 }
 
+static void *waits_at_the_gate(void *arg)
+{
+    char byte;
+    CHECK_STATUS(rt_channel_recv(arg, NULL, &byte), RT_ERR_DISCONNECTED);
+    CHECK_OK(rt_channel_close_receiver(arg));
+    return NULL;
+}
+
 static void *counts(void *arg)
 {
     struct rt_stats stats;
+    rt_channel_sender *gate;
+    rt_channel_receiver *rx;
+    const rt_channel_config config = {.elem_size = 1, .capacity = 1};
+    CHECK_OK(rt_channel_create(&config, &gate, &rx));
     CHECK_OK(rt_join(rt_go(tasks_echo, NULL), NULL));
     CHECK_STATUS(rt_join(rt_go(panics, NULL), NULL), RT_ERR_PANICKED);
-    CHECK_OK(rt_detach(rt_go(tasks_sleep_ms, TASKS_NUMBER(200)))); /* still sleeps below */
+    CHECK_OK(rt_detach(rt_go(waits_at_the_gate, rx))); /* until the last line */
     rt_task *waiting = rt_go(tasks_wait_for_ever, NULL);
     CHECK_OK(rt_sleep(RT_NS_PER_MS));
     rt_task *ready = rt_go(tasks_echo, NULL);
@@ -39,6 +51,7 @@ static void *counts(void *arg)
     CHECK_OK(rt_stats(&stats));
     CHECK_EQ(stats.cancel_count, 1);
     CHECK_STATUS(rt_stats(NULL), RT_ERR_INVALID);
+    CHECK_OK(rt_channel_close_sender(gate));
     return arg;
 }
 
