@@ -43,12 +43,28 @@ file(GLOB ORRERY_CORTEX_M_SOURCES CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/port/storage/*.c
   ${PROJECT_SOURCE_DIR}/src/runtime/cortex_m/*.c
   ${PROJECT_SOURCE_DIR}/src/port/arch/armv7m/*.S)
+list(FILTER ORRERY_CORTEX_M_SOURCES EXCLUDE REGEX "/src/observe/report|/src/sched/worker_local\\.c")
+# What only several workers need.
 list(FILTER ORRERY_CORTEX_M_SOURCES EXCLUDE REGEX
-  "/src/observe/report|/src/sched/worker_local\\.c")
+  "/src/sched/(backlog|crew|crew_search|station|overrun|preempt|warden|pin|passing)\\.c")
+
+# The files that a library with this definition does without.
+set(ORRERY_CORTEX_M_OPTIONS RT_HAS_TASKS=0 RT_HAS_MONITORS=0 RT_STACK_SLOTS=1)
+string(CONCAT ORRERY_WITHOUT_RT_HAS_TASKS=0
+  "/src/(sync|task|io|machine|observe)/|/src/sched/(trace|key_chooser)\\.c"
+  "|/src/runtime/(part_(async|channel|io|signal|task)|run_main|sim|runtime_d)")
+set(ORRERY_WITHOUT_RT_HAS_MONITORS=0 "/src/actor/(monitor|child|supervisor)\\.c")
+set(ORRERY_WITHOUT_RT_STACK_SLOTS=1 "/src/sched/stacks\\.c")
 
 # Adds the library of one processor; the definitions follow.
 function(orrery_add_cortex_m_library target board)
-  add_library(${target} STATIC ${ORRERY_CORTEX_M_SOURCES})
+  set(sources ${ORRERY_CORTEX_M_SOURCES})
+  foreach(option ${ORRERY_CORTEX_M_OPTIONS})
+    if(option IN_LIST ARGN)
+      list(FILTER sources EXCLUDE REGEX "${ORRERY_WITHOUT_${option}}")
+    endif()
+  endforeach()
+  add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(${target} PUBLIC
@@ -72,7 +88,7 @@ function(orrery_add_firmware target board library)
     LINK_DEPENDS "${scripts}/sections.ld;${scripts}/${ORRERY_${board}_SCRIPT}")
 endfunction()
 
+include(bench/cortex_m/build.cmake)
 include(test/cortex_m/firmware.cmake)
 include(test/cortex_m/net/firmware.cmake)
-include(bench/cortex_m/build.cmake)
 include(test/freertos/firmware.cmake)

@@ -255,12 +255,29 @@
 #define RT_HAS_CALLS 1 /* rt_call and rt_reply; supervisors need them */
 #endif
 
+/* Tasks and what they share with actors: channels, locks, regions, cancellation, sockets, files,
+ * machines. Without it src/sync, task, io, machine and observe are left out of the library. */
+#ifndef RT_HAS_TASKS
+#define RT_HAS_TASKS 1
+#endif
+
+#ifndef RT_HAS_MONITORS
+#define RT_HAS_MONITORS 1 /* rt_monitor and rt_demonitor; supervisors and behaviours need them */
+#endif
+
 #ifndef RT_HAS_NAMES
 #define RT_HAS_NAMES 1 /* rt_register and rt_whereis */
 #endif
 
 #ifndef RT_POOL_COUNTS
 #define RT_POOL_COUNTS 1 /* a pool counts what is in use; 0: who asks waits while it is counted */
+#endif
+
+/* 1: stacks are of one size, RT_DEFAULT_STACK_SIZE, and each actor has its own for good; there is
+ * neither a larger one nor an arena, and RT_STACK_ARENA_SIZE is not looked at. On Cortex-M, without
+ * tasks. */
+#ifndef RT_STACK_SLOTS
+#define RT_STACK_SLOTS 0
 #endif
 
 #ifndef RT_QUICK_IPC

@@ -21,13 +21,14 @@ _Static_assert(RT_MAX_ACTORS > 0 && RT_MAX_ACTORS <= 1 << 20, "the id has room f
 
 static const actor_config actor_config_default = {.priority = RT_PRIO_NORMAL};
 
-static const rt_status actor_no_slot = {RT_ERR_NOMEM,
-                                        RTI_SENTENCE("RT_MAX_ACTORS actors live already")};
-static const rt_status actor_no_sense = {
-    RT_ERR_INVALID,
-    RTI_SENTENCE("no function, an unknown priority, or a stack of a size that cannot be")};
-static const rt_status actor_no_stack = {RT_ERR_NOMEM,
-                                         RTI_SENTENCE("there is no memory for its stack")};
+/* By enum rti_spawn_refusal. */
+static const rt_status actor_refusals[] = {
+    {RT_OK, NULL},
+    {RT_ERR_NOMEM, RTI_SENTENCE("RT_MAX_ACTORS actors live already")},
+    {RT_ERR_INVALID,
+     RTI_SENTENCE("no function, an unknown priority, or a stack of a size that cannot be")},
+    {RT_ERR_NOMEM, RTI_SENTENCE("there is no memory for its stack")},
+};
 
 /* Is this a configuration that could ever be met? */
 static bool actor_config_is_valid(const actor_config *config)
@@ -59,7 +60,9 @@ void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
     rti_fiber_init_slot(&actor->fiber, actors->sched, rti_actor_on_done);
     actor->fiber.run.is_actor = true;
     rti_mailbox_init(&actor->mailbox, rti_fiber_wake, &actor->fiber, actors->sched->is_local);
+#if RTI_KEEPS_WAITER
     actor->mailbox.waiter.unlink = rti_actors_unwatch;
+#endif
     actor->held = NULL;
     actor->waits_for = ACTOR_ID_INVALID;
     actor->is_id_kept = false;
@@ -78,8 +81,10 @@ void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
     rti_waitlist_init(&actor->callers);
 #endif
     rti_list_init(&actor->links);
+#if RT_HAS_MONITORS
     rti_list_init(&actor->monitors);
     rti_list_init(&actor->watchers);
+#endif
 #if RT_HAS_NAMES
     rti_list_init(&actor->names);
 #endif
@@ -106,7 +111,7 @@ static inline void actor_begin(struct rti_actor *actor, actor_id id)
     actor->bus_published = 0;
     actor->bus_read = 0;
 #endif
-    actor->spawn_status = NULL;
+    actor->spawn_refusal = RTI_SPAWN_OK;
     /* call_serial goes on: an id may live again, and no answer to a former life may find this. */
 }
 
@@ -148,14 +153,14 @@ static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct r
 }
 
 /* Remembers for the caller why it has no new actor. */
-static RTI_COLD actor_id actor_refuse_spawn(struct rti_actors *actors, const rt_status *why)
+static RTI_COLD actor_id actor_refuse_spawn(struct rti_actors *actors, enum rti_spawn_refusal why)
 {
     struct rti_actor *self = rti_actor_current();
     if (self != NULL) {
-        self->spawn_status = why;
+        self->spawn_refusal = (uint8_t)why;
     } else {
         rti_actors_lock(actors);
-        actors->spawn_status = why;
+        actors->spawn_refusal = (uint8_t)why;
         rti_actors_unlock(actors);
     }
     return ACTOR_ID_INVALID;
@@ -170,12 +175,12 @@ rt_status rt_spawn_status(void)
     }
     struct rti_actor *self = rti_actor_of(worker);
     if (self != NULL) {
-        return self->spawn_status != NULL ? *self->spawn_status : RT_SUCCESS;
+        return actor_refusals[self->spawn_refusal];
     }
     rti_actors_lock(actors);
-    const rt_status *status = actors->spawn_status;
+    uint8_t refusal = actors->spawn_refusal;
     rti_actors_unlock(actors);
-    return status != NULL ? *status : RT_SUCCESS;
+    return actor_refusals[refusal];
 }
 
 /* With several workers: takes a stack, which may have to be asked of the system, which nobody does
@@ -183,7 +188,7 @@ rt_status rt_spawn_status(void)
 static RTI_NOINLINE struct rti_actor *actor_take_slot_shared(struct rti_actors *actors,
                                                              struct rti_stack_block *memory,
                                                              actor_id kept_id,
-                                                             const rt_status **why)
+                                                             enum rti_spawn_refusal *why)
 {
     struct rti_stack stack;
     bool is_taken = rti_stacks_take(actors->stacks, memory, &stack);
@@ -200,7 +205,7 @@ static RTI_NOINLINE struct rti_actor *actor_take_slot_shared(struct rti_actors *
     if (is_taken) {
         rti_stacks_give(actors->stacks, memory, &stack);
     }
-    *why = index == RTI_HANDLE_END ? &actor_no_slot : &actor_no_stack;
+    *why = index == RTI_HANDLE_END ? RTI_SPAWN_NO_SLOT : RTI_SPAWN_NO_STACK;
     return NULL;
 }
 
@@ -209,28 +214,28 @@ static RTI_NOINLINE struct rti_actor *actor_take_slot_shared(struct rti_actors *
 static RTI_ALWAYSINLINE struct rti_actor *actor_take_slot(struct rti_actors *actors,
                                                           const actor_config *config,
                                                           const struct actor_code *code,
-                                                          const rt_status **why)
+                                                          enum rti_spawn_refusal *why)
 {
     actor_id kept_id = actor_kept_id(code);
     size_t size = config->stack_size != 0 ? config->stack_size : RT_DEFAULT_STACK_SIZE;
     if (!code->is_straight && RTI_UNLIKELY(!rti_sched_is_local(actors->sched))) {
-        struct rti_stack_block memory = {.size = size, .is_heap = config->malloc_stack};
+        struct rti_stack_block memory;
+        rti_stack_block_ask(&memory, size, config->malloc_stack);
         return actor_take_slot_shared(actors, &memory, kept_id, why);
     }
     uint32_t index = RTI_UNLIKELY(kept_id != ACTOR_ID_INVALID)
                          ? rti_handle_index(&actors->ids, kept_id)
                          : rti_handle_next_index(&actors->ids);
     if (RTI_UNLIKELY(index == RTI_HANDLE_END)) {
-        *why = &actor_no_slot;
+        *why = RTI_SPAWN_NO_SLOT;
         return NULL;
     }
     struct rti_actor *actor = &actors->table[index];
     RTI_KEEP(actor);
-    actor->stack.size = size;
-    actor->stack.is_heap = config->malloc_stack;
+    rti_stack_block_ask(&actor->stack, size, config->malloc_stack);
     if (RTI_UNLIKELY(
             !rti_stacks_take_as(actors->stacks, &actor->stack, &actor->fiber.stack, true))) {
-        *why = &actor_no_stack;
+        *why = RTI_SPAWN_NO_STACK;
         return NULL;
     }
     return actor;
@@ -241,15 +246,15 @@ static RTI_ALWAYSINLINE actor_id actor_spawn(struct rti_worker *worker,
                                              const actor_config *config)
 {
     struct rti_actors *actors =
-        code->is_straight ? worker->straight[RTI_MODULE_ACTOR] : rti_actors_of(worker);
+        code->is_straight ? rti_worker_straight(worker, RTI_MODULE_ACTOR) : rti_actors_of(worker);
     if (RTI_UNLIKELY(actors == NULL)) {
         rti_port_log("rt_spawn: this thread has no runtime: call rt_init here first");
         return ACTOR_ID_INVALID;
     }
     if (RTI_UNLIKELY(code->fn == NULL || !actor_config_is_valid(config))) {
-        return actor_refuse_spawn(actors, &actor_no_sense);
+        return actor_refuse_spawn(actors, RTI_SPAWN_NO_SENSE);
     }
-    const rt_status *why;
+    enum rti_spawn_refusal why;
     struct rti_actor *actor = actor_take_slot(actors, config, code, &why);
     if (RTI_UNLIKELY(actor == NULL)) {
         return actor_refuse_spawn(actors, why);
@@ -309,7 +314,7 @@ static RTI_NOINLINE actor_id actor_spawn_plain(actor_fn fn, void *arg, const act
                                                const void *site)
 {
     struct rti_worker *worker = RTI_ONE_WORKER ? NULL : rti_worker_enter();
-    if (worker == NULL || RTI_UNLIKELY(worker->straight[RTI_MODULE_ACTOR] == NULL)) {
+    if (worker == NULL || RTI_UNLIKELY(rti_worker_straight(worker, RTI_MODULE_ACTOR) == NULL)) {
         return actor_spawn_any(fn, arg, config, site);
     }
     return actor_spawn(worker, &(struct actor_code){fn, arg, site, NULL, true}, config);

@@ -42,14 +42,27 @@
 struct rti_actors;
 struct rti_call_wait;
 
+/* Is there anything that hangs attachments at actors? */
+#define RTI_HAS_ATTACHMENTS (RT_HAS_BEHAVIOURS || RT_HAS_MONITORS)
+
 /* Lists that modules above hang their per-actor records in; they empty them in their death hook. */
 enum rti_owned {
 #if RT_HAS_BUS
     RTI_OWNED_SUBSCRIPTIONS,
 #endif
     RTI_OWNED_TIMERS,
+#if RTI_HAS_ATTACHMENTS
     RTI_OWNED_ATTACHMENTS, /* attachment.h */
+#endif
     RTI_OWNED_COUNT,
+};
+
+/* Why there is no new actor. */
+enum rti_spawn_refusal {
+    RTI_SPAWN_OK,
+    RTI_SPAWN_NO_SLOT,
+    RTI_SPAWN_NO_SENSE,
+    RTI_SPAWN_NO_STACK,
 };
 
 struct rti_actor {
@@ -59,6 +72,7 @@ struct rti_actor {
     struct rti_actors *actors;
     struct rti_mailbox mailbox;
     struct rti_entry *held; /* received last, still readable; NULL if none */
+    uint32_t tick;          /* the id of the timer whose tick was received last */
     rti_count messages_sent;
     rti_count messages_received;
 #if RT_HAS_BUS
@@ -72,17 +86,20 @@ struct rti_actor {
     struct rti_call_wait *call;  /* on its stack while it waits for an answer */
     struct rti_waitlist callers; /* calls that wait for this actor's answer */
 #endif
-    struct rti_list links;    /* its link ends, oldest first */
+    struct rti_list links; /* its link ends, oldest first */
+#if RT_HAS_MONITORS
     struct rti_list monitors; /* those it made */
     struct rti_list watchers; /* those on it, oldest first */
+#endif
 #if RT_HAS_NAMES
     struct rti_list names; /* registered */
 #endif
     struct rti_list owned[RTI_OWNED_COUNT];
-    struct rti_stack_block stack;  /* the memory of its fiber's stack */
-    const rt_status *spawn_status; /* why its last spawn that failed did; NULL: none has */
+    struct rti_stack_block stack; /* the memory of its fiber's stack */
+    uint8_t spawn_refusal;        /* enum rti_spawn_refusal: why its last spawn that failed did */
     bool is_stack_painted;
     rti_atomic_u8 is_attached; /* bool: something was put into one of its lists in this life */
+    bool is_id_kept; /* its id stays taken when it ends, for the next life of a supervised one */
 #if RT_HAS_BEHAVIOURS
     struct rti_pressure pressure;
     rt_mailbox_config limit;        /* what pressure.limit points to, if it does */
@@ -92,7 +109,6 @@ struct rti_actor {
 #if RTI_TRACES_TRAVEL
     struct rt_trace trace; /* of the message received last, or what was set since */
 #endif
-    bool is_id_kept; /* its id stays taken when it ends, for the next life of a supervised one */
     char name[RT_ACTOR_NAME_MAX + 1];
 };
 
@@ -132,7 +148,7 @@ static inline struct rti_entry *rti_actor_reply(const struct rti_actor *actor)
 #endif
 }
 
-/* Does nobody wait for its answer, and has it no name? */
+/* Does nobody wait for its answer, watch it, or call it by a name, and does it watch nobody? */
 static inline bool rti_actor_is_unknown(const struct rti_actor *actor)
 {
     bool is_unknown = true;
@@ -141,6 +157,10 @@ static inline bool rti_actor_is_unknown(const struct rti_actor *actor)
 #endif
 #if RT_HAS_NAMES
     is_unknown = is_unknown && rti_list_is_empty(&actor->names);
+#endif
+#if RT_HAS_MONITORS
+    is_unknown =
+        is_unknown && rti_list_is_empty(&actor->monitors) && rti_list_is_empty(&actor->watchers);
 #endif
     (void)actor;
     return is_unknown;
@@ -152,8 +172,7 @@ static inline bool rti_actor_is_bare(const struct rti_actor *actor)
 {
     bool is_bare = actor->mailbox.count == 0 && actor->held == NULL &&
                    rti_actor_reply(actor) == NULL && rti_actor_is_unknown(actor) &&
-                   rti_list_is_empty(&actor->links) && rti_list_is_empty(&actor->monitors) &&
-                   rti_list_is_empty(&actor->watchers) && rti_actor_limit(actor) == NULL;
+                   rti_list_is_empty(&actor->links) && rti_actor_limit(actor) == NULL;
     for (size_t i = 0; i < RTI_OWNED_COUNT; i++) {
         is_bare = is_bare && rti_list_is_empty(&actor->owned[i]);
     }

@@ -20,11 +20,10 @@ static inline bool timer_is_posted(const struct rti_actor_timer *record)
 #endif
 }
 
-/* Gives the record back once it has ended and no tick of it is posted, queued or held. */
+/* Gives the record back once it has ended and no tick of it is posted or queued. */
 static void timer_free_if_idle(struct rti_actor_timer *record)
 {
-    if (!record->is_ended || record->is_notice_out[0] || record->is_notice_out[1] ||
-        timer_is_posted(record)) {
+    if (!record->is_ended || rti_notice_is_queued(&record->tick) || timer_is_posted(record)) {
         return;
     }
     if (rti_link_is_linked(&record->at_owner)) {
@@ -33,40 +32,18 @@ static void timer_free_if_idle(struct rti_actor_timer *record)
     rti_handle_free(&timers_of(record->owner)->ids, record->id);
 }
 
-static void timer_release_notice(struct rti_notice *notice, size_t which)
+static void timer_release_tick(struct rti_notice *notice)
 {
-    struct rti_actor_timer *record =
-        RTI_CONTAINER_OF(notice, struct rti_actor_timer, notices[which]);
-    RT_ASSERT(record->is_notice_out[which]);
-    record->is_notice_out[which] = false;
-    timer_free_if_idle(record);
-}
-
-static void timer_release_first(struct rti_notice *notice)
-{
-    timer_release_notice(notice, 0);
-}
-
-static void timer_release_second(struct rti_notice *notice)
-{
-    timer_release_notice(notice, 1);
-}
-
-static bool timer_is_tick_queued(const struct rti_actor_timer *record)
-{
-    return rti_notice_is_queued(&record->notices[0]) || rti_notice_is_queued(&record->notices[1]);
+    timer_free_if_idle(RTI_CONTAINER_OF(notice, struct rti_actor_timer, tick));
 }
 
 static void timer_send_tick(struct rti_actor_timer *record)
 {
-    if (timer_is_tick_queued(record)) {
+    if (rti_notice_is_queued(&record->tick)) {
         record->overruns++;
         return;
     }
-    size_t which = record->is_notice_out[0] ? 1 : 0;
-    RT_ASSERT(!record->is_notice_out[which]);
-    record->is_notice_out[which] = true;
-    rti_mailbox_push_notice(record->owner, &record->notices[which]);
+    rti_mailbox_push_notice(record->owner, &record->tick);
 }
 
 /* Where a timer lies. */
@@ -174,16 +151,13 @@ static void timer_init(struct rti_actor_timer *record, struct rti_actor *owner, 
     record->is_ended = false;
     record->interval_ns = interval_ns;
     record->overruns = 0;
-    for (size_t i = 0; i < RTI_ACTOR_TIMER_NOTICES; i++) {
-        rti_notice_init(&record->notices[i], RT_SENDER_TIMER, &record->id, sizeof(record->id));
-        record->is_notice_out[i] = false;
-    }
+    rti_notice_init(&record->tick, RT_SENDER_TIMER, &record->id, sizeof(record->id));
+    record->tick.entry.kind = RTI_ENTRY_TICK;
+    record->tick.entry.release = timer_release_tick;
 #if !RTI_ONE_WORKER
     rti_u32_init(&record->due, 0);
     record->post.call = timer_bring;
 #endif
-    record->notices[0].entry.release = timer_release_first;
-    record->notices[1].entry.release = timer_release_second;
     rti_actor_note_attached(owner);
     rti_list_push_tail(&owner->owned[RTI_OWNED_TIMERS], &record->at_owner);
 }
@@ -247,11 +221,8 @@ static void timer_end(struct rti_actor_timers *timers, struct rti_actor_timer *r
     bool was_armed = rti_clockwork_disarm(timer_clockwork(timers, record), &record->timer);
     RT_ASSERT(was_armed || timer_is_posted(record));
     record->is_ended = true;
-    for (size_t i = 0; i < RTI_ACTOR_TIMER_NOTICES; i++) {
-        if (rti_notice_is_queued(&record->notices[i])) {
-            rti_mailbox_remove_notice(record->owner, &record->notices[i]);
-            record->is_notice_out[i] = false;
-        }
+    if (rti_notice_is_queued(&record->tick)) {
+        rti_mailbox_remove_notice(record->owner, &record->tick);
     }
     timer_free_if_idle(record);
 }
@@ -310,12 +281,12 @@ rt_status rt_timer_overruns(timer_id id, uint64_t *out)
     return is_answered ? RT_SUCCESS : timer_unknown();
 }
 
-/* Step five of a death. The mailbox is clear, so no tick of the dead one is queued or held. */
-static void timers_owner_died(struct rti_death_hook *hook, struct rti_actor *actor)
+/* The mailbox is clear, so no tick of the dead one is queued. */
+void rti_actor_timers_end(struct rti_actor *dead)
 {
-    struct rti_actor_timers *timers = RTI_CONTAINER_OF(hook, struct rti_actor_timers, on_death);
+    struct rti_actor_timers *timers = timers_of(dead);
     struct rti_link *at;
-    while ((at = rti_list_peek(&actor->owned[RTI_OWNED_TIMERS])) != NULL) {
+    while ((at = rti_list_peek(&dead->owned[RTI_OWNED_TIMERS])) != NULL) {
         struct rti_actor_timer *record = RTI_CONTAINER_OF(at, struct rti_actor_timer, at_owner);
         if (!record->is_ended) {
             timer_end(timers, record);
@@ -333,14 +304,11 @@ void rti_actor_timers_init(struct rti_actor_timers *timers, struct rti_actors *a
     RT_ASSERT(actors->sched->modules[RTI_MODULE_ACTOR_TIMER] == NULL);
     timers->actors = actors;
     timers->clockwork = actors->sched->timers.context;
-    timers->on_death = (struct rti_death_hook){
-        .is_of_owners = true, .list = RTI_OWNED_TIMERS, .died = timers_owner_died};
     rti_handle_init(&timers->ids, timers->id_slots, RT_TIMER_ENTRY_POOL_SIZE,
                     RTI_INDEX_BITS(RT_TIMER_ENTRY_POOL_SIZE));
     /* The specification lets timer ids wrap, and a program must be able to start timers for ever.
      */
     rti_handle_let_wrap(&timers->ids);
-    rti_death_hook_add(actors, RTI_DEATH_TIMERS, &timers->on_death);
     actors->sched->modules[RTI_MODULE_ACTOR_TIMER] = timers;
 }
 
@@ -361,8 +329,6 @@ size_t rti_actor_timers_audit(const struct rti_actor_timers *timers)
         used++;
         RT_ASSERT(rti_timer_is_armed(&record->timer) == !record->is_ended ||
                   !rti_sched_is_local(timers->actors->sched));
-        RT_ASSERT(!rti_notice_is_queued(&record->notices[0]) ||
-                  !rti_notice_is_queued(&record->notices[1]));
         RT_ASSERT(rti_link_is_linked(&record->at_owner) || timer_is_posted(record));
     }
     RT_ASSERT(used == timers->ids.used_count);

@@ -3,11 +3,13 @@
 #define RTI_MODULE "actors"
 #include "actor/actors.h"
 
+#if RT_HAS_TASKS
 static struct rt_trace *actors_trace_of(struct rti_fiber *fiber)
 {
     return !fiber->run.is_actor ? NULL
                                 : rti_actor_trace(RTI_CONTAINER_OF(fiber, struct rti_actor, fiber));
 }
+#endif
 
 rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
 {
@@ -16,21 +18,27 @@ rt_status rti_actors_init(struct rti_actors *actors, struct rti_sched *sched)
         return (rt_status){RT_ERR_STATE, RTI_SENTENCE("this runtime has its actors already")};
     }
     actors->sched = sched;
+#if RT_HAS_TASKS
     sched->tracers[RTI_TRACER_ACTOR] = actors_trace_of;
+#endif
     rti_lock_init(&actors->lock, sched, RTI_LOCK_ACTOR);
     actors->stacks = rti_stacks_of(sched);
     RT_ASSERT(actors->stacks != NULL);
     rti_ipc_pools_init(&actors->ipc);
     rti_links_init(&actors->links);
+#if RT_HAS_MONITORS
     rti_monitors_init(&actors->monitors);
+#endif
 #if RT_HAS_NAMES
     rti_registry_init(&actors->registry);
 #endif
+#if RTI_HAS_DEATH_HOOKS
     for (size_t step = 0; step < RTI_DEATH_STEP_COUNT; step++) {
         rti_list_init(&actors->death_hooks[step]);
     }
     actors->has_hooks_for_all = false;
-    actors->spawn_status = NULL;
+#endif
+    actors->spawn_refusal = RTI_SPAWN_OK;
     rti_handle_init(&actors->ids, actors->id_slots, RT_MAX_ACTORS, RTI_ACTOR_INDEX_BITS);
     rti_handle_let_end(&actors->ids, RTI_ACTOR_ID_MAX);
     actors->kept_count = 0;
@@ -50,7 +58,9 @@ void rti_actors_deinit(struct rti_actors *actors)
 #if RT_HAS_NAMES
     rti_registry_deinit(&actors->registry);
 #endif
+#if RT_HAS_MONITORS
     rti_monitors_deinit(&actors->monitors);
+#endif
     rti_links_deinit(&actors->links);
     rti_ipc_pools_deinit(&actors->ipc);
 }
@@ -114,14 +124,14 @@ static void actors_audit_one(const struct rti_actor *actor, struct ledger *ledge
     RT_ASSERT(actor->call == NULL || actor->waits_for != ACTOR_ID_INVALID);
 #endif
     ledger->actors++;
-    if (!actor->stack.is_heap) {
-        ledger->arena_stacks++;
-    }
+    ledger->arena_stacks += !rti_stack_block_is_heap(&actor->stack);
     ledger->entries += rti_mailbox_audit(&actor->mailbox);
-    ledger->entries += actor->held != NULL && actor->held->kind != RTI_ENTRY_NOTICE;
+    ledger->entries += actor->held != NULL && !rti_entry_is_notice(actor->held);
     ledger->entries += reply != NULL;
     ledger->link_ends += rti_links_audit(actor);
+#if RT_HAS_MONITORS
     ledger->monitors += rti_monitors_audit(actor);
+#endif
 }
 
 void rti_actors_audit(const struct rti_actors *actors)
@@ -144,7 +154,9 @@ void rti_actors_audit(const struct rti_actors *actors)
     RT_ASSERT(ledger.entries <=
               rti_ipc_pools_data_in_use(&actors->ipc) + rti_pool_in_use(&actors->ipc.sync));
     RT_ASSERT(ledger.link_ends == rti_pool_in_use(&actors->links.pool));
+#if RT_HAS_MONITORS
     RT_ASSERT(ledger.monitors == rti_handle_audit(&actors->monitors.refs));
+#endif
     rti_ipc_pools_audit(&actors->ipc);
 #if RT_HAS_NAMES
     rti_registry_audit(&actors->registry);

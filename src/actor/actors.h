@@ -48,13 +48,17 @@ struct rti_actors {
     struct rti_stacks *stacks; /* of the scheduler */
     struct rti_ipc_pools ipc;
     struct rti_links links;
+#if RT_HAS_MONITORS
     struct rti_monitors monitors;
+#endif
 #if RT_HAS_NAMES
     struct rti_registry registry;
 #endif
+#if RTI_HAS_DEATH_HOOKS
     struct rti_list death_hooks[RTI_DEATH_STEP_COUNT];
-    const rt_status *spawn_status; /* of callers that are no actors */
-    bool has_hooks_for_all;        /* some are called for actors that own nothing too */
+    bool has_hooks_for_all; /* some are called for actors that own nothing too */
+#endif
+    uint8_t spawn_refusal; /* enum rti_spawn_refusal, of callers that are no actors */
     struct rti_handle_table ids;
     uint32_t kept_count; /* ids that are taken although nobody lives under them */
     struct rti_handle_slot id_slots[RT_MAX_ACTORS];

@@ -343,7 +343,7 @@ static inline void behaviour_queue(struct rti_sched *sched, struct rti_runnable 
     if (RTI_LIKELY(rti_sched_is_local(sched))) {
         rti_processor_queue(&sched->processor, run);
     } else {
-        rti_crew_queue(sched->crew, run);
+        rti_crew_queue(rti_sched_crew(sched), run);
     }
 }
 
@@ -627,7 +627,7 @@ static void behaviours_set_room(struct rti_behaviours *module, struct rti_behavi
 /* How many stations take messages; 0: there are none. */
 static uint32_t behaviours_workers(const struct rti_behaviours *module)
 {
-    return rti_sched_is_local(module->sched) ? 0 : module->sched->crew->stations_count;
+    return rti_sched_is_local(module->sched) ? 0 : rti_sched_crew(module->sched)->stations_count;
 }
 
 void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actors)

@@ -151,7 +151,12 @@ static inline struct rti_behaviours *rti_behaviours_of(const struct rti_worker *
  * and no fiber runs until it is over. */
 static inline struct rti_turn *rti_turn_of(const struct rti_worker *worker)
 {
-    return RT_HAS_BEHAVIOURS ? worker->turn : NULL;
+#if RT_HAS_BEHAVIOURS
+    return worker->turn;
+#else
+    (void)worker;
+    return NULL;
+#endif
 }
 
 static inline bool rti_is_behaviour_id(actor_id id)

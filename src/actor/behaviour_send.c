@@ -361,7 +361,7 @@ static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const stru
             rti_worker_note(worker, RTI_NOTE_WAKE, 0, receiver->run.id);
         }
         rti_runnable_to_woken_here(&receiver->run);
-        rti_processor_queue(worker->processor, &receiver->run);
+        rti_processor_queue(rti_worker_processor(worker), &receiver->run);
     }
     return true;
 }
@@ -463,6 +463,8 @@ uint32_t rt_behaviour_id(const rt_message *msg)
     return has_id ? held->call_serial : RT_BEHAVIOUR_PLAIN;
 }
 
+#if RT_HAS_BEHAVIOURS
+
 /* Puts an entry that nothing refuses into a mailbox. */
 static void send_put(struct rti_worker *worker, struct rti_actor *receiver, struct rti_entry *entry)
 {
@@ -476,8 +478,6 @@ static void send_put(struct rti_worker *worker, struct rti_actor *receiver, stru
     rti_mailbox_push(&receiver->mailbox, entry);
 }
 
-#if RT_HAS_BEHAVIOURS
-
 void rti_mailbox_drop_oldest(struct rti_actor *receiver)
 {
     if (receiver->mailbox.is_shown) {
@@ -485,7 +485,7 @@ void rti_mailbox_drop_oldest(struct rti_actor *receiver)
         return;
     }
     struct rti_entry *at = rti_mailbox_peek(&receiver->mailbox);
-    while (at != NULL && at->kind == RTI_ENTRY_NOTICE) {
+    while (at != NULL && rti_entry_is_notice(at)) {
         at = rti_mailbox_next(&receiver->mailbox, at);
     }
     if (at == NULL) {
@@ -527,16 +527,6 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
     } else {
         rti_actors_unlock(receiver->actors);
     }
-    return RT_SUCCESS;
-}
-
-#else
-
-rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *receiver,
-                                  struct rti_entry *entry)
-{
-    send_put(worker, receiver, entry);
-    rti_actors_unlock(receiver->actors);
     return RT_SUCCESS;
 }
 

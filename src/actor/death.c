@@ -2,6 +2,7 @@
 #define RTI_MODULE "death"
 #include "actor/death.h"
 
+#include "actor/actor_timer.h"
 #include "actor/actors.h"
 #include "actor/attachment.h"
 #include "actor/behaviour.h"
@@ -9,6 +10,7 @@
 #include "base/remark.h"
 #include "sched/fault.h"
 
+#if RTI_HAS_DEATH_HOOKS
 void rti_death_hook_add(struct rti_actors *actors, enum rti_death_step step,
                         struct rti_death_hook *hook)
 {
@@ -16,6 +18,18 @@ void rti_death_hook_add(struct rti_actors *actors, enum rti_death_step step,
     rti_link_init(&hook->link);
     rti_list_push_tail(&actors->death_hooks[step], &hook->link);
     actors->has_hooks_for_all = actors->has_hooks_for_all || !hook->is_of_owners;
+}
+#endif
+
+/* Must every actor be taken apart, also one that owns nothing? */
+static inline bool death_concerns_all(const struct rti_actors *actors)
+{
+#if RTI_HAS_DEATH_HOOKS
+    return actors->has_hooks_for_all;
+#else
+    (void)actors;
+    return false;
+#endif
 }
 
 static rt_exit_reason death_reason(const struct rti_actor *actor)
@@ -73,6 +87,7 @@ static void death_clear_mailbox(struct rti_actor *actor)
 
 static void death_run_hooks(struct rti_actor *actor, enum rti_death_step step)
 {
+#if RTI_HAS_DEATH_HOOKS
     struct rti_list *hooks = &actor->actors->death_hooks[step];
     for (struct rti_link *at = rti_list_peek(hooks); at != NULL; at = rti_list_next(hooks, at)) {
         struct rti_death_hook *hook = RTI_CONTAINER_OF(at, struct rti_death_hook, link);
@@ -82,6 +97,9 @@ static void death_run_hooks(struct rti_actor *actor, enum rti_death_step step)
         RT_ASSERT(rti_mailbox_is_empty(&actor->mailbox));
         hook->died(hook, actor);
     }
+#else
+    (void)actor, (void)step;
+#endif
 }
 
 #if RT_HAS_BEHAVIOURS
@@ -100,15 +118,20 @@ static RTI_NOINLINE void death_detach(struct rti_actor *actor, rt_exit_reason re
 {
     death_clear_mailbox(actor);
     rti_links_notify(actor, reason);
+#if RT_HAS_MONITORS
     rti_monitors_notify(actor, reason);
-#if RT_HAS_BUS
-    death_run_hooks(actor, RTI_DEATH_BUS);
 #endif
+    death_run_hooks(actor, RTI_DEATH_BUS);
+    if (!rti_list_is_empty(&actor->owned[RTI_OWNED_TIMERS])) {
+        rti_actor_timers_end(actor);
+    }
     death_run_hooks(actor, RTI_DEATH_TIMERS);
 #if RT_HAS_NAMES
     rti_registry_forget(&actor->actors->registry, actor);
 #endif
+#if RTI_HAS_ATTACHMENTS
     rti_attachments_end(&actor->owned[RTI_OWNED_ATTACHMENTS]);
+#endif
 #if RT_HAS_BEHAVIOURS
     if (rti_actor_limit(actor) != NULL) {
         death_lift_limit(actor);
@@ -136,9 +159,9 @@ static RTI_ALWAYSINLINE void death_take_apart(struct rti_actors *actors, struct 
 {
     actor->reachable_id = ACTOR_ID_INVALID;
     actor->waits_for = ACTOR_ID_INVALID;
-    /* Its end may have come inside a filter, which looks no more. */
-    actor->mailbox.is_shown = false;
-    if (RTI_UNLIKELY(!rti_actor_ends_bare(actor) || actors->has_hooks_for_all)) {
+    /* Its end may have come inside a filter, or in the receive that waits for ever. */
+    rti_mailbox_abandon(&actor->mailbox);
+    if (RTI_UNLIKELY(!rti_actor_ends_bare(actor) || death_concerns_all(actors))) {
         death_detach(actor, death_reason(actor));
     }
 }
@@ -148,12 +171,13 @@ static RTI_NOINLINE void death_process_shared(struct rti_actors *actors, struct 
 {
     rti_actors_lock(actors);
     death_take_apart(actors, actor);
-    struct rti_kept_stack memory = {actor->stack, actor->fiber.stack};
+    struct rti_stack_block memory = actor->stack;
+    struct rti_stack stack = actor->fiber.stack;
     death_end_id(actors, actor);
     RT_AUDIT(rti_actors_audit(actors));
     rti_actors_unlock(actors);
     /* The slot may be another actor's already. */
-    rti_stacks_give(actors->stacks, &memory.memory, &memory.stack);
+    rti_stacks_give(actors->stacks, &memory, &stack);
 }
 
 void rti_death_process(struct rti_actor *actor)

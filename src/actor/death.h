@@ -9,7 +9,7 @@
  *     2 links       the other ends are told
  *     3 monitors    those who watch are told; what the dead one watched is forgotten
  *     4 bus         hooks
- *     5 timers      hooks
+ *     5 timers      its timers end; hooks
  *     6 resources   names, hooks, stack, slot
  *
  * It runs on the scheduler's own stack after the fiber has left its stack for good, in one piece:
@@ -34,6 +34,9 @@
 
 struct rti_actor;
 struct rti_actors;
+
+/* Are there modules above that want to know? */
+#define RTI_HAS_DEATH_HOOKS RT_HAS_BUS
 
 /* The steps that have hooks. */
 enum rti_death_step {

@@ -270,12 +270,15 @@ static inline void ipc_take(struct rti_actor *self, struct rti_entry *entry, rt_
     rti_worker_note_here(RTI_NOTE_RECV, 0, entry->sender);
     rti_ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, entry->sender);
     rti_ipc_adopt_trace(self, entry);
-    if (RTI_UNLIKELY(entry->data == NULL)) {
-        /* A notice without data: nothing of it must be kept. */
-        rti_ipc_pools_end(&self->actors->ipc, entry, RT_OK);
-    } else {
+    if (entry->kind == RTI_ENTRY_TICK) {
+        self->tick = *(const uint32_t *)entry->data;
+        msg->data = &self->tick;
+    } else if (RTI_LIKELY(entry->data != NULL)) {
         self->held = entry;
+        return;
     }
+    /* A notice of which nothing must be kept. */
+    rti_ipc_pools_end(&self->actors->ipc, entry, RT_OK);
 }
 
 /* What was shown to the actor before goes now. */
@@ -329,7 +332,16 @@ static rt_status ipc_timed_out(void)
     return (rt_status){RT_ERR_TIMEOUT, RTI_SENTENCE("no such message came in time")};
 }
 
+#if RT_HAS_MONITORS
 static rt_status ipc_end_doomed(struct rti_actor *self, rt_message *msg);
+#else
+/* Without supervisors nobody takes anything back. */
+static inline rt_status ipc_end_doomed(const struct rti_actor *self, const rt_message *msg)
+{
+    (void)self, (void)msg;
+    rti_panic(RTI_MODULE, __LINE__, "mail that woke an actor is gone");
+}
+#endif
 
 /* The end of a receive that waited for ever, if what woke it is in the mailbox. */
 static RTI_NOINLINE rt_status ipc_receive_woken(struct rti_actor *self, rt_message *msg)
@@ -377,6 +389,7 @@ static rt_status ipc_receive_straight(void *actor, void *msg, uintptr_t on)
     return RT_SUCCESS;
 }
 
+#if RT_HAS_MONITORS
 /* What woke the actor is gone again: its supervisor has ended and taken its request back, and has
  * killed the actor, which ends where it waits next. Under the lock. */
 static RTI_NOINLINE rt_status ipc_end_doomed(struct rti_actor *self, rt_message *msg)
@@ -384,6 +397,7 @@ static RTI_NOINLINE rt_status ipc_end_doomed(struct rti_actor *self, rt_message 
     RT_ASSERT(self->reachable_id == ACTOR_ID_INVALID);
     return ipc_receive_later(self, msg, (uintptr_t)rti_worker_current());
 }
+#endif
 
 /* The part of a receive that waits with a timeout. Under the lock, which it gives back. */
 static rt_status ipc_receive_timed(void *actor, void *msg, uintptr_t timeout)
@@ -477,7 +491,8 @@ RTI_FLAT rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
         return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_straight);
     }
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
-    if (RTI_UNLIKELY(entry->data == NULL || ipc_is_turn_over(self))) {
+    /* Where flash is scarce what waits in the mailbox is taken in one way only. */
+    if (RTI_UNLIKELY(RTI_ONE_WORKER || rti_entry_is_notice(entry) || ipc_is_turn_over(self))) {
         return ipc_receive(msg, timeout_ms);
     }
     self->held = entry;

@@ -34,7 +34,7 @@ static inline void rti_ipc_attach_trace(struct rti_worker *worker, struct rti_ip
  * A notice of the system changes nothing. Under the lock. */
 static inline void rti_ipc_adopt_trace(struct rti_actor *self, const struct rti_entry *entry)
 {
-    if (rti_traces_are_used(self->actors->sched) && entry->kind != RTI_ENTRY_NOTICE) {
+    if (rti_traces_are_used(self->actors->sched) && !rti_entry_is_notice(entry)) {
         *rti_actor_trace(self) = entry->has_trace ? *rti_ipc_pools_trace(&self->actors->ipc, entry)
                                                   : (struct rt_trace){.flags = 0};
     }
@@ -48,8 +48,18 @@ void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver,
 /* The same for an entry that has its sender, to a receiver that may have a limit: what its policy
  * says happens. The entry is gone on failure. May suspend the sender. Under the lock, which it
  * gives back. */
+#if RT_HAS_BEHAVIOURS
 rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *receiver,
                                   struct rti_entry *entry);
+#else
+static inline rt_status rti_ipc_deliver_limited(struct rti_worker *worker,
+                                                struct rti_actor *receiver, struct rti_entry *entry)
+{
+    rti_ipc_deliver(worker, receiver, entry);
+    rti_actors_unlock(receiver->actors);
+    return RT_SUCCESS;
+}
+#endif
 
 /* Drops the message, not a notice, that has waited longest. */
 void rti_mailbox_drop_oldest(struct rti_actor *receiver);

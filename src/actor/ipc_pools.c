@@ -94,7 +94,7 @@ void rti_ipc_pools_end(struct rti_ipc_pools *pools, struct rti_entry *entry, rt_
     RT_DCHECK(!rti_link_is_linked(&entry->link));
     if (entry->kind == RTI_ENTRY_SYNC) {
         ipc_pools_end_sync(pools, entry, result);
-    } else if (entry->kind == RTI_ENTRY_NOTICE) {
+    } else if (rti_entry_is_notice(entry)) {
         struct rti_notice *notice = rti_notice_of(entry);
         if (entry->release != NULL) {
             entry->release(notice);

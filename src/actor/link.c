@@ -34,8 +34,8 @@ static void link_end_release(struct rti_notice *notice)
     link_end_free(end);
 }
 
-static void link_end_init(struct rti_link_end *end, struct rti_actor *owner,
-                          struct rti_actor *target, struct rti_link_end *peer)
+static RTI_NOINLINE void link_end_init(struct rti_link_end *end, struct rti_actor *owner,
+                                       struct rti_actor *target, struct rti_link_end *peer)
 {
     rti_link_init(&end->link);
     end->peer = peer;

@@ -2,6 +2,13 @@
 #define RTI_MODULE "mailbox"
 #include "actor/mailbox.h"
 
+#if RTI_ONE_WORKER
+_Static_assert(RT_MAILBOX_ENTRY_POOL_SIZE + RT_LINK_ENTRY_POOL_SIZE + RT_MONITOR_ENTRY_POOL_SIZE +
+                       RT_TIMER_ENTRY_POOL_SIZE + 2 * RT_CHILD_POOL_SIZE + RT_MAX_SUPERVISORS <=
+                   UINT16_MAX,
+               "a mailbox counts in 16 bits here, and all there is may wait in one");
+#endif
+
 void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait *), void *fiber,
                       bool is_local)
 {
@@ -16,8 +23,10 @@ void rti_mailbox_init(struct rti_mailbox *mailbox, void (*wake)(struct rti_wait 
     mailbox->is_shown = false;
     rti_wait_begin(&mailbox->wait, wake, fiber, is_local);
     mailbox->wait.reason = RTI_REASON_MAIL;
+#if RTI_KEEPS_WAITER
     rti_wait_add(&mailbox->wait, &mailbox->waiter, RTI_EVENT_SOURCE, rti_mailbox_unwatch);
     mailbox->waiter.slot = mailbox;
+#endif
 }
 
 void rti_notice_init(struct rti_notice *notice, actor_id sender, const void *data, size_t len)
@@ -49,8 +58,10 @@ void rti_mailbox_wake_reader(struct rti_mailbox *mailbox)
     struct rti_waiter *reader = mailbox->reader;
     RT_ASSERT(reader != NULL);
     mailbox->reader = NULL;
-    if (rti_wait_claim(reader->wait, reader->event)) {
-        rti_waiter_wake(reader);
+    bool is_kept = reader == rti_mailbox_kept_reader(mailbox);
+    struct rti_wait *wait = is_kept ? &mailbox->wait : reader->wait;
+    if (rti_wait_claim(wait, is_kept ? RTI_EVENT_SOURCE : reader->event)) {
+        wait->wake(wait);
     }
 }
 
@@ -93,9 +104,9 @@ size_t rti_mailbox_audit(const struct rti_mailbox *mailbox)
     size_t pooled = 0;
     for (struct rti_entry *at = rti_mailbox_peek(mailbox); at != NULL;
          at = rti_mailbox_next(mailbox, at)) {
-        RT_ASSERT(at->kind <= RTI_ENTRY_NOTICE);
+        RT_ASSERT(at->kind <= RTI_ENTRY_TICK);
         RT_ASSERT(at->kind != RTI_ENTRY_SYNC || at->waiting == NULL || at->waiting->entry == at);
-        pooled += at->kind != RTI_ENTRY_NOTICE;
+        pooled += !rti_entry_is_notice(at);
     }
     RT_ASSERT(mailbox->count - pooled == rti_mailbox_notice_count(mailbox));
     return pooled;

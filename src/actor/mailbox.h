@@ -14,8 +14,9 @@
  *             when that was made, so a notice is never refused; its `release` is called
  *
  * A received entry leaves the queue but not the world: it is held by its actor (struct rti_actor)
- * until the next receive, a release or death. A notice without data has nothing to keep and is
- * released at the moment it is received, so that a timer may tick again while its tick is handled.
+ * until the next receive, a release or death. A notice without data has nothing to keep, and of a
+ * tick the actor keeps the id: both are released at the moment they are received, so that a timer
+ * may tick again while its tick is handled.
  *
  * One reader at most: the owner, parked in a receive or in whatever else mail may wake. A push
  * claims the reader's wait and wakes it; the message stays in the queue until the reader takes it.
@@ -47,6 +48,7 @@ enum rti_entry_kind {
     RTI_ENTRY_BLOB, /* as TYPED; the payload is a token of a blob */
     RTI_ENTRY_SYNC,
     RTI_ENTRY_NOTICE,
+    RTI_ENTRY_TICK, /* a notice whose data is the id of a timer, copied when it is received */
 };
 
 struct rti_notice;
@@ -76,6 +78,12 @@ struct rti_entry {
     bool has_trace;    /* a context goes with it (ipc_pools.h) */
 };
 
+/* Is it a message of the system, of either kind? */
+static inline bool rti_entry_is_notice(const struct rti_entry *entry)
+{
+    return entry->kind >= RTI_ENTRY_NOTICE;
+}
+
 /* A message of the system, part of the record that makes it. */
 struct rti_notice {
     struct rti_entry entry;
@@ -88,19 +96,43 @@ struct rti_sync_wait {
     rt_status_code result;   /* RT_OK or RT_ERR_CLOSED, written by who releases */
 };
 
+/* Has the wait that is kept a waiter? Its source is the mailbox, which its owner's end clears
+ * anyway. */
+#define RTI_KEEPS_WAITER (!RTI_ONE_WORKER)
+
+/* How many entries wait. */
+#if RTI_ONE_WORKER
+typedef uint16_t rti_mail_count;
+#else
+typedef uint32_t rti_mail_count;
+#endif
+
 struct rti_mailbox {
     struct rti_list queue;
     struct rti_waiter *reader;
-    uint32_t count;
-    uint32_t count_max;
+    rti_mail_count count;
+    rti_mail_count count_max;
 #if RT_HAS_BEHAVIOURS
     uint32_t notice_count; /* of `count`, those that are notices; for limits */
 #endif
-    struct rti_entry *seen;   /* the last one that a receive with a filter has looked at */
-    bool is_shown;            /* a filter looks at the queue now */
-    struct rti_wait wait;     /* the owner's, in the receive that waits for ever */
+    struct rti_entry *seen; /* the last one that a receive with a filter has looked at */
+    bool is_shown;          /* a filter looks at the queue now */
+    struct rti_wait wait;   /* the owner's, in the receive that waits for ever */
+#if RTI_KEEPS_WAITER
     struct rti_waiter waiter; /* its only one */
+#endif
 };
+
+/* Who is the reader in the receive that waits for ever: the kept waiter, or where memory is scarce
+ * a mark that is not looked into. */
+static inline struct rti_waiter *rti_mailbox_kept_reader(struct rti_mailbox *mailbox)
+{
+#if RTI_KEEPS_WAITER
+    return &mailbox->waiter;
+#else
+    return (struct rti_waiter *)(void *)&mailbox->wait;
+#endif
+}
 
 /* How many notices wait. */
 static inline uint32_t rti_mailbox_notice_count(const struct rti_mailbox *mailbox)
@@ -111,7 +143,7 @@ static inline uint32_t rti_mailbox_notice_count(const struct rti_mailbox *mailbo
     uint32_t count = 0;
     for (const struct rti_link *at = mailbox->queue.head.next; at != &mailbox->queue.head;
          at = at->next) {
-        count += RTI_CONTAINER_OF(at, struct rti_entry, link)->kind == RTI_ENTRY_NOTICE;
+        count += rti_entry_is_notice(RTI_CONTAINER_OF(at, struct rti_entry, link));
     }
     return count;
 #endif
@@ -122,7 +154,7 @@ static inline void rti_mailbox_count_notice(struct rti_mailbox *mailbox,
                                             const struct rti_entry *entry, int step)
 {
 #if RT_HAS_BEHAVIOURS
-    mailbox->notice_count += entry->kind == RTI_ENTRY_NOTICE ? (uint32_t)step : 0;
+    mailbox->notice_count += rti_entry_is_notice(entry) ? (uint32_t)step : 0;
 #else
     (void)mailbox, (void)entry, (void)step;
 #endif
@@ -138,8 +170,10 @@ static inline void rti_mailbox_reset(struct rti_mailbox *mailbox)
     RT_DCHECK(mailbox->count == 0 && mailbox->reader == NULL && !mailbox->is_shown);
     RT_DCHECK(rti_mailbox_notice_count(mailbox) == 0);
     mailbox->count_max = 0;
+#if RTI_KEEPS_WAITER
     /* The end of the last owner may have finished it. */
     mailbox->wait.waiters = &mailbox->waiter;
+#endif
 }
 
 /* Prepares a notice. `data` may be NULL with len 0; else it lives as long as the notice, and not
@@ -148,7 +182,7 @@ void rti_notice_init(struct rti_notice *notice, actor_id sender, const void *dat
 
 static inline struct rti_notice *rti_notice_of(struct rti_entry *entry)
 {
-    RT_DCHECK(entry->kind == RTI_ENTRY_NOTICE);
+    RT_DCHECK(rti_entry_is_notice(entry));
     return RTI_CONTAINER_OF(entry, struct rti_notice, entry);
 }
 
@@ -174,7 +208,7 @@ static inline void rti_mailbox_append(struct rti_mailbox *mailbox, struct rti_en
 {
     rti_list_push_tail(&mailbox->queue, &entry->link);
     rti_mailbox_count_notice(mailbox, entry, 1);
-    uint32_t count = ++mailbox->count;
+    rti_mail_count count = ++mailbox->count;
     if (count > mailbox->count_max) {
         mailbox->count_max = count;
     }
@@ -188,7 +222,7 @@ static inline struct rti_wait *rti_mailbox_watch_for_ever(struct rti_mailbox *ma
 {
     RT_ASSERT(mailbox->reader == NULL);
     rti_wait_rearm(&mailbox->wait);
-    mailbox->reader = &mailbox->waiter;
+    mailbox->reader = rti_mailbox_kept_reader(mailbox);
     return &mailbox->wait;
 }
 
@@ -196,12 +230,23 @@ static inline struct rti_wait *rti_mailbox_watch_for_ever(struct rti_mailbox *ma
  * message to hold, and wakes it. */
 static inline bool rti_mailbox_claim_reader(struct rti_mailbox *mailbox)
 {
-    if (mailbox->reader != &mailbox->waiter || !rti_wait_claim(&mailbox->wait, RTI_EVENT_SOURCE)) {
+    if (mailbox->reader != rti_mailbox_kept_reader(mailbox) ||
+        !rti_wait_claim(&mailbox->wait, RTI_EVENT_SOURCE)) {
         return false;
     }
     RT_DCHECK(mailbox->count == 0);
     mailbox->reader = NULL;
     return true;
+}
+
+/* The owner has come to its end: nobody reads, and no filter looks. */
+static inline void rti_mailbox_abandon(struct rti_mailbox *mailbox)
+{
+#if !RTI_KEEPS_WAITER
+    RT_ASSERT(mailbox->reader == NULL || mailbox->reader == rti_mailbox_kept_reader(mailbox));
+    mailbox->reader = NULL;
+#endif
+    mailbox->is_shown = false;
 }
 
 /* Appends an entry and wakes the reader if there is one. */

@@ -13,6 +13,9 @@
  * With RT_ASSERT_TRAP, on a Cortex-M, giving up is one undefined instruction that holds the low
  * byte of the line: the handler of faults tells it with its address, which names the function.
  *
+ * RTI_ASSERT_MADE  RT_ASSERT of how a structure is made, which is the same in every run of a
+ * program: where flash is scarce it is RT_DCHECK.
+ *
  * An operating condition (full, closed, timed out) is never an assertion: it is an rt_status. */
 
 #include "base/compiler.h"
@@ -56,6 +59,12 @@ _Noreturn RTI_COLD void rti_panic(const char *module, int id, const char *senten
 #else
 #define RT_DCHECK(c)   ((void)sizeof(!!(c)))
 #define RT_AUDIT(call) ((void)sizeof((call), 0))
+#endif
+
+#if RTI_ONE_WORKER
+#define RTI_ASSERT_MADE(c) RT_DCHECK(c)
+#else
+#define RTI_ASSERT_MADE(c) RT_ASSERT(c)
 #endif
 
 #endif

@@ -5,11 +5,11 @@
 void rti_handle_init(struct rti_handle_table *table, struct rti_handle_slot *slots, size_t count,
                      unsigned index_bits)
 {
-    RT_ASSERT(slots != NULL || count == 0);
-    RT_ASSERT(index_bits >= 1 && index_bits <= RTI_HANDLE_BITS_MAX);
-    RT_ASSERT(count <= (size_t)1 << index_bits);
+    RTI_ASSERT_MADE(slots != NULL || count == 0);
+    RTI_ASSERT_MADE(index_bits >= 1 && index_bits <= RTI_HANDLE_BITS_MAX);
+    RTI_ASSERT_MADE(count <= (size_t)1 << index_bits);
+    RTI_ASSERT_MADE(count < RTI_HANDLE_END);
     table->slots = slots;
-    RT_ASSERT(count < RTI_HANDLE_END);
     table->count = (rti_handle_number)count;
     table->index_bits = (uint8_t)index_bits;
     table->step = UINT32_C(1) << index_bits;
@@ -31,7 +31,7 @@ void rti_handle_init(struct rti_handle_table *table, struct rti_handle_slot *slo
 
 void rti_handle_let_wrap(struct rti_handle_table *table)
 {
-    RT_ASSERT(table->used_count == 0 && table->retired_count == 0);
+    RTI_ASSERT_MADE(table->used_count == 0 && table->retired_count == 0);
     table->is_wrapping = true;
 }
 
@@ -74,8 +74,8 @@ void rti_handle_free(struct rti_handle_table *table, uint32_t id)
 
 void rti_handle_let_end(struct rti_handle_table *table, uint32_t id_max)
 {
-    RT_ASSERT(table->used_count == 0 && table->retired_count == 0);
-    RT_ASSERT(id_max <= RTI_HANDLE_ID_MAX && id_max >> table->index_bits >= 2);
+    RTI_ASSERT_MADE(table->used_count == 0 && table->retired_count == 0);
+    RTI_ASSERT_MADE(id_max <= RTI_HANDLE_ID_MAX && id_max >> table->index_bits >= 2);
     table->id_max = id_max;
 }
 

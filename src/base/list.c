@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define RTI_MODULE "list"
+#define RTI_LIST_HERE
 #include "base/list.h"
 
 size_t rti_list_audit(const struct rti_list *list)

@@ -46,15 +46,37 @@ static inline bool rti_list_is_empty(const struct rti_list *list)
     return list->head.next == &list->head;
 }
 
-/* Puts `link` before `where`; with `where` the head, at the tail. */
-static inline void rti_list_insert_before(struct rti_link *where, struct rti_link *link)
+/* Puts `link` before `where`; with `where` the head, at the tail. Where flash is scarce this and
+ * rti_list_remove are there once, in list.c. */
+#if RTI_ONE_WORKER
+#define RTI_LIST_EDIT
+#else
+#define RTI_LIST_EDIT static inline
+#endif
+RTI_LIST_EDIT void rti_list_insert_before(struct rti_link *where, struct rti_link *link);
+RTI_LIST_EDIT void rti_list_remove(struct rti_link *link);
+
+#if !RTI_ONE_WORKER || defined(RTI_LIST_HERE)
+RTI_LIST_EDIT void rti_list_insert_before(struct rti_link *where, struct rti_link *link)
 {
     RT_DCHECK(!rti_link_is_linked(link));
+    struct rti_link *last = where->prev;
     link->next = where;
-    link->prev = where->prev;
-    where->prev->next = link;
+    link->prev = last;
+    last->next = link;
     where->prev = link;
 }
+
+RTI_LIST_EDIT void rti_list_remove(struct rti_link *link)
+{
+    RT_DCHECK(rti_link_is_linked(link));
+    struct rti_link *next = link->next;
+    struct rti_link *prev = link->prev;
+    prev->next = next;
+    next->prev = prev;
+    rti_link_init(link);
+}
+#endif
 
 static inline void rti_list_push_tail(struct rti_list *list, struct rti_link *link)
 {
@@ -64,14 +86,6 @@ static inline void rti_list_push_tail(struct rti_list *list, struct rti_link *li
 static inline void rti_list_push_head(struct rti_list *list, struct rti_link *link)
 {
     rti_list_insert_before(list->head.next, link);
-}
-
-static inline void rti_list_remove(struct rti_link *link)
-{
-    RT_DCHECK(rti_link_is_linked(link));
-    link->prev->next = link->next;
-    link->next->prev = link->prev;
-    rti_link_init(link);
 }
 
 /* The first link, left where it is; NULL if the list is empty. */

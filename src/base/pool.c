@@ -21,18 +21,18 @@ static size_t pool_inverse(size_t odd)
     for (unsigned bits = 3; bits < sizeof(size_t) * 8; bits *= 2) {
         inverse *= 2 - odd * inverse;
     }
-    RT_ASSERT(odd * inverse == 1);
+    RTI_ASSERT_MADE(odd * inverse == 1);
     return inverse;
 }
 
 void rti_pool_init(struct rti_pool *pool, void *memory, size_t block_size, size_t count)
 {
-    RT_ASSERT(memory != NULL);
-    RT_ASSERT((uintptr_t)memory % _Alignof(rti_pool_link) == 0);
-    RT_ASSERT(block_size > 0);
-    RT_ASSERT(count <= RTI_POOL_COUNT_MAX);
-    RT_ASSERT(block_size <= SIZE_MAX / 2 - sizeof(rti_pool_link));
-    RT_ASSERT(count <= SIZE_MAX / 2 / (block_size + sizeof(rti_pool_link)));
+    RTI_ASSERT_MADE(memory != NULL);
+    RTI_ASSERT_MADE((uintptr_t)memory % _Alignof(rti_pool_link) == 0);
+    RTI_ASSERT_MADE(block_size > 0);
+    RTI_ASSERT_MADE(count <= RTI_POOL_COUNT_MAX);
+    RTI_ASSERT_MADE(block_size <= SIZE_MAX / 2 - sizeof(rti_pool_link));
+    RTI_ASSERT_MADE(count <= SIZE_MAX / 2 / (block_size + sizeof(rti_pool_link)));
     unsigned shift = 0;
     while ((block_size >> shift & 1) == 0) {
         shift++;

@@ -65,7 +65,7 @@ rt_status rt_blocking_enter(void)
         return blocking_refusal();
     }
     fiber->blocking_depth++;
-    if (fiber->blocking_depth == 1 && worker->station != NULL) {
+    if (fiber->blocking_depth == 1 && rti_worker_station(worker) != NULL) {
         rti_worker_let_go(worker);
     }
     return RT_SUCCESS;

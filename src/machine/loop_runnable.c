@@ -139,7 +139,7 @@ static void host_arm(struct rti_loop_runnable *self)
 static void host_park(struct rti_loop_runnable *self)
 {
     if (!rti_runnable_to_parked(&self->runnable)) {
-        rti_crew_queue(self->sched->crew, &self->runnable);
+        rti_crew_queue(rti_sched_crew(self->sched), &self->runnable);
     }
 }
 
@@ -175,7 +175,7 @@ static void host_step_shared(struct rti_runnable *runnable, struct rti_worker *w
         rti_sched_end(self->sched, runnable);
     } else {
         rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_READY);
-        rti_crew_queue(self->sched->crew, runnable);
+        rti_crew_queue(rti_sched_crew(self->sched), runnable);
     }
 }
 

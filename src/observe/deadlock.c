@@ -203,7 +203,7 @@ static bool timers_are_armed(const struct rti_timer_source *timers)
 /* May anything beside tasks and actors bring what anybody could? */
 static bool search_is_world_live(const struct search *search)
 {
-    const struct rti_crew *crew = search->sched->crew;
+    const struct rti_crew *crew = rti_sched_crew(search->sched);
     bool is_live = search->options->is_open || rti_sched_live(search->sched) > search->nodes_seen;
     if (crew == NULL) {
         return is_live || timers_are_armed(&search->sched->timers);

@@ -25,7 +25,7 @@ static bool journal_hold(struct rti_worker *worker, const struct rti_journal *jo
 {
     bool is_shared = journal_is_shared(worker, journal);
     if (is_shared) {
-        rti_lock_acquire(&worker->sched->crew->journal_lock, worker->sched);
+        rti_lock_acquire(&rti_sched_crew(worker->sched)->journal_lock, worker->sched);
     }
     return is_shared;
 }
@@ -33,7 +33,7 @@ static bool journal_hold(struct rti_worker *worker, const struct rti_journal *jo
 static void journal_let_go(struct rti_worker *worker, bool is_held)
 {
     if (is_held) {
-        rti_lock_release(&worker->sched->crew->journal_lock);
+        rti_lock_release(&rti_sched_crew(worker->sched)->journal_lock);
     }
 }
 
@@ -74,8 +74,9 @@ rt_status rt_journal_start(rt_journal *given)
         return journal_no_runtime;
     }
     struct rti_sched *sched = worker->sched;
-    bool is_started = rti_sched_is_local(sched) ? rti_sched_journal(sched) == NULL
-                                                : rti_crew_observe(sched->crew, NULL, journal);
+    bool is_started = rti_sched_is_local(sched)
+                          ? rti_sched_journal(sched) == NULL
+                          : rti_crew_observe(rti_sched_crew(sched), NULL, journal);
     if (!is_started) {
         return (rt_status){RT_ERR_STATE, "the runtime writes a journal already"};
     }
@@ -96,8 +97,9 @@ rt_status rt_journal_stop(rt_journal *given)
         return journal_no_runtime;
     }
     struct rti_sched *sched = worker->sched;
-    bool is_stopped = rti_sched_is_local(sched) ? rti_sched_journal(sched) == journal
-                                                : rti_crew_observe(sched->crew, journal, NULL);
+    bool is_stopped = rti_sched_is_local(sched)
+                          ? rti_sched_journal(sched) == journal
+                          : rti_crew_observe(rti_sched_crew(sched), journal, NULL);
     if (!is_stopped) {
         return (rt_status){RT_ERR_STATE, "the runtime does not write this journal"};
     }

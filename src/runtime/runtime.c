@@ -197,7 +197,9 @@ void rti_runtime_stop(void)
         rti_visits_evict(runtime->sched.modules[RTI_MODULE_VISIT]);
     }
     runtime_await_visitors();
+#if RT_TRACE
     runtime->sched.steps_max = 0;
+#endif
     for (;;) {
         /* Before each run: what the last duties of one have started since is asked, too. */
         runtime_halt(runtime);

@@ -90,7 +90,7 @@ static RTI_UNSANITIZED RTI_OUTSIDE void context_begin(void *transfer, void *argu
 
 uintptr_t rti_context_room_below(const struct rti_context *context)
 {
-    RT_ASSERT(!RTI_CONTEXT_MARKED || context->saved.pc != NULL);
+    RT_ASSERT(rti_context_is_marked(context));
     uintptr_t room = (uintptr_t)context->saved.sp - CONTEXT_RED_ZONE;
 #if defined(CONTEXT_VALGRIND)
     (void)VALGRIND_MAKE_MEM_UNDEFINED(room - CONTEXT_ROOM, CONTEXT_ROOM);
@@ -206,7 +206,7 @@ void rti_context_set_unordered(struct rti_context *context, bool is_unordered)
 
 void rti_context_audit(const struct rti_context *context)
 {
-    RT_ASSERT(!RTI_CONTEXT_MARKED || context->saved.pc != NULL);
+    RT_ASSERT(rti_context_is_marked(context));
     RT_ASSERT(context->saved.sp != NULL);
 #if RTI_CONTEXT_BOUNDED
     if (context->stack_low != NULL) {

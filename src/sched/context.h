@@ -154,15 +154,6 @@ static inline void rti_context_set_bounds(struct rti_context *context, char *sta
 #endif
 }
 
-/* A context that has no stack yet. */
-static inline void rti_context_clear(struct rti_context *context)
-{
-    context->saved.pc = NULL;
-#if RTI_CONTEXT_BOUNDED
-    context->stack_low = NULL;
-#endif
-}
-
 /* It has no stack any more, or not yet. */
 static inline void rti_context_forget_bounds(struct rti_context *context)
 {
@@ -171,6 +162,34 @@ static inline void rti_context_forget_bounds(struct rti_context *context)
 #else
     (void)context;
 #endif
+}
+
+/* Is it NEW or PARKED, as far as is known? */
+static RTI_ALWAYSINLINE bool rti_context_is_marked(const struct rti_context *context)
+{
+#if RTI_CONTEXT_MARKED
+    return context->saved.pc != NULL;
+#else
+    (void)context;
+    return true;
+#endif
+}
+
+/* It is neither, or not yet. */
+static inline void rti_context_unmark(struct rti_context *context)
+{
+#if RTI_CONTEXT_MARKED
+    context->saved.pc = NULL;
+#else
+    (void)context;
+#endif
+}
+
+/* A context that has no stack yet. */
+static inline void rti_context_clear(struct rti_context *context)
+{
+    rti_context_unmark(context);
+    rti_context_forget_bounds(context);
 }
 
 /* Init in two steps, for who starts many. First the controls: those of `starter`, which runs on
@@ -215,14 +234,14 @@ static inline void rti_context_deinit(struct rti_context *context)
         return;
     }
 #endif
-    context->saved.pc = NULL;
+    rti_context_unmark(context);
     rti_context_forget_bounds(context);
 }
 
 /* A context that runs has no pc, so this one look also refuses a switch to oneself. */
 static RTI_ALWAYSINLINE void rti_context_check(const struct rti_context *to)
 {
-    RT_ASSERT(!RTI_CONTEXT_MARKED || to->saved.pc != NULL);
+    RT_ASSERT(rti_context_is_marked(to));
     RT_AUDIT(rti_context_audit(to));
 }
 

@@ -14,6 +14,7 @@ bool rti_fiber_is_scheduler_needed(struct rti_worker *worker, struct rti_fiber *
            rti_sched_glance(worker->sched);
 }
 
+#if !RTI_ONE_WORKER
 void rti_fiber_leave_shared(struct rti_worker *worker, struct rti_fiber *self, bool is_parking)
 {
     RT_DCHECK(worker->locks_held == 0);
@@ -27,6 +28,7 @@ void rti_fiber_leave_shared(struct rti_worker *worker, struct rti_fiber *self, b
     rti_worker_arrive(worker);
 #endif
 }
+#endif
 
 void rti_fiber_suspend_to_scheduler(struct rti_worker *worker, struct rti_fiber *self,
                                     struct rti_runnable *handoff)

@@ -56,7 +56,6 @@ struct rti_stack_slab; /* sched/stack_slab.h */
 
 struct rti_fiber {
     struct rti_runnable run;
-    uint64_t deadline_ns;   /* logical, for policies that order by it; else RTI_TIME_NEVER */
     rti_atomic_u32 killed;  /* not 0: ends at its next dispatch */
     uint8_t end;            /* enum rti_fiber_end, valid in on_done */
     uint8_t fault;          /* enum rti_fault_kind, valid if it faulted */
@@ -75,12 +74,17 @@ struct rti_fiber {
     void (*main)(void *arg);
     void *arg;
     void (*on_done)(struct rti_fiber *fiber);
+#if RT_HAS_TASKS
+    uint64_t deadline_ns;      /* logical, for policies that order by it; else RTI_TIME_NEVER */
     struct rti_cx *cx;         /* its cancellation and budget; NULL: it has neither */
     struct rti_cancel *cancel; /* that of `cx`; NULL: it cannot be cancelled */
     bool is_hindered;         /* `cx` is limited or, with one worker, cancelled: ask it each time */
-    bool is_self_settling;    /* its stack is good for settling it there: sched/fiber_life.c */
     struct rti_list cleanups; /* what it holds: the cleanup stack */
-    struct rti_sched *sched;  /* where it was started */
+#endif
+    struct rti_sched *sched; /* where it was started */
+#if !RTI_ONE_WORKER
+    bool is_self_settling; /* its stack is good for settling it there: sched/fiber_life.c */
+#endif
 #if RTI_HAS_TOOLS
     uint64_t parked_ns;       /* the scheduler's clock at its last park */
     struct rti_origin origin; /* who started it, and where */
@@ -93,6 +97,73 @@ struct rti_fiber {
     void *berth[RTI_BERTH_WORDS];
 #endif
 };
+
+/* Its cancellation and budget; NULL: it has neither. */
+static inline struct rti_cx *rti_fiber_cx(const struct rti_fiber *fiber)
+{
+#if RT_HAS_TASKS
+    return fiber->cx;
+#else
+    (void)fiber;
+    return NULL;
+#endif
+}
+
+/* The cancellation of that; NULL: it cannot be cancelled. */
+static inline struct rti_cancel *rti_fiber_cancel(const struct rti_fiber *fiber)
+{
+#if RT_HAS_TASKS
+    return fiber->cancel;
+#else
+    (void)fiber;
+    return NULL;
+#endif
+}
+
+/* It has neither, and holds nothing. */
+static inline void rti_fiber_unburden(struct rti_fiber *fiber)
+{
+#if RT_HAS_TASKS
+    fiber->deadline_ns = RTI_TIME_NEVER;
+    fiber->cx = NULL;
+    fiber->cancel = NULL;
+    fiber->is_hindered = false;
+    rti_list_init(&fiber->cleanups);
+#else
+    (void)fiber;
+#endif
+}
+
+/* Does it hold nothing? */
+static inline bool rti_fiber_is_clean(const struct rti_fiber *fiber)
+{
+#if RT_HAS_TASKS
+    return rti_list_is_empty(&fiber->cleanups) && !fiber->is_hindered;
+#else
+    (void)fiber;
+    return true;
+#endif
+}
+
+/* Gives back what it holds. */
+static RTI_ALWAYSINLINE void rti_fiber_clean_up(struct rti_fiber *fiber)
+{
+#if RT_HAS_TASKS
+    rti_cleanup_run_all(&fiber->cleanups);
+#else
+    (void)fiber;
+#endif
+}
+
+/* Says whether it may be settled on its own stack. Where stacks are small it never is. */
+static RTI_ALWAYSINLINE void rti_fiber_set_self_settling(struct rti_fiber *fiber, bool is_good)
+{
+#if RTI_ONE_WORKER
+    (void)fiber, (void)is_good;
+#else
+    fiber->is_self_settling = is_good;
+#endif
+}
 
 /* Notes when the fiber began to wait. */
 static RTI_ALWAYSINLINE void rti_fiber_note_parked(struct rti_fiber *fiber, uint64_t now_ns)
@@ -145,6 +216,7 @@ static RTI_ALWAYSINLINE void rti_fiber_wake_straight(struct rti_worker *worker,
     rti_processor_queue(rti_worker_processor(worker), &fiber->run);
 }
 
+#if RT_HAS_TASKS
 /* Says whether the fiber is hindered. One that has come to its end is not. */
 static inline void rti_fiber_hinder(struct rti_sched *sched, struct rti_fiber *fiber,
                                     bool is_hindered)
@@ -161,6 +233,7 @@ static inline void rti_fiber_hinder(struct rti_sched *sched, struct rti_fiber *f
         }
     }
 }
+#endif
 
 /* Begins a wait of the current fiber. */
 static inline void rti_fiber_wait_begin(struct rti_worker *worker, struct rti_wait *wait)

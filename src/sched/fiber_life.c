@@ -59,7 +59,7 @@ static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fi
                                                             .task = fiber->run.id,
                                                             .value = fiber->end});
     }
-    rti_cleanup_run_all(&fiber->cleanups);
+    rti_fiber_clean_up(fiber);
     rti_context_deinit(&fiber->context);
     fiber->on_done(fiber);
 }
@@ -163,7 +163,7 @@ void rti_fiber_abandon(void *arg)
     struct rti_fiber *self = worker->fiber;
     /* Its floating-point controls may be in any state. */
     rti_context_keep_fp_control(&self->context);
-    rti_cleanup_run_all(&self->cleanups);
+    rti_fiber_clean_up(self);
     (void)fiber_depart(worker, (enum rti_fiber_end)self->end);
     rti_context_abandon(&self->context, &worker->context, worker);
 }
@@ -186,7 +186,7 @@ _Noreturn void rti_fiber_die(struct rti_worker *worker)
         self->wait = NULL;
         rti_wait_finish(wait);
     }
-    rti_cleanup_run_all(&self->cleanups);
+    rti_fiber_clean_up(self);
     fiber_finish(worker, RTI_FIBER_KILLED);
 }
 
@@ -201,7 +201,7 @@ _Noreturn void rti_fiber_exit(struct rti_worker *worker)
 {
     struct rti_fiber *self = worker->fiber;
     RT_ASSERT(self->wait == NULL);
-    rti_cleanup_run_all(&self->cleanups);
+    rti_fiber_clean_up(self);
 #if FIBER_SETTLES_ITSELF
     if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
         self->end = RTI_FIBER_EXITED;
@@ -220,11 +220,11 @@ static RTI_NOINLINE struct rti_worker *fiber_return(struct rti_fiber *self, cons
     struct rti_worker *worker = rti_fiber_worker();
     /* A context that lay in a frame of main is garbage now: going on would corrupt what it was
      * linked to. */
-    RT_ASSERT(self->cx == cx && self->wait == NULL);
+    RT_ASSERT(rti_fiber_cx(self) == cx && self->wait == NULL);
 #if FIBER_SETTLES_ITSELF
     if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
         RT_DCHECK(self->end == RTI_FIBER_RETURNED);
-        rti_cleanup_run_all(&self->cleanups);
+        rti_fiber_clean_up(self);
         fiber_pass_on(worker, self);
         return worker;
     }
@@ -238,10 +238,10 @@ RTI_OUTSIDE void rti_fiber_entry(void *transfer)
     struct rti_worker *worker = transfer;
     for (;;) {
         struct rti_fiber *self = worker->fiber;
-        if (RT_KEEP_ERRNO) {
-            *worker->errno_address = 0;
-        }
-        const struct rti_cx *cx = self->cx;
+#if RT_KEEP_ERRNO
+        *worker->errno_address = 0;
+#endif
+        const struct rti_cx *cx = rti_fiber_cx(self);
         self->main(self->arg);
         worker = fiber_return(self, cx);
     }
@@ -296,7 +296,6 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     }
     RT_ASSERT(rti_stack_is_intact(&fiber->stack));
     rti_runnable_init(&fiber->run, options->id, options->priority, fiber_step);
-    fiber->deadline_ns = RTI_TIME_NEVER;
     fiber->run.is_fiber = true;
     fiber->run.is_direct = true;
     fiber->sched = NULL;
@@ -309,9 +308,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->main = options->main;
     fiber->arg = options->arg;
     fiber->on_done = options->on_done;
-    fiber->cx = NULL;
-    fiber->cancel = NULL;
-    fiber->is_hindered = false;
+    rti_fiber_unburden(fiber);
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
     rti_ptr_init(&fiber->alone_at, NULL);
@@ -319,14 +316,13 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     rti_fiber_set_slab(fiber, NULL);
     rti_fiber_note_parked(fiber, 0);
     rti_fiber_note_origin(fiber, starter, options->site);
-    rti_list_init(&fiber->cleanups);
     fiber_init_context(fiber, starter, is_foreign);
-    /* Not if valgrind was told of the stack: it wants to be told of its end from another. */
+    bool is_good = fiber->stack.limit != NULL;
 #if RTI_VALGRIND_KNOWS
-    fiber->is_self_settling = fiber->stack.limit != NULL && fiber->context.valgrind_stack_id == 0;
-#else
-    fiber->is_self_settling = fiber->stack.limit != NULL;
+    /* Not if valgrind was told of the stack: it wants to be told of its end from another. */
+    is_good = is_good && fiber->context.valgrind_stack_id == 0;
 #endif
+    rti_fiber_set_self_settling(fiber, is_good);
 }
 
 void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
@@ -334,21 +330,18 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
 {
     RT_ASSERT(on_done != NULL);
     rti_runnable_init(&fiber->run, 0, 0, fiber_step);
-    fiber->deadline_ns = RTI_TIME_NEVER;
     fiber->run.is_fiber = true;
     fiber->sched = sched;
     fiber->wait = NULL;
+    fiber->stack.low = NULL;
     rti_fiber_set_slab(fiber, NULL);
     fiber->on_done = on_done;
-    fiber->cx = NULL;
-    fiber->cancel = NULL;
-    fiber->is_hindered = false;
+    rti_fiber_unburden(fiber);
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
     rti_ptr_init(&fiber->alone_at, NULL);
 #endif
     rti_fiber_note_parked(fiber, 0);
-    rti_list_init(&fiber->cleanups);
     rti_context_clear(&fiber->context);
 }
 

@@ -94,10 +94,11 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
                                                   const struct rti_fiber_life *life)
 {
     const struct rti_fiber *starter = life->starter;
-    RT_DCHECK(starter == worker->fiber && fiber->context.saved.pc == NULL);
+    RT_DCHECK(starter == worker->fiber);
+    RT_DCHECK(!RTI_CONTEXT_MARKED || !rti_context_is_marked(&fiber->context));
     RT_ASSERT(life->priority < RTI_PRIORITY_LEVELS);
-    RT_ASSERT(fiber->wait == NULL && fiber->cx == NULL);
-    RT_DCHECK(rti_list_is_empty(&fiber->cleanups) && !fiber->is_hindered);
+    RT_ASSERT(fiber->wait == NULL && rti_fiber_cx(fiber) == NULL);
+    RT_DCHECK(rti_fiber_is_clean(fiber));
     if (!life->is_straight) {
         rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_NEW);
     }
@@ -125,7 +126,7 @@ static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
     fiber->run.is_direct = true;
     rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
                       rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
-    fiber->is_self_settling = is_lasting && fiber->stack.limit != NULL;
+    rti_fiber_set_self_settling(fiber, is_lasting && fiber->stack.limit != NULL);
 }
 
 /* The same for one that takes its stack from a slab when it first runs. */
@@ -147,7 +148,7 @@ static RTI_ALWAYSINLINE void rti_fiber_enter_slab(struct rti_fiber *fiber, bool 
 #if RTI_HAS_SLABS
     fiber->bay = rti_stack_slab_take_as(fiber->slab, &fiber->stack, is_local);
     fiber->run.is_direct = true;
-    fiber->is_self_settling = fiber->stack.limit != NULL;
+    rti_fiber_set_self_settling(fiber, fiber->stack.limit != NULL);
 #else
     (void)fiber, (void)is_local;
 #endif
@@ -184,7 +185,7 @@ static RTI_ALWAYSINLINE void rti_fiber_start_begun(struct rti_sched *sched, stru
 static RTI_ALWAYSINLINE void rti_fiber_start_straight(struct rti_sched *sched,
                                                       struct rti_fiber *fiber, uint8_t priority)
 {
-    RT_DCHECK(rti_worker_current() == &sched->worker && sched->worker.straight == sched->modules);
+    RT_DCHECK(rti_worker_current() == &sched->worker && rti_worker_is_straight(&sched->worker));
     RTI_PROBE2(spawn, fiber->run.id, fiber->run.priority);
     rti_u32_store_relaxed(&fiber->run.state, RTI_RUNNABLE_READY);
     sched->live++;

@@ -173,7 +173,7 @@ static RTI_ALWAYSINLINE uint32_t rti_fiber_park_here(struct rti_worker *worker,
     self->wait = wait;
     RTI_PROBE2(park, self->run.id, wait->reason);
     if (RTI_UNLIKELY(rti_runnable_is_shared(&self->run))) {
-        rti_fiber_note_parked(self, worker->now_ns);
+        rti_fiber_note_parked(self, rti_worker_looked_at(worker));
         rti_fiber_leave_shared(worker, self, true);
     } else {
         rti_fiber_note_parked(self, worker->sched->now_ns);

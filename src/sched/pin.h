@@ -42,12 +42,14 @@
 /* Pins what runs on the member's thread. False if too few members would be left. */
 bool rti_pin_take(struct rti_member *member, struct rti_runnable *runnable);
 
+#if !RTI_ONE_WORKER
 /* May the member run what it has found? */
 static inline bool rti_pin_allows(const struct rti_member *member,
                                   const struct rti_runnable *runnable)
 {
     return RTI_LIKELY(runnable->pin == member->pin);
 }
+#endif
 
 /* It may not: sends it and the station away. True if the member may run it after all, because the
  * system has no thread for it. Holds a station and does not spin. */

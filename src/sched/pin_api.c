@@ -23,7 +23,7 @@ rt_status rt_pin(void)
         return (rt_status){RT_ERR_LIMIT, RTI_SENTENCE("rt_pin is nested too deep")};
     }
     if (fiber->pin_depth == 0 && !rti_sched_is_local(worker->sched) &&
-        !rti_pin_take(worker->member, &fiber->run)) {
+        !rti_pin_take(rti_worker_member(worker), &fiber->run)) {
         return (rt_status){RT_ERR_RESOURCE_EXHAUSTED,
                            RTI_SENTENCE("no thread is left to take the place of a pinned one")};
     }
@@ -42,8 +42,10 @@ rt_status rt_unpin(void)
         return (rt_status){RT_ERR_STATE, RTI_SENTENCE("the caller is not pinned")};
     }
     fiber->pin_depth--;
+#if !RTI_ONE_WORKER
     if (fiber->pin_depth == 0 && fiber->run.pin != 0) {
         rti_pin_release(worker->member, &fiber->run);
     }
+#endif
     return RT_SUCCESS;
 }

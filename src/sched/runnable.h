@@ -58,10 +58,14 @@ struct rti_runnable {
     uint8_t priority;          /* 0 is the most urgent; fixed while READY */
     bool is_fiber;             /* it is a struct rti_fiber */
     bool is_direct; /* a suspending fiber may switch to it without the scheduler's help */
+#if !RTI_ONE_WORKER
     bool is_shared; /* several workers: the word below is changed by whoever wakes it, too */
     uint16_t pin;   /* several workers: it runs on this member only, 1 the first; 0: on any */
-    bool is_actor;  /* it is the fiber of a struct rti_actor */
-    bool is_fresh;  /* several workers: it was started and has not run yet */
+#endif
+    bool is_actor; /* it is the fiber of a struct rti_actor */
+#if !RTI_ONE_WORKER
+    bool is_fresh; /* several workers: it was started and has not run yet */
+#endif
     void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
 };
 
@@ -80,10 +84,12 @@ static inline void rti_runnable_init(struct rti_runnable *runnable, uint32_t id,
     runnable->priority = priority;
     runnable->is_fiber = false;
     runnable->is_direct = false;
+    runnable->is_actor = false;
+#if !RTI_ONE_WORKER
     runnable->is_shared = false;
     runnable->pin = 0;
-    runnable->is_actor = false;
     runnable->is_fresh = false;
+#endif
     runnable->step = step;
 }
 
@@ -134,7 +140,12 @@ static inline void rti_runnable_to_done_here(struct rti_runnable *runnable)
 
 static inline bool rti_runnable_is_shared(const struct rti_runnable *runnable)
 {
+#if RTI_ONE_WORKER
+    (void)runnable;
+    return false;
+#else
     return RT_MAX_WORKERS > 1 && runnable->is_shared;
+#endif
 }
 
 /* The same with several workers. Acquire-release: the waker's writes are seen by whoever runs it.

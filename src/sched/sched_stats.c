@@ -32,7 +32,7 @@ static size_t stats_station_depth(const struct rti_station *station)
 void rti_sched_stats(const struct rti_sched *sched, struct rti_sched_stats *stats, size_t *depths,
                      size_t depths_max)
 {
-    const struct rti_crew *crew = sched->crew;
+    const struct rti_crew *crew = rti_sched_crew(sched);
     *stats = (struct rti_sched_stats){.workers = 1};
     RT_ASSERT(depths_max > 0);
     if (crew == NULL) {

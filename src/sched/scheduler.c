@@ -35,7 +35,9 @@ static size_t timers_expire_none(void *context, uint64_t now_ns)
     return 0;
 }
 
+#if RTI_GOES_STRAIGHT
 void *const rti_sched_no_modules[RTI_MODULE_COUNT];
+#endif
 
 rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
                          const struct rti_timer_source *timers)
@@ -62,12 +64,16 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
     rti_processor_init(&sched->processor);
     rti_mpsc_init(&sched->posts);
     sched->worker.sched = sched;
+#if !RTI_ONE_WORKER
     sched->worker.processor = &sched->processor;
-    sched->worker.errno_address = RT_KEEP_ERRNO ? rti_errno_address() : NULL;
+    sched->port_looked_ns = rti_sched_clock(sched);
+#endif
+#if RT_KEEP_ERRNO
+    sched->worker.errno_address = rti_errno_address();
+#endif
     sched->worker.turns_until_look = 0;
     sched->worker.attention = &port->attention;
     sched->now_ns = rti_sched_clock(sched);
-    sched->port_looked_ns = sched->now_ns;
     rti_worker_set_current(&sched->worker);
     rti_sched_straighten(sched);
     return RT_SUCCESS;
@@ -80,12 +86,14 @@ void rti_sched_deinit(struct rti_sched *sched)
     rti_worker_set_current(NULL);
 }
 
+#if RT_TRACE
 void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
                        struct rti_chooser *chooser)
 {
     if (!rti_sched_is_local(sched)) {
         RT_ASSERT(chooser == NULL);
-        bool is_observed = rti_crew_observe(sched->crew, rti_sched_journal(sched), journal);
+        bool is_observed =
+            rti_crew_observe(rti_sched_crew(sched), rti_sched_journal(sched), journal);
         RT_ASSERT(is_observed);
         return;
     }
@@ -97,18 +105,25 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
     sched->worker.turns_until_look = 0;
     rti_sched_straighten(sched);
 }
+#endif
 
 void rti_sched_straighten(struct rti_sched *sched)
 {
+#if RTI_GOES_STRAIGHT
     struct rti_worker *worker = &sched->worker;
     bool is_straight = rti_sched_is_local(sched) && rti_sched_journal(sched) == NULL;
     bool is_noted = rti_worker_records(worker);
     worker->straight = is_straight && !is_noted ? sched->modules : rti_sched_no_modules;
+#if RT_HAS_TASKS
     if (rti_worker_current() == worker) {
         rti_clear_set(sched->hindered == 0 ? worker->straight[RTI_MODULE_CHANNEL] : NULL);
     }
+#endif
 #if RTI_RECORDS
     worker->noted = is_straight && is_noted ? sched->modules : rti_sched_no_modules;
+#endif
+#else
+    (void)sched;
 #endif
 }
 
@@ -135,7 +150,7 @@ void rti_sched_write(struct rti_sched *sched, const struct rti_journal_event *ev
     if (rti_sched_is_local(sched)) {
         rti_journal_write(rti_sched_journal(sched), sched->now_ns, event);
     } else {
-        rti_crew_write(sched->crew, event);
+        rti_crew_write(rti_sched_crew(sched), event);
     }
 }
 
@@ -153,7 +168,7 @@ void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
     if (!rti_sched_is_local(sched)) {
         /* Before it can run, and end. */
         sched_record_start(sched, runnable);
-        rti_crew_start(sched->crew, runnable);
+        rti_crew_start(rti_sched_crew(sched), runnable);
         return;
     }
     RT_ASSERT(rti_worker_here() == &sched->worker);
@@ -183,7 +198,7 @@ void rti_sched_post(struct rti_sched *sched, struct rti_post *post)
 void rti_sched_stop(struct rti_sched *sched)
 {
     if (!rti_sched_is_local(sched)) {
-        rti_crew_stop(sched->crew);
+        rti_crew_stop(rti_sched_crew(sched));
         return;
     }
     sched->is_stopping = true;
@@ -193,7 +208,7 @@ void rti_sched_stop(struct rti_sched *sched)
 void rti_sched_settled(struct rti_sched *sched)
 {
     if (!rti_sched_is_local(sched)) {
-        rti_crew_ended(sched->crew);
+        rti_crew_ended(rti_sched_crew(sched));
         return;
     }
     RT_ASSERT(sched->live > 0);
@@ -202,7 +217,7 @@ void rti_sched_settled(struct rti_sched *sched)
 
 uint64_t rti_sched_live(const struct rti_sched *sched)
 {
-    return rti_sched_is_local(sched) ? sched->live : rti_crew_live(sched->crew);
+    return rti_sched_is_local(sched) ? sched->live : rti_crew_live(rti_sched_crew(sched));
 }
 
 void rti_sched_attend_shared(void)
@@ -216,13 +231,13 @@ void rti_sched_attend_shared(void)
 void rti_sched_wake_shared(struct rti_sched *sched, struct rti_runnable *runnable)
 {
     rti_worker_note_here(RTI_NOTE_WAKE, 0, runnable->id);
-    rti_crew_wake(sched->crew, runnable);
+    rti_crew_wake(rti_sched_crew(sched), runnable);
 }
 
 void rti_sched_queue_shared(struct rti_sched *sched, struct rti_runnable *runnable)
 {
     rti_worker_note_here(RTI_NOTE_WAKE, 0, runnable->id);
-    rti_crew_queue_next(sched->crew, runnable);
+    rti_crew_queue_next(rti_sched_crew(sched), runnable);
 }
 
 bool rti_sched_drain_posts(struct rti_sched *sched)
@@ -262,7 +277,12 @@ static void sched_space_looks(struct rti_sched *sched, uint64_t before_ns)
 static bool sched_is_port_due(const struct rti_sched *sched)
 {
     /* Without an operating system whoever has news raises attention. */
-    return !RTI_ONE_WORKER && sched->now_ns - sched->port_looked_ns >= PORT_LOOK_NS;
+#if RTI_ONE_WORKER
+    (void)sched;
+    return false;
+#else
+    return sched->now_ns - sched->port_looked_ns >= PORT_LOOK_NS;
+#endif
 }
 
 static bool sched_is_timer_due(struct rti_sched *sched)
@@ -305,7 +325,9 @@ static void sched_look(struct rti_sched *sched)
     }
     if (is_attended || sched_is_port_due(sched)) {
         sched->port->ops->wait(sched->port, 0);
+#if !RTI_ONE_WORKER
         sched->port_looked_ns = sched->now_ns;
+#endif
         (void)rti_sched_drain_posts(sched);
     }
     if (sched_is_timer_due(sched)) {
@@ -317,9 +339,11 @@ static void sched_look(struct rti_sched *sched)
 static bool sched_idle(struct rti_sched *sched)
 {
     RT_ASSERT(rti_processor_is_empty(&sched->processor));
-    if (RT_TRACE && sched->on_idle != NULL) {
+#if RT_TRACE
+    if (sched->on_idle != NULL) {
         sched->on_idle(sched);
     }
+#endif
     uint64_t deadline_ns = sched->timers.next_deadline(sched->timers.context);
     rti_sched_record(sched,
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_IDLE, .value = deadline_ns});
@@ -335,12 +359,24 @@ static struct rti_runnable *sched_pick(struct rti_sched *sched)
     struct rti_runnable *next = sched->worker.handoff;
     if (next != NULL) {
         sched->worker.handoff = NULL;
-    } else if (RT_TRACE && sched->chooser != NULL) {
-        next = rti_processor_choose(&sched->processor, sched->chooser);
-    } else {
-        next = rti_processor_pick(&sched->processor);
+        return next;
     }
-    return next;
+    struct rti_chooser *chooser = rti_sched_chooser(sched);
+    if (chooser != NULL) {
+        return rti_processor_choose(&sched->processor, chooser);
+    }
+    return rti_processor_pick(&sched->processor);
+}
+
+/* Has the run made as many turns as it may? */
+static inline bool sched_is_at_limit(const struct rti_sched *sched)
+{
+#if RT_TRACE
+    return sched->steps_max != 0 && sched->worker.turns >= sched->steps_max;
+#else
+    (void)sched;
+    return false;
+#endif
 }
 
 static void sched_dispatch(struct rti_sched *sched, struct rti_runnable *runnable)
@@ -444,7 +480,7 @@ static rt_status sched_run_alone(struct rti_sched *sched)
             }
             continue;
         }
-        if (RT_TRACE && sched->steps_max != 0 && worker->turns >= sched->steps_max) {
+        if (sched_is_at_limit(sched)) {
             rti_processor_queue(&sched->processor, next);
             status = (rt_status){RT_ERR_LIMIT, RTI_SENTENCE("the run reached its limit of turns")};
             break;
@@ -464,7 +500,7 @@ rt_status rti_sched_run(struct rti_sched *sched)
     RT_ASSERT(!sched->is_running);
     sched->is_running = true;
     rt_status status =
-        rti_sched_is_local(sched) ? sched_run_alone(sched) : rti_crew_run(sched->crew);
+        rti_sched_is_local(sched) ? sched_run_alone(sched) : rti_crew_run(rti_sched_crew(sched));
     sched->is_running = false;
     return status;
 }

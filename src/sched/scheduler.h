@@ -68,39 +68,53 @@ struct rti_timer_source {
 /* Do trace contexts go with messages? On a small machine they stay with their tasks. */
 #define RTI_TRACES_TRAVEL (RT_TRACE && RT_MAX_WORKERS > 1)
 
+/* Is anything in the library that asks for its module in the quickest way? */
+#define RTI_GOES_STRAIGHT (RT_HAS_TASKS || RT_HAS_BEHAVIOURS)
+
 struct rti_worker {
     struct rti_fiber *fiber; /* runs here now; NULL on the worker's own stack */
+#if !RTI_ONE_WORKER
     struct rti_processor *processor;
+#endif
     struct rti_sched *sched;
-    int *errno_address;           /* this thread's */
+#if RT_KEEP_ERRNO
+    int *errno_address; /* this thread's */
+#endif
     int32_t turns_until_look;     /* taken down by each turn; none left: a look is due */
     rti_atomic_u32 *attention;    /* the port's: any thread sets it; cleared before a look */
     struct rti_runnable *handoff; /* picked by a fiber, to be stepped on this stack */
     struct rti_fiber *departed;   /* ended or overflowed, to be settled on this stack */
+#if RTI_GOES_STRAIGHT
     void *const *straight; /* the modules, for calls that go straight; or rti_sched_no_modules */
-    rti_count turns;       /* dispatches from this stack; all of them while observed */
-    uint32_t reductions;   /* blocks that counted themselves: sched/reductions.c */
-    uint32_t locks_held;   /* a bit per rank of sched/lock.h; checked builds only */
-    void *turn;            /* of the behaviour that runs on this stack now; else NULL */
+#endif
+    rti_count turns;     /* dispatches from this stack; all of them while observed */
+    uint32_t reductions; /* blocks that counted themselves: sched/reductions.c */
+#if RT_CHECKS || !RTI_ONE_WORKER
+    uint32_t locks_held; /* a bit per rank of sched/lock.h; checked builds only */
+#endif
+#if RT_HAS_BEHAVIOURS
+    void *turn; /* of the behaviour that runs on this stack now; else NULL */
+#endif
 #if RTI_TRACES_TRAVEL
     struct rt_trace turn_trace; /* the context of the message that it handles */
 #endif
+#if RT_HAS_TASKS
     uint64_t luck; /* the draws of fair choices (sync/select.c); 0: not begun */
+#endif
 #if RTI_RECORDS
     struct rti_recorder recorder; /* what it did last */
     void *const *noted;           /* as `straight`, for the twins of those calls while it records */
 #endif
     struct rti_context context; /* the worker's own stack */
-    /* With several workers: */
+#if !RTI_ONE_WORKER
     struct rti_member *member;
     struct rti_station *station; /* what it runs at; NULL: it may run nothing */
     struct rti_fiber *leaving;   /* suspended, to be made visible to others when it is left */
-#if !RTI_ONE_WORKER
-    struct rti_lock *passed; /* what `leaving` parks with, to be given back then; NULL: none */
+    struct rti_lock *passed;     /* what `leaving` parks with, to be given back then; NULL: none */
+    struct rti_station *lent;    /* let go of in a blocking call; may be another's by now */
+    bool is_parking;             /* `leaving` parks; else it yields */
+    uint64_t now_ns;             /* the clock at its last look */
 #endif
-    struct rti_station *lent; /* let go of in a blocking call; may be another's by now */
-    bool is_parking;          /* `leaving` parks; else it yields */
-    uint64_t now_ns;          /* the clock at its last look */
 };
 
 /* Each module of the runtime hangs its state here; the runtime assembles them. */
@@ -108,18 +122,24 @@ enum rti_module {
     RTI_MODULE_STACKS,
     RTI_MODULE_ACTOR,
     RTI_MODULE_ACTOR_TIMER,
+#if RT_HAS_BUS
     RTI_MODULE_BUS,
+#endif
+#if RT_HAS_TASKS
     RTI_MODULE_IO,
     RTI_MODULE_CHANNEL,
     RTI_MODULE_TASK,
     RTI_MODULE_ASYNC,
+#endif
     RTI_MODULE_SUPERVISOR,
     RTI_MODULE_BEHAVIOUR,
     RTI_MODULE_BLOB,
     RTI_MODULE_HEAP,
     RTI_MODULE_GROUP,
+#if RT_HAS_TASKS
     RTI_MODULE_POOL,
     RTI_MODULE_SIGNAL,
+#endif
     RTI_MODULE_VISIT,
     RTI_MODULE_COUNT,
 };
@@ -132,16 +152,25 @@ struct rti_sched {
     struct rti_processor processor;
     struct rti_port *port;
     struct rti_timer_source timers;
+#if RT_TRACE
     struct rti_chooser *chooser; /* NULL: first come, first served */
     rti_atomic_ptr journal;      /* struct rti_journal; NULL: nothing is recorded */
-    bool is_told;                /* a journal is written, or contexts travel; one worker only */
-    rti_atomic_u32 has_traces;   /* a trace context was set: sched/trace.h */
+#endif
+#if RT_HAS_TASKS
+    rti_atomic_u32 has_traces; /* a trace context was set: sched/trace.h */
     struct rt_trace *(*tracers[RTI_TRACERS])(struct rti_fiber *fiber); /* who knows whose context */
-    struct rti_crew *crew;    /* the workers, if there are several; NULL: is_local */
-    struct rti_mpsc posts;    /* calls that other threads want made here */
-    uint64_t now_ns;          /* the clock at the last look; may be old, never ahead */
-    uint64_t port_looked_ns;  /* when the port was last asked for completions */
+#endif
+#if !RTI_ONE_WORKER
+    struct rti_crew *crew; /* the workers, if there are several; NULL: is_local */
+#endif
+    struct rti_mpsc posts; /* calls that other threads want made here */
+    uint64_t now_ns;       /* the clock at the last look; may be old, never ahead */
+#if !RTI_ONE_WORKER
+    uint64_t port_looked_ns; /* when the port was last asked for completions */
+#endif
+#if RTI_RECORDS
     rti_atomic_ptr recording; /* struct rti_recording: asked of every worker; NULL: never yet */
+#endif
     int32_t look_interval;
     int32_t look_interval_max;
     uint32_t live;
@@ -152,24 +181,74 @@ struct rti_sched {
     bool catches_faults;  /* the port shows them to the policy of sched/fault.h */
     bool contains_faults; /* a fault in a fiber ends that fiber alone */
     bool is_look_wanted;  /* something is known to be due */
+    bool is_told;         /* a journal is written, or contexts travel; one worker only */
+#if RT_TRACE
     void (*on_idle)(struct rti_sched *sched); /* before the one worker waits; NULL: nothing */
+#endif
 #if !RTI_ONE_WORKER
+    /* A turn of some worker takes too long (sched/overrun.h). In a signal handler on its own
+     * thread; NULL: nobody wants to know. */
+    void (*on_overrun)(struct rti_sched *sched, const struct rti_overrun_report *report);
     /* Several workers: lets others claim the wait of a fiber that waits alone at a channel, as they
      * can any other's. NULL: nobody ever does. Holds no lock when it returns. */
     void (*unfold)(struct rti_sched *sched, struct rti_fiber *fiber);
 #endif
-    /* A turn of some worker takes too long (sched/overrun.h). In a signal handler on its own
-     * thread; NULL: nobody wants to know. */
-    void (*on_overrun)(struct rti_sched *sched, const struct rti_overrun_report *report);
+#if RT_TRACE
     uint64_t steps_max; /* observed turns after which a run gives up; 0: never */
+#endif
     void *modules[RTI_MODULE_COUNT];
 };
 
 /* What the worker picks from. Where there is one worker it lies beside it. */
 static RTI_ALWAYSINLINE struct rti_processor *rti_worker_processor(struct rti_worker *worker)
 {
-    return RTI_ONE_WORKER ? &RTI_CONTAINER_OF(worker, struct rti_sched, worker)->processor
-                          : worker->processor;
+#if RTI_ONE_WORKER
+    return &RTI_CONTAINER_OF(worker, struct rti_sched, worker)->processor;
+#else
+    return worker->processor;
+#endif
+}
+
+/* What a scheduler and a worker have only where there can be several workers: for code that asks
+ * first whether there are. */
+static inline struct rti_crew *rti_sched_crew(const struct rti_sched *sched)
+{
+#if RTI_ONE_WORKER
+    (void)sched;
+    return NULL;
+#else
+    return sched->crew;
+#endif
+}
+
+static inline struct rti_member *rti_worker_member(const struct rti_worker *worker)
+{
+#if RTI_ONE_WORKER
+    (void)worker;
+    return NULL;
+#else
+    return worker->member;
+#endif
+}
+
+static inline struct rti_station *rti_worker_station(const struct rti_worker *worker)
+{
+#if RTI_ONE_WORKER
+    (void)worker;
+    return NULL;
+#else
+    return worker->station;
+#endif
+}
+
+/* The clock at the last look of the worker. */
+static inline uint64_t rti_worker_looked_at(const struct rti_worker *worker)
+{
+#if RTI_ONE_WORKER
+    return worker->sched->now_ns;
+#else
+    return worker->now_ns;
+#endif
 }
 
 /* One worker? Where there can be no more the compiler knows. */
@@ -286,10 +365,26 @@ static RTI_ALWAYSINLINE bool rti_sched_is_told(const struct rti_sched *sched)
     return RT_TRACE && sched->is_told;
 }
 
+/* Who decides what runs next; NULL: first come, first served. */
+static inline struct rti_chooser *rti_sched_chooser(const struct rti_sched *sched)
+{
+#if RT_TRACE
+    return sched->chooser;
+#else
+    (void)sched;
+    return NULL;
+#endif
+}
+
 /* Where what happens is written down; NULL: nowhere. */
 static inline struct rti_journal *rti_sched_journal(const struct rti_sched *sched)
 {
-    return RT_TRACE ? rti_ptr_load_relaxed(&sched->journal) : NULL;
+#if RT_TRACE
+    return rti_ptr_load_relaxed(&sched->journal);
+#else
+    (void)sched;
+    return NULL;
+#endif
 }
 
 /* Writes an event into the journal that there was a moment ago. With several workers under the
@@ -317,6 +412,18 @@ static RTI_ALWAYSINLINE bool rti_worker_records(const struct rti_worker *worker)
 #endif
 }
 
+/* A module, for a call that may go straight; NULL if it may not. */
+static RTI_ALWAYSINLINE void *rti_worker_straight(const struct rti_worker *worker,
+                                                  enum rti_module module)
+{
+#if RTI_GOES_STRAIGHT
+    return worker->straight[module];
+#else
+    (void)worker, (void)module;
+    return NULL;
+#endif
+}
+
 /* A module, for the twin of a call that goes straight; NULL unless it records. */
 static RTI_ALWAYSINLINE void *rti_worker_noted(const struct rti_worker *worker,
                                                enum rti_module module)
@@ -337,7 +444,12 @@ static inline bool rti_worker_is_straight(const struct rti_worker *worker)
         return true;
     }
 #endif
+#if RTI_GOES_STRAIGHT
     return worker->straight == worker->sched->modules;
+#else
+    (void)worker;
+    return true;
+#endif
 }
 
 /* Adds a word to what the worker did last, if it records. */
@@ -446,7 +558,8 @@ rti_worker_go_on(struct rti_worker *worker,
     if (RTI_UNLIKELY(level == NULL || level->head->step != step)) {
         return NULL;
     }
-    RT_DCHECK(rti_sched_journal(worker->sched) == NULL && worker->sched->chooser == NULL);
+    RT_DCHECK(rti_sched_journal(worker->sched) == NULL);
+    RT_DCHECK(rti_sched_chooser(worker->sched) == NULL);
     struct rti_runnable *runnable = rti_processor_take(processor, level);
     rti_runnable_to_running(runnable);
     worker->turns++;

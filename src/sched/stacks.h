@@ -32,8 +32,12 @@
 #include "sched/lock.h"
 #include "sched/stack.h"
 
+#if RT_STACK_SLOTS
+#include "sched/stacks_slotted.h"
+#else
+
 /* Stacks that exist at a time: one for each actor and each task, and one that cleans up. */
-#define RTI_STACKS_MAX (RT_MAX_ACTORS + RT_MAX_TASKS + 1)
+#define RTI_STACKS_MAX  (RT_MAX_ACTORS + RT_MAX_TASKS + 1)
 
 /* How many of them may be kept, where there are guards to keep them for. */
 #define RTI_STACKS_KEPT RTI_STACKS_MAX
@@ -55,7 +59,7 @@ struct rti_stack_block {
     void *block; /* of the arena or the heap */
     size_t size; /* as asked for */
     bool is_heap;
-    bool is_guarded; /* has guard and reserve */
+    bool is_guarded;      /* has guard and reserve */
 #if RTI_VALGRIND_KNOWS
     unsigned valgrind_id; /* what valgrind calls it; 0: nobody asks */
 #endif
@@ -67,6 +71,18 @@ struct rti_kept_stack {
     struct rti_stack stack;
 };
 
+/* Says what is wanted. */
+static inline void rti_stack_block_ask(struct rti_stack_block *memory, size_t size, bool is_heap)
+{
+    memory->size = size;
+    memory->is_heap = is_heap;
+}
+
+static inline bool rti_stack_block_is_heap(const struct rti_stack_block *memory)
+{
+    return memory->is_heap;
+}
+
 struct rti_stacks {
     struct rti_sched *sched;
     struct rti_port *port;
@@ -76,7 +92,7 @@ struct rti_stacks {
 #if RT_STACK_GUARD_SIZE > 0
     size_t kept_count;
 #endif
-    size_t in_use; /* stacks of the arena that somebody has */
+    size_t in_use;                               /* stacks of the arena that somebody has */
 #if RT_STACK_GUARD_SIZE > 0
     struct rti_kept_stack kept[RTI_STACKS_KEPT]; /* the last one was used last */
 #endif
@@ -114,9 +130,8 @@ void rti_stacks_show(const struct rti_stack_block *memory);
 #define rti_stacks_show(memory) ((void)(memory))
 #endif
 
-/* Takes memory for a stack of memory->size bytes, of the heap if memory->is_heap says so, and makes
- * a fiber's stack of it. False, and nothing has changed, if there is none. `is_local`: there is one
- * worker. */
+/* Takes memory for the stack that `memory` asks for and makes a fiber's stack of it. False, and
+ * nothing has changed, if there is none. `is_local`: there is one worker. */
 static RTI_ALWAYSINLINE bool rti_stacks_take_as(struct rti_stacks *stacks,
                                                 struct rti_stack_block *memory,
                                                 struct rti_stack *stack, bool is_local)
@@ -147,12 +162,6 @@ static RTI_ALWAYSINLINE bool rti_stacks_take_as(struct rti_stacks *stacks,
 #endif
 }
 
-static inline bool rti_stacks_take(struct rti_stacks *stacks, struct rti_stack_block *memory,
-                                   struct rti_stack *stack)
-{
-    return rti_stacks_take_as(stacks, memory, stack, rti_sched_is_local(stacks->sched));
-}
-
 /* Gives it back. The guard words are in place. */
 static RTI_ALWAYSINLINE void rti_stacks_give_as(struct rti_stacks *stacks,
                                                 struct rti_stack_block *memory,
@@ -180,12 +189,6 @@ static RTI_ALWAYSINLINE void rti_stacks_give_as(struct rti_stacks *stacks,
 #endif
 }
 
-static inline void rti_stacks_give(struct rti_stacks *stacks, struct rti_stack_block *memory,
-                                   const struct rti_stack *stack)
-{
-    rti_stacks_give_as(stacks, memory, stack, rti_sched_is_local(stacks->sched));
-}
-
 /* How many are kept. */
 static inline size_t rti_stacks_kept_count(const struct rti_stacks *stacks)
 {
@@ -195,6 +198,21 @@ static inline size_t rti_stacks_kept_count(const struct rti_stacks *stacks)
     (void)stacks;
     return 0;
 #endif
+}
+
+#endif
+
+/* The same, and who does not know how many workers there are. */
+static inline bool rti_stacks_take(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                                   struct rti_stack *stack)
+{
+    return rti_stacks_take_as(stacks, memory, stack, rti_sched_is_local(stacks->sched));
+}
+
+static inline void rti_stacks_give(struct rti_stacks *stacks, struct rti_stack_block *memory,
+                                   const struct rti_stack *stack)
+{
+    rti_stacks_give_as(stacks, memory, stack, rti_sched_is_local(stacks->sched));
 }
 
 /* The module of a scheduler. */

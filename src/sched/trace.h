@@ -21,7 +21,12 @@
 static RTI_ALWAYSINLINE bool rti_traces_are_used(const struct rti_sched *sched)
 {
     /* Relaxed: a context goes from hand to hand by messages and spawns, which order it. */
-    return RTI_TRACES_TRAVEL && RTI_UNLIKELY(rti_u32_load_relaxed(&sched->has_traces) != 0);
+#if RTI_TRACES_TRAVEL
+    return RTI_UNLIKELY(rti_u32_load_relaxed(&sched->has_traces) != 0);
+#else
+    (void)sched;
+    return false;
+#endif
 }
 
 /* Where the context of the caller is kept; NULL if it can have none. */

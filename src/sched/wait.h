@@ -132,7 +132,6 @@ static inline void rti_wait_add(struct rti_wait *wait, struct rti_waiter *waiter
  * it is never finished. The caller then links the waiter at its source. */
 static inline void rti_wait_rearm(struct rti_wait *wait)
 {
-    RT_DCHECK(wait->waiters != NULL);
     rti_u32_init(&wait->claimed, RTI_EVENT_NONE);
 }
 

@@ -139,7 +139,11 @@ static void dues_step(struct rti_runnable *runnable, struct rti_worker *worker)
         calling_end(&dues->calling);
     }
     rti_runnable_to_yielding(runnable);
-    rti_crew_queue(dues->sched->crew, runnable);
+    if (rti_sched_is_local(dues->sched)) {
+        rti_processor_queue(&dues->sched->processor, runnable);
+    } else {
+        rti_crew_queue(rti_sched_crew(dues->sched), runnable);
+    }
 }
 
 /* Its deadline has come; under the lock of the wheel. */

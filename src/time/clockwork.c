@@ -73,8 +73,9 @@ struct rti_clockwork *rti_clockwork_here(struct rti_sched *sched)
         return sched->timers.context;
     }
     const struct rti_worker *worker = rti_worker_current();
-    bool has_station = worker != NULL && worker->sched == sched && worker->station != NULL;
-    return has_station ? worker->station->timers.context : sched->timers.context;
+    const struct rti_station *station =
+        worker != NULL && worker->sched == sched ? rti_worker_station(worker) : NULL;
+    return station != NULL ? station->timers.context : sched->timers.context;
 }
 
 void rti_clockwork_arm(struct rti_clockwork *clockwork, struct rti_timer *timer,
@@ -93,7 +94,7 @@ void rti_clockwork_arm(struct rti_clockwork *clockwork, struct rti_timer *timer,
     }
     rti_lock_release(&clockwork->lock);
     if (is_earliest) {
-        rti_crew_armed(clockwork->sched->crew, deadline_ns);
+        rti_crew_armed(rti_sched_crew(clockwork->sched), deadline_ns);
     }
 }
 

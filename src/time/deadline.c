@@ -48,7 +48,7 @@ bool rti_fiber_sleep_until(struct rti_worker *worker, uint64_t deadline_ns)
     struct rti_wait wait;
     struct rti_deadline deadline;
     struct rti_waiter cancel_waiter;
-    struct rti_cancel *cancel = worker->fiber->cancel;
+    struct rti_cancel *cancel = rti_fiber_cancel(worker->fiber);
     if (cancel != NULL && rti_cancel_is_requested(cancel)) {
         return false;
     }

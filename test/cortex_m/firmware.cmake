@@ -116,3 +116,13 @@ orrery_add_firmware(m3_uart_board m3 orrery_m3
 target_compile_options(m3_uart_board PRIVATE ${ORRERY_CORTEX_M_WARNINGS})
 target_link_options(m3_uart_board PRIVATE --specs=nano.specs)
 set_target_properties(m3_uart_board PROPERTIES OUTPUT_NAME uart_board SUFFIX .elf)
+
+# The M3 without all that a small product leaves out, with checks (small/).
+set(small ${ORRERY_PRODUCT})
+list(REMOVE_ITEM small RT_ASSERT_TRAP)
+orrery_add_cortex_m_library(orrery_small m3 ${small} RT_CHECKS=1 RT_ASSERT_NUMBERED)
+orrery_add_firmware(m3_small_product_test m3 orrery_small
+  ${PROJECT_SOURCE_DIR}/test/cortex_m/small/small_product_test.c)
+target_compile_options(m3_small_product_test PRIVATE ${ORRERY_CORTEX_M_WARNINGS})
+target_link_options(m3_small_product_test PRIVATE --specs=nano.specs)
+set_target_properties(m3_small_product_test PROPERTIES OUTPUT_NAME small_product_test SUFFIX .elf)

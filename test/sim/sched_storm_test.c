@@ -235,7 +235,7 @@ static void body_step(struct rti_runnable *runnable, struct rti_worker *worker)
     act_on_the_worker();
     if (--body->steps_left > 0) {
         rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_READY);
-        rti_processor_queue(worker->processor, runnable);
+        rti_processor_queue(rti_worker_processor(worker), runnable);
     } else {
         body->ends++;
         rti_sched_end(worker->sched, runnable);

@@ -40,7 +40,7 @@ static void stepper_step(struct rti_runnable *runnable, struct rti_worker *worke
     say(stepper->name);
     if (--stepper->steps > 0) {
         rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_READY);
-        rti_processor_queue(worker->processor, runnable);
+        rti_processor_queue(rti_worker_processor(worker), runnable);
     } else {
         rti_sched_end(worker->sched, runnable);
     }

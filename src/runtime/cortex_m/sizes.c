@@ -24,7 +24,9 @@ RTI_UNUSED static __attribute__((used)) void sizes(void)
     SIZE(messages, SIZE_MESSAGES);
     SIZE(actors, SIZE_OF(struct rti_actors, table));
     SIZE(links, sizeof(struct rti_links));
+#if RT_HAS_MONITORS
     SIZE(monitors, sizeof(struct rti_monitors));
+#endif
 #if RT_HAS_NAMES
     SIZE(names, sizeof(struct rti_registry));
 #endif

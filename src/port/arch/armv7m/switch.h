@@ -49,7 +49,6 @@ _Static_assert(offsetof(struct rti_arch_context, guard) == 8, "the assembly says
 struct rti_arch_context {
     void *sp;
     uint32_t guard;
-    void *pc; /* not NULL from its beginning on */
 };
 _Static_assert(offsetof(struct rti_arch_context, guard) == 4, "the assembly says 4");
 #endif
@@ -163,7 +162,9 @@ static inline void rti_arch_prepare(struct rti_arch_context *context, void *stac
     frame[RTI_ARCH_FP_WORDS + 1] = (uint32_t)(uintptr_t)argument;
     frame[RTI_ARCH_FP_WORDS + 8] = (uint32_t)(uintptr_t)rti_arch_entry;
     context->sp = frame;
+#if RT_SWITCH_MARK
     context->pc = (void *)(uintptr_t)rti_arch_entry;
+#endif
 }
 
 static inline int rti_arch_shadow_stack_is_on(void)
