@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is promised of a program's journal, on the engines whose journal is the program's. */
 #define RTI_MODULE "journal_conform_test"
+#include "observe/journal_api.h"
 #include "support/engines.h"
 #include "support/journal_walk.h"
 #include "support/test.h"
@@ -130,4 +131,105 @@ TEST(journal_is_the_programs_again_when_it_is_stopped_on_every_engine)
     const struct engines_program program = {.main = toggle_main};
     engines_run_on(ENGINE_FIXED, &program);
     engines_run_on(ENGINE_PARALLEL, &program);
+}
+
+/* ---- behaviours ---- */
+
+#define SOURCES 6
+#define LETTERS 100
+
+static actor_id sources[SOURCES];
+static actor_id sink;
+static uint32_t letters_taken;
+
+static void sink_takes_one(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+    if (++letters_taken == SOURCES * LETTERS) {
+        rt_shutdown();
+    }
+}
+
+/* Sends some and asks itself for more; `state` counts. */
+static void source_sends(void *state, const rt_behaviour_message *msg)
+{
+    uint32_t *sent = state;
+    (void)msg;
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(rt_behaviour_send(sink, 0, sent, sizeof(*sent)));
+        ++*sent;
+    }
+    if (*sent < LETTERS) {
+        CHECK_OK(rt_behaviour_send(rt_self(), 0, NULL, 0));
+    }
+}
+
+static size_t source_of(uint64_t id)
+{
+    size_t i = 0;
+    while (i < SOURCES && sources[i] != id) {
+        i++;
+    }
+    return i;
+}
+
+/* At no point of the journal has more come from one than it has sent, and in the end all has. */
+static void check_letters(void)
+{
+    const struct rti_journal *written = rti_journal_of(&journal);
+    uint32_t sent[SOURCES] = {0};
+    uint32_t received[SOURCES] = {0};
+    for (size_t i = 0; i < rti_journal_count(written); i++) {
+        const struct rti_journal_record *record = rti_journal_at(written, i);
+        size_t from = SOURCES;
+        if (record->kind == RTI_JOURNAL_SEND && record->value == sink) {
+            from = source_of(record->task);
+            CHECK(from < SOURCES);
+            sent[from]++;
+        } else if (record->kind == RTI_JOURNAL_RECV && record->task == sink) {
+            from = source_of(record->value);
+            CHECK(from < SOURCES);
+            received[from]++;
+        }
+        CHECK(from == SOURCES || received[from] <= sent[from]);
+    }
+    for (size_t i = 0; i < SOURCES; i++) {
+        CHECK(sent[i] == LETTERS && received[i] == LETTERS);
+    }
+}
+
+static void record_behaviours(void)
+{
+    static uint32_t counts[SOURCES];
+    static const rt_behaviour_fn of_sink[] = {sink_takes_one};
+    static const rt_behaviour_fn of_source[] = {source_sends};
+    static const rt_behaviour_type sink_type = {
+        .handlers = of_sink, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+    static const rt_behaviour_type source_type = {
+        .handlers = of_source, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+    struct journal_walk walk;
+    letters_taken = 0;
+    CHECK_OK(rt_behaviour_reserve(&(rt_behaviour_room){.behaviours = 64, .messages = 4096}));
+    begin_journal();
+    sink = rt_behaviour_spawn(&sink_type, NULL);
+    for (size_t i = 0; i < SOURCES; i++) {
+        counts[i] = 0;
+        sources[i] = rt_behaviour_spawn(&source_type, &counts[i]);
+        CHECK_OK(rt_behaviour_send(sources[i], 0, NULL, 0));
+    }
+    rt_run();
+    CHECK_OK(rt_journal_stop(&journal));
+    journal_walk(&journal, &walk);
+    CHECK_EQ(walk.sends, SOURCES * (LETTERS + LETTERS / 5));
+    check_letters();
+    rt_cleanup();
+}
+
+TEST(journal_has_the_sends_of_behaviours_before_their_receipts_on_one_worker_and_on_several)
+{
+    CHECK_OK(rt_init());
+    record_behaviours();
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 4}));
+    record_behaviours();
 }
