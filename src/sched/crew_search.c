@@ -251,8 +251,8 @@ void rti_crew_send_first(struct rti_crew *crew, struct rti_station *station,
         }
         crew_stop_spinning(crew);
     }
-    /* Before all others: who takes the station next may find one there that is pinned to the caller,
-     * and would send it back before this one had its turn. */
+    /* Before all others: who takes the station next may find one there that is pinned to the
+     * caller, and would send it back before this one had its turn. */
     (void)rti_station_queue_next(station, first, &crew->injector);
     rti_crew_hand_over(crew, station);
 }
