@@ -320,7 +320,7 @@ static void behaviour_die(struct rti_turn *turn, struct rti_list *watchers)
     if (turn->is_muted) {
         /* Its handler's last send muted it; perhaps it was released since, which changes nothing.
          */
-        (void)rti_pressure_unmute(module, &self->pressure);
+        rti_pressure_unmute(module, &self->pressure);
     }
     behaviour_set_orders(self, 0);
     behaviour_clear(module, self);
@@ -545,11 +545,6 @@ struct rti_list *rti_behaviour_watchers(struct rti_actors *actors, actor_id id)
     return self == NULL ? NULL : &self->watchers;
 }
 
-void rti_behaviour_wake(struct rti_behaviours *module, struct rti_behaviour *behaviour)
-{
-    rti_sched_wake(module->sched, &behaviour->run);
-}
-
 void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *behaviour,
                          actor_id id, enum rti_order order)
 {
@@ -563,9 +558,8 @@ void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *be
         }
     } while (!rti_u32_cas_acqrel(&behaviour->orders, &before,
                                  before | (uint32_t)order | RTI_ORDER_QUEUED));
-    if (rti_pressure_unmute(module, &behaviour->pressure)) {
+    if (rti_pressure_let_go(module, &behaviour->pressure)) {
         RT_SOMETIMES(true, "behaviour: an order reaches one that is muted");
-        rti_behaviour_wake(module, behaviour);
     }
     if ((before & RTI_ORDER_QUEUED) != 0) {
         return;

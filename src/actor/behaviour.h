@@ -215,9 +215,6 @@ void rti_behaviour_ask_to_stop(struct rti_actors *actors, actor_id id);
 /* Ends the behaviour with this id; RT_ERR_INVALID if there is none. */
 rt_status rti_behaviour_kill(struct rti_actors *actors, actor_id id);
 
-/* Makes it ready after it was muted. */
-void rti_behaviour_wake(struct rti_behaviours *module, struct rti_behaviour *behaviour);
-
 /* Makes one ready whose mailbox was marked idle, for the push that found the mark. */
 static inline void rti_behaviour_rouse(struct rti_behaviours *module,
                                        struct rti_behaviour *behaviour)

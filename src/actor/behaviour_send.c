@@ -53,7 +53,7 @@ static inline void send_push(struct rti_behaviours *module, struct rti_behaviour
 static void send_unlink_mute(struct rti_waiter *waiter)
 {
     struct rti_actor *actor = waiter->slot;
-    (void)rti_pressure_unmute(rti_behaviours_of(rti_worker_current()), &actor->pressure);
+    rti_pressure_unmute(rti_behaviours_of(rti_worker_current()), &actor->pressure);
     actor->mute_waiter = NULL;
 }
 
@@ -109,16 +109,14 @@ static void send_drop_oldest(struct rti_behaviours *module, struct rti_behaviour
     }
 }
 
-/* What becomes of a message that is not delivered. */
-static rt_status send_refuse(struct rti_behaviours *module, enum rti_admission admission,
-                             actor_id to)
+/* What the sender of a message hears that is not delivered. */
+static rt_status send_refuse(enum rti_admission admission, actor_id to)
 {
     switch (admission) {
     case RTI_ADMIT_DROPPED:
         return RT_SUCCESS;
     case RTI_ADMIT_KILLED:
         (void)rt_actor_kill(to);
-        (void)module;
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the receiver was killed for its mail")};
     default:
         return (rt_status){RT_ERR_FULL, RTI_SENTENCE("the receiver has too much mail")};
@@ -179,16 +177,20 @@ static inline void send_deliver(struct rti_worker *worker, struct rti_behaviours
     send_push(module, receiver, cell);
 }
 
-/* A send to a behaviour with a limit. */
+/* A send to a behaviour with a limit. With several workers another life may have come meanwhile,
+ * with another limit or none. */
 static RTI_NOINLINE rt_status send_limited(struct rti_worker *worker, struct rti_behaviours *module,
-                                           struct rti_behaviour *receiver, struct rti_cell *cell)
+                                           struct rti_behaviour *receiver,
+                                           const rt_mailbox_config *limit, struct rti_cell *cell)
 {
-    actor_id to = cell->to;
     enum rti_admission admission =
-        rti_pressure_admit(&receiver->pressure, rti_gate_depth(&receiver->gate));
+        rti_pressure_admit(&receiver->pressure, limit, rti_gate_depth(&receiver->gate));
     if (!send_is_admitted(admission)) {
-        rti_cell_free(&module->cells, cell);
-        return send_refuse(module, admission, to);
+        actor_id to = cell->to;
+        if (admission == RTI_ADMIT_DROPPED) {
+            rti_cell_free(&module->cells, cell);
+        }
+        return send_refuse(admission, to);
     }
     if (admission == RTI_ADMIT_FOR_OLD) {
         send_drop_oldest(module, receiver);
@@ -201,25 +203,37 @@ static RTI_NOINLINE rt_status send_limited(struct rti_worker *worker, struct rti
     return RT_SUCCESS;
 }
 
+/* Sends a cell. If that fails it is the caller's still. */
 static rt_status send_to_behaviour(struct rti_worker *worker, struct rti_behaviours *module,
                                    actor_id to, uint32_t id, struct rti_cell *cell)
 {
     struct rti_behaviour *receiver = rti_behaviour_lookup(module, to);
     if (RTI_UNLIKELY(receiver == NULL)) {
-        rti_cell_free(&module->cells, cell);
         return send_unknown();
     }
     cell->to = to;
     cell->id = id;
-    if (RTI_UNLIKELY(rti_pressure_limit(&receiver->pressure) != NULL &&
-                     rti_pressure_limit(&receiver->pressure)->high > 0)) {
-        return send_limited(worker, module, receiver, cell);
+    const rt_mailbox_config *limit = rti_pressure_limit(&receiver->pressure);
+    if (RTI_UNLIKELY(limit != NULL && limit->high > 0)) {
+        return send_limited(worker, module, receiver, limit, cell);
     }
     send_deliver(worker, module, receiver, cell);
     return RT_SUCCESS;
 }
 
-/* To an actor with a stack: an entry of its own pool that knows its id. */
+/* Sends a cell that was made for it, which ends if that fails. */
+static rt_status send_made(struct rti_worker *worker, struct rti_behaviours *module, actor_id to,
+                           uint32_t id, struct rti_cell *cell)
+{
+    rt_status status = send_to_behaviour(worker, module, to, id, cell);
+    if (RTI_UNLIKELY(RT_FAILED(status))) {
+        rti_cell_free(&module->cells, cell);
+    }
+    return status;
+}
+
+/* To an actor with a stack: an entry of its own pool that knows its id. If that fails the hold of a
+ * blob is the caller's still. */
 static rt_status send_to_actor(struct rti_worker *worker, const struct rti_cell *head,
                                const void *data)
 {
@@ -262,7 +276,7 @@ rt_status rti_behaviour_send(struct rti_worker *worker, actor_id to, uint32_t id
         return rti_behaviour_lookup(module, to) == NULL ? send_unknown() : send_no_memory();
     }
     cell->sender = sender;
-    return send_to_behaviour(worker, module, to, id, cell);
+    return send_made(worker, module, to, id, cell);
 }
 
 rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32_t id,
@@ -272,13 +286,8 @@ rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32
     struct rti_cell head = {
         .to = to, .sender = rti_sender_id(worker), .id = id, .len = sizeof(*token) | RTI_CELL_BLOB};
     if (!rti_is_behaviour_id(to)) {
-        if (rti_actors_lookup(module->actors, to) == NULL) {
-            rti_blob_discard(worker->sched, token);
-            return send_unknown();
-        }
         rt_status status = send_to_actor(worker, &head, token);
-        if (status.code == RT_ERR_NOMEM) {
-            /* Nothing was made that would give the hold back. */
+        if (RT_FAILED(status)) {
             rti_blob_discard(worker->sched, token);
         }
         return status;
@@ -290,7 +299,7 @@ rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32
     }
     cell->len |= RTI_CELL_BLOB;
     cell->sender = head.sender;
-    return send_to_behaviour(worker, module, to, id, cell);
+    return send_made(worker, module, to, id, cell);
 }
 
 /* Does the receiver take one more, without anybody being told or asked to wait? Who is muted
@@ -439,18 +448,11 @@ rt_status rt_behaviour_forward(actor_id to, uint32_t id)
         }
         return status;
     }
-    struct rti_behaviour *receiver = rti_behaviour_lookup(turn->module, to);
-    if (receiver == NULL) {
-        return send_unknown();
+    rt_status status = send_to_behaviour(worker, turn->module, to, id, cell);
+    if (!RT_FAILED(status)) {
+        turn->cell = NULL;
     }
-    const rt_mailbox_config *limit = rti_pressure_limit(&receiver->pressure);
-    if (limit != NULL && limit->overflow == RT_OVERFLOW_REJECT && limit->high > 0 &&
-        rti_gate_depth(&receiver->gate) >= limit->high) {
-        (void)rti_u32_add_relaxed(&receiver->pressure.rejected, 1);
-        return send_refuse(turn->module, RTI_ADMIT_REFUSED, to);
-    }
-    turn->cell = NULL;
-    return send_to_behaviour(worker, turn->module, to, id, cell);
+    return status;
 }
 
 #endif
@@ -508,15 +510,20 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
     struct rti_ipc_pools *pools = &receiver->actors->ipc;
     struct rti_behaviours *module = rti_behaviours_of(worker);
     enum rti_admission admission = RTI_ADMIT;
-    if (rti_actor_limit(receiver) != NULL) {
-        admission =
-            rti_pressure_admit(&receiver->pressure, rti_mailbox_mail_count(&receiver->mailbox));
+    const rt_mailbox_config *limit = rti_actor_limit(receiver);
+    if (limit != NULL) {
+        admission = rti_pressure_admit(&receiver->pressure, limit,
+                                       rti_mailbox_mail_count(&receiver->mailbox));
     }
     if (!send_is_admitted(admission)) {
         actor_id to = receiver->id;
+        if (admission != RTI_ADMIT_DROPPED && entry->kind == RTI_ENTRY_BLOB) {
+            /* Nothing is sent: the hold does not go with the entry. */
+            entry->kind = RTI_ENTRY_TYPED;
+        }
         rti_ipc_pools_end(pools, entry, RT_OK);
         rti_actors_unlock(receiver->actors);
-        return send_refuse(module, admission, to);
+        return send_refuse(admission, to);
     }
     if (admission == RTI_ADMIT_FOR_OLD) {
         rti_mailbox_drop_oldest(receiver);
@@ -581,17 +588,9 @@ rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id, or no room")};
     }
 #if RT_HAS_BEHAVIOURS
-    const struct rti_pressure *pressure =
-        behaviour != NULL ? &behaviour->pressure : &actor->pressure;
-    *out = (rt_mailbox_stats){
-        .depth = behaviour != NULL ? rti_gate_depth(&behaviour->gate)
-                                   : rti_mailbox_mail_count(&actor->mailbox),
-        .rejected = rti_u32_load_relaxed(&pressure->rejected),
-        .dropped = rti_u32_load_relaxed(&pressure->dropped),
-        .mutes = pressure->mutes,
-        .releases = pressure->releases,
-        .is_muted = pressure->on != ACTOR_ID_INVALID,
-    };
+    rti_pressure_stats(module, behaviour != NULL ? &behaviour->pressure : &actor->pressure, out);
+    out->depth = behaviour != NULL ? rti_gate_depth(&behaviour->gate)
+                                   : rti_mailbox_mail_count(&actor->mailbox);
 #else
     *out = (rt_mailbox_stats){.depth = rti_mailbox_mail_count(&actor->mailbox)};
 #endif

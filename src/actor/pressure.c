@@ -35,9 +35,9 @@ static struct rti_actor *pressure_actor(const struct rti_pressure *pressure)
     return RTI_CONTAINER_OF(pressure, struct rti_actor, pressure);
 }
 
-enum rti_admission rti_pressure_admit(struct rti_pressure *receiver, uint32_t depth)
+enum rti_admission rti_pressure_admit(struct rti_pressure *receiver, const rt_mailbox_config *limit,
+                                      uint32_t depth)
 {
-    const rt_mailbox_config *limit = rti_pressure_limit(receiver);
     if (RTI_LIKELY(limit->high == 0 || depth < limit->high)) {
         return RTI_ADMIT;
     }
@@ -86,10 +86,15 @@ static bool pressure_leads(struct rti_behaviours *module, actor_id from, actor_i
     return false;
 }
 
-/* Is there still a reason to wait for this one? Announces the wait if so. */
+/* Is there still a reason to wait for this one? Announces the wait if so. Under the lock. */
 static bool pressure_is_high(struct rti_behaviours *module, struct rti_pressure *receiver)
 {
-    uint32_t low = rti_pressure_low(rti_pressure_limit(receiver));
+    const rt_mailbox_config *limit = rti_pressure_limit(receiver);
+    if (limit == NULL) {
+        RT_SOMETIMES(true, "pressure: a life without a limit has come");
+        return false;
+    }
+    uint32_t low = rti_pressure_low(limit);
     if (rti_is_behaviour_id(receiver->self)) {
         struct rti_behaviour *behaviour = pressure_behaviour(receiver);
         return rti_u32_load_relaxed(&behaviour->reachable_id) == receiver->self &&
@@ -133,11 +138,12 @@ static void pressure_unlink(struct rti_pressure *sender)
     sender->on = ACTOR_ID_INVALID;
 }
 
-/* Lets one go on that was taken out of its list. */
-static void pressure_wake(struct rti_behaviours *module, struct rti_pressure *sender)
+/* Takes one out of its list and lets it go on, under the lock. */
+static void pressure_let_go(struct rti_behaviours *module, struct rti_pressure *sender)
 {
+    pressure_unlink(sender);
     if (rti_is_behaviour_id(sender->self)) {
-        rti_behaviour_wake(module, pressure_behaviour(sender));
+        rti_sched_wake(module->sched, &pressure_behaviour(sender)->run);
         return;
     }
     struct rti_waiter *waiter = pressure_actor(sender)->mute_waiter;
@@ -156,41 +162,77 @@ void rti_pressure_release(struct rti_behaviours *module, struct rti_pressure *re
         rti_gate_withdraw(&pressure_behaviour(receiver)->gate);
     }
     while ((at = rti_list_peek(&receiver->muted)) != NULL) {
-        struct rti_pressure *sender = RTI_CONTAINER_OF(at, struct rti_pressure, link);
-        pressure_unlink(sender);
-        pressure_wake(module, sender);
+        pressure_let_go(module, RTI_CONTAINER_OF(at, struct rti_pressure, link));
     }
     rti_lock_release(&module->mute_lock);
 }
 
-bool rti_pressure_unmute(struct rti_behaviours *module, struct rti_pressure *sender)
+void rti_pressure_unmute(struct rti_behaviours *module, struct rti_pressure *sender)
+{
+    rti_lock_acquire(&module->mute_lock, module->sched);
+    if (sender->on != ACTOR_ID_INVALID) {
+        pressure_unlink(sender);
+    }
+    rti_lock_release(&module->mute_lock);
+}
+
+bool rti_pressure_let_go(struct rti_behaviours *module, struct rti_pressure *sender)
 {
     rti_lock_acquire(&module->mute_lock, module->sched);
     bool was_muted = sender->on != ACTOR_ID_INVALID;
     if (was_muted) {
-        pressure_unlink(sender);
+        pressure_let_go(module, sender);
     }
     rti_lock_release(&module->mute_lock);
     return was_muted;
 }
 
-void rti_pressure_untie(struct rti_behaviours *module, actor_id waiter, actor_id target)
+/* The first in a chain that is muted; NULL if nobody is before `to`. Under the lock. */
+static struct rti_pressure *pressure_first_muted(struct rti_behaviours *module, actor_id from,
+                                                 actor_id to)
 {
-    if (!pressure_leads(module, target, waiter)) {
-        return;
-    }
-    for (actor_id at = target; at != waiter; at = pressure_waits_for(module, at)) {
+    for (actor_id at = from; at != to; at = pressure_waits_for(module, at)) {
         struct rti_behaviour *behaviour = rti_behaviour_lookup(module, at);
         struct rti_actor *actor = behaviour == NULL ? rti_actors_lookup(module->actors, at) : NULL;
         struct rti_pressure *pressure = behaviour != NULL ? &behaviour->pressure
                                         : actor != NULL   ? &actor->pressure
                                                           : NULL;
-        if (pressure != NULL && rti_pressure_unmute(module, pressure)) {
-            RT_SOMETIMES(true, "pressure: a muted actor goes on because it is waited for");
-            pressure->releases++;
-            pressure_wake(module, pressure);
-            return;
+        if (pressure == NULL || pressure->on != ACTOR_ID_INVALID) {
+            return pressure;
         }
+    }
+    return NULL;
+}
+
+void rti_pressure_untie(struct rti_behaviours *module, actor_id waiter, actor_id target)
+{
+    rti_lock_acquire(&module->mute_lock, module->sched);
+    struct rti_pressure *muted = pressure_leads(module, target, waiter)
+                                     ? pressure_first_muted(module, target, waiter)
+                                     : NULL;
+    if (muted != NULL) {
+        RT_SOMETIMES(true, "pressure: a muted actor goes on because it is waited for");
+        muted->releases++;
+        pressure_let_go(module, muted);
+    }
+    rti_lock_release(&module->mute_lock);
+}
+
+void rti_pressure_stats(struct rti_behaviours *module, const struct rti_pressure *pressure,
+                        rt_mailbox_stats *out)
+{
+    if (module != NULL) {
+        rti_lock_acquire(&module->mute_lock, module->sched);
+    }
+    *out = (rt_mailbox_stats){
+        .rejected = rti_u32_load_relaxed(&pressure->rejected),
+        .dropped = rti_u32_load_relaxed(&pressure->dropped),
+        .mutes = pressure->mutes,
+        .releases = pressure->releases,
+        .is_muted = pressure->on != ACTOR_ID_INVALID,
+    };
+    if (module != NULL) {
+        rti_lock_release(&module->mute_lock);
     }
 }
 

@@ -17,7 +17,11 @@
  * (pressure_closes_ring)
  *
  * Who writes: everything here but the counters of a receiver under the lock of backpressure
- * (rti_behaviours.mute_lock); `limit` by its owner before anybody sends.
+ * (rti_behaviours.mute_lock); `limit` by its owner before anybody sends to this life. A sender that
+ * comes late finds the limit of the next one, or none, so it reads it once.
+ *
+ * Who is taken out of a list is woken under the same lock. A life that has looked there itself
+ * (rti_pressure_unmute) may end, and another be in its place: no wake is under way to it.
  *
  * Rejected: muting an actor on several receivers at once, with a count (a handler that floods two
  * receivers is stopped by the first; when it goes on the second stops it); muting nobody who is
@@ -80,7 +84,8 @@ enum rti_admission {
     RTI_ADMIT_KILLED,  /* kill the receiver, say RT_ERR_INVALID */
 };
 
-enum rti_admission rti_pressure_admit(struct rti_pressure *receiver, uint32_t depth);
+enum rti_admission rti_pressure_admit(struct rti_pressure *receiver, const rt_mailbox_config *limit,
+                                      uint32_t depth);
 
 /* Mutes `sender` on `receiver` if that is right: there is still a reason, it closes no ring, and
  * neither is a system actor nor about to end. True if it is muted now. */
@@ -90,12 +95,20 @@ bool rti_pressure_mute(struct rti_behaviours *module, struct rti_pressure *sende
 /* Lets everybody go on who is muted on this one, in order. */
 void rti_pressure_release(struct rti_behaviours *module, struct rti_pressure *receiver);
 
-/* Ends the wait of one that is muted; the caller wakes it. False if it is not muted. */
-bool rti_pressure_unmute(struct rti_behaviours *module, struct rti_pressure *sender);
+/* Takes the caller, which goes on by itself, out of the list that it waits in, if it is in one.
+ * Nobody wakes it from there on. */
+void rti_pressure_unmute(struct rti_behaviours *module, struct rti_pressure *sender);
+
+/* Lets one go on that is muted. False if it is not. */
+bool rti_pressure_let_go(struct rti_behaviours *module, struct rti_pressure *sender);
 
 /* An actor with a stack begins to wait for another: if the chain leads back through somebody who is
  * muted, that one goes on. */
 void rti_pressure_untie(struct rti_behaviours *module, actor_id waiter, actor_id target);
+
+/* What the pressure of an actor has come to, but for the depth. `module` may be NULL. */
+void rti_pressure_stats(struct rti_behaviours *module, const struct rti_pressure *pressure,
+                        rt_mailbox_stats *out);
 
 /* Checks I1 and I2. */
 void rti_pressure_audit(const struct rti_pressure *pressure);

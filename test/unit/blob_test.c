@@ -243,6 +243,51 @@ TEST(blob_in_a_message_that_nobody_takes_is_given_back)
     world_run(untaken, NULL);
 }
 
+/* One that hands what it gets on to somebody who refuses, with the policy that it has. */
+static struct {
+    actor_id to;
+    unsigned refusals;
+} handing;
+
+static void hands_on(void *state, const rt_behaviour_message *msg)
+{
+    (void)state, (void)msg;
+    handing.refusals += rt_behaviour_forward(handing.to, 0).code != RT_OK;
+}
+
+static void refused(void *arg)
+{
+    static const rt_behaviour_fn hand[] = {hands_on};
+    static const rt_behaviour_type hander = {
+        .handlers = hand, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+    const rt_overflow policies[] = {RT_OVERFLOW_REJECT, RT_OVERFLOW_KILL};
+    rt_blob *blob;
+    (void)arg;
+    CHECK_OK(rt_blob_copy("refused", 7, &blob));
+    actor_id from = rt_behaviour_spawn(&hander, NULL);
+    handing.to = rt_spawn_ex(sleeper, NULL, &small);
+    for (unsigned i = 0; i < 2; i++) {
+        rt_mailbox_config config = {.high = 1, .overflow = policies[i]};
+        CHECK_OK(rt_mailbox_limit(handing.to, &config));
+        CHECK_OK(rt_blob_send(from, 0, blob)); /* there is room for the first */
+        CHECK_OK(rt_blob_send(from, 0, blob));
+        settle();
+        CHECK_EQ(handing.refusals, i == 0 ? 1 : 3);
+        CHECK_EQ(rti_u32_load_relaxed(&blob->blob->count), rt_actor_alive(handing.to) ? 2 : 1);
+    }
+    CHECK(!rt_actor_alive(handing.to));
+    CHECK_OK(rt_actor_kill(from));
+    settle();
+    rt_blob_release(blob);
+    CHECK_EQ(blob_count(), 0);
+    rt_exit();
+}
+
+TEST(blob_that_is_handed_on_and_refused_is_given_back_once)
+{
+    world_run(refused, NULL);
+}
+
 /* Tokens: through a channel, also one that is closed with values inside, and over a bus. */
 static void tokens(void *arg)
 {
