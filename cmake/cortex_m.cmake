@@ -52,7 +52,7 @@ list(FILTER ORRERY_CORTEX_M_SOURCES EXCLUDE REGEX
 set(ORRERY_CORTEX_M_OPTIONS RT_HAS_TASKS=0 RT_HAS_MONITORS=0 RT_STACK_SLOTS=1)
 string(CONCAT ORRERY_WITHOUT_RT_HAS_TASKS=0
   "/src/(sync|task|io|machine|observe)/|/src/sched/(trace|key_chooser)\\.c"
-  "|/src/runtime/(part_(async|channel|io|signal|task)|run_main|sim|runtime_d)")
+  "|/src/runtime/(part_(async|channel|io|signal|task)|run_main|sim|runtime_d|cortex_m/loop_port)")
 set(ORRERY_WITHOUT_RT_HAS_MONITORS=0 "/src/actor/(monitor|child|supervisor)\\.c")
 set(ORRERY_WITHOUT_RT_STACK_SLOTS=1 "/src/sched/stacks\\.c")
 

@@ -225,6 +225,12 @@
 #define RT_SENTENCES 1 /* statuses and panics have a sentence, and what goes wrong is logged */
 #endif
 
+/* 0: an rt_status is its code alone, which fits a register; a program that reads `msg` does not
+ * compile. */
+#ifndef RT_STATUS_MSG
+#define RT_STATUS_MSG 1
+#endif
+
 #ifndef RT_TRACE
 #define RT_TRACE 1 /* a run can be recorded and drawn from a seed: journal, chooser, simulator */
 #endif

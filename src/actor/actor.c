@@ -23,7 +23,7 @@ static const actor_config actor_config_default = {.priority = RT_PRIO_NORMAL};
 
 /* By enum rti_spawn_refusal. */
 static const rt_status actor_refusals[] = {
-    {RT_OK, NULL},
+    {RT_OK, RTI_SENTENCE(NULL)},
     {RT_ERR_NOMEM, RTI_SENTENCE("RT_MAX_ACTORS actors live already")},
     {RT_ERR_INVALID,
      RTI_SENTENCE("no function, an unknown priority, or a stack of a size that cannot be")},
@@ -347,7 +347,7 @@ actor_id rt_self(void)
 
 void rt_yield(void)
 {
-    struct rti_worker *worker = rti_worker_enter();
+    struct rti_worker *worker = rti_worker_enter_inline();
     if (worker != NULL && worker->fiber != NULL) {
         rti_fiber_yield(worker);
     }

@@ -204,7 +204,7 @@ void rti_actor_on_done(struct rti_fiber *fiber);
 static inline struct rti_actor *rti_actor_of(struct rti_worker *worker)
 {
     struct rti_fiber *fiber = worker->fiber;
-    if (fiber == NULL || !fiber->run.is_actor) {
+    if (fiber == NULL || !rti_fiber_is_actor(fiber)) {
         return NULL;
     }
     return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber);

@@ -162,9 +162,10 @@ static void timer_init(struct rti_actor_timer *record, struct rti_actor *owner, 
     rti_list_push_tail(&owner->owned[RTI_OWNED_TIMERS], &record->at_owner);
 }
 
-static rt_status timer_make(struct rti_actor *self, uint64_t delay_ns, uint64_t interval_ns,
+static rt_status timer_make(struct rti_actor *self, uint32_t delay_us, bool is_periodic,
                             timer_id *out)
 {
+    uint64_t delay_ns = delay_us * RTI_NS_PER_US;
     struct rti_actor_timers *timers = timers_of(self);
     timer_id id = rti_handle_alloc(&timers->ids);
     if (id == RTI_HANDLE_NONE) {
@@ -172,7 +173,8 @@ static rt_status timer_make(struct rti_actor *self, uint64_t delay_ns, uint64_t 
     }
     struct rti_sched *sched = timers->actors->sched;
     struct rti_actor_timer *record = &timers->table[rti_handle_index(&timers->ids, id)];
-    timer_init(record, self, id, interval_ns);
+    RTI_KEEP(record);
+    timer_init(record, self, id, is_periodic ? delay_ns : 0);
 #if !RTI_ONE_WORKER
     record->clockwork = rti_clockwork_here(sched);
 #endif
@@ -185,33 +187,34 @@ static rt_status timer_make(struct rti_actor *self, uint64_t delay_ns, uint64_t 
     return RT_SUCCESS;
 }
 
-static rt_status timer_start(uint64_t delay_ns, uint64_t interval_ns, timer_id *out)
+/* Starts a timer that is due after `delay_us`, and again after each such time if it is periodic. */
+static rt_status timer_start(uint32_t delay_us, bool is_periodic, timer_id *out)
 {
     struct rti_actor *self = rti_actor_current();
     if (self == NULL) {
         return rti_actor_refusal(rti_worker_current());
     }
+    if (is_periodic && delay_us == 0) {
+        return (rt_status){RT_ERR_INVALID,
+                           RTI_SENTENCE("an interval of 0 would never let time pass")};
+    }
     if (out == NULL) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is nowhere to put the id")};
     }
     rti_actors_lock(self->actors);
-    rt_status status = timer_make(self, delay_ns, interval_ns, out);
+    rt_status status = timer_make(self, delay_us, is_periodic, out);
     rti_actors_unlock(self->actors);
     return status;
 }
 
 rt_status rt_timer_after(uint32_t delay_us, timer_id *out)
 {
-    return timer_start(delay_us * RTI_NS_PER_US, 0, out);
+    return timer_start(delay_us, false, out);
 }
 
 rt_status rt_timer_every(uint32_t interval_us, timer_id *out)
 {
-    if (interval_us == 0 && rti_actor_current() != NULL) {
-        return (rt_status){RT_ERR_INVALID,
-                           RTI_SENTENCE("an interval of 0 would never let time pass")};
-    }
-    return timer_start(interval_us * RTI_NS_PER_US, interval_us * RTI_NS_PER_US, out);
+    return timer_start(interval_us, true, out);
 }
 
 /* Ends a timer that runs: out of the wheel, its queued tick out of the mailbox. */

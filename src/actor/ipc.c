@@ -38,12 +38,49 @@ static RTI_ALWAYSINLINE void ipc_hand_over(struct rti_worker *worker, struct rti
     rti_fiber_wake_straight(worker, &receiver->fiber, RTI_NOTE_HAND, true);
 }
 
+/* The rest of a quick send to an actor that waits for mail in another way than for ever. */
+static RTI_NOINLINE rt_status ipc_wake_reader(struct rti_mailbox *mailbox)
+{
+    rti_mailbox_wake_reader(mailbox);
+    return RT_SUCCESS;
+}
+
 /* Is nothing to be told or locked when a message goes straight to a reader? */
 static inline bool ipc_may_hand_over(const struct rti_worker *worker,
                                      const struct rti_actor *receiver)
 {
     return RT_QUICK_IPC && rti_sched_is_local(worker->sched) && !rti_sched_is_told(worker->sched) &&
            rti_actor_limit(receiver) == NULL;
+}
+
+/* Where flash is scarce the last step of every send that may hand over is there once. */
+#if RTI_ONE_WORKER
+#define IPC_ONCE RTI_NOINLINE
+#else
+#define IPC_ONCE RTI_ALWAYSINLINE
+#endif
+
+/* The other end of a send: into the mailbox of one who does not wait, or not for ever. */
+static IPC_ONCE rt_status ipc_append(struct rti_mailbox *mailbox, struct rti_entry *entry)
+{
+    rti_mailbox_append(mailbox, entry);
+    if (RTI_UNLIKELY(mailbox->reader != NULL)) {
+        return ipc_wake_reader(mailbox);
+    }
+    return RT_SUCCESS;
+}
+
+/* Gives a message to an actor that may be handed one: into its hand, or its mailbox. */
+static IPC_ONCE rt_status ipc_give(struct rti_actor *receiver, struct rti_entry *entry,
+                                   struct rti_worker *worker)
+{
+    struct rti_mailbox *mailbox = &receiver->mailbox;
+    if (rti_mailbox_claim_reader(mailbox)) {
+        ipc_hand_over(worker, receiver, entry);
+        return RT_SUCCESS;
+    }
+    rti_worker_note(worker, RTI_NOTE_SEND, 0, receiver->id);
+    return ipc_append(mailbox, entry);
 }
 
 void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, struct rti_entry *entry)
@@ -58,8 +95,8 @@ void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, stru
     RTI_PROBE2(send, id, receiver->id);
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, id, receiver->id);
     rti_ipc_attach_trace(worker, &receiver->actors->ipc, entry);
-    if (ipc_may_hand_over(worker, receiver) && rti_mailbox_claim_reader(&receiver->mailbox)) {
-        ipc_hand_over(worker, receiver, entry);
+    if (ipc_may_hand_over(worker, receiver)) {
+        (void)ipc_give(receiver, entry, worker);
     } else {
         rti_worker_note(worker, RTI_NOTE_SEND, 0, receiver->id);
         rti_mailbox_push(&receiver->mailbox, entry);
@@ -74,7 +111,9 @@ static rt_status ipc_await_release(void *on, void *to, uintptr_t message)
     struct rti_actor *sender = rti_actor_of(worker);
     struct rti_entry *entry = (struct rti_entry *)message;
     struct rti_wait wait;
-    struct rti_sync_wait sync = {.entry = entry, .result = RT_OK};
+    struct rti_sync_wait sync;
+    sync.entry = entry;
+    sync.result = RT_OK;
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_SEND;
     rti_wait_add(&wait, &sync.waiter, RTI_EVENT_SOURCE, rti_actors_unlink_sync);
@@ -190,18 +229,11 @@ static RTI_ALWAYSINLINE struct rti_actor *ipc_quick_self(struct rti_worker *work
 {
     struct rti_fiber *fiber = RTI_LIKELY(worker != NULL) ? worker->fiber : NULL;
     if (RTI_UNLIKELY(!RT_QUICK_IPC || fiber == NULL ||
-                     rti_arch_stack_pointer() < fiber->stack.limit || !fiber->run.is_actor ||
+                     rti_arch_stack_pointer() < fiber->stack.limit || !rti_fiber_is_actor(fiber) ||
                      !rti_sched_is_local(worker->sched) || rti_sched_is_told(worker->sched))) {
         return NULL;
     }
     return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber);
-}
-
-/* The rest of a quick send to an actor that waits for mail in another way than for ever. */
-static RTI_NOINLINE rt_status ipc_wake_reader(struct rti_mailbox *mailbox)
-{
-    rti_mailbox_wake_reader(mailbox);
-    return RT_SUCCESS;
 }
 
 RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc_mode mode)
@@ -221,20 +253,10 @@ RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc
     if (RTI_UNLIKELY(entry == NULL)) {
         return ipc_send(to, data, len, mode);
     }
-    struct rti_mailbox *mailbox = &receiver->mailbox;
     entry->sender = self->id;
     self->messages_sent++;
     RTI_PROBE2(send, self->id, receiver->id);
-    if (rti_mailbox_claim_reader(mailbox)) {
-        ipc_hand_over(worker, receiver, entry);
-        return RT_SUCCESS;
-    }
-    rti_worker_note(worker, RTI_NOTE_SEND, 0, receiver->id);
-    rti_mailbox_append(mailbox, entry);
-    if (RTI_UNLIKELY(mailbox->reader != NULL)) {
-        return ipc_wake_reader(mailbox);
-    }
-    return RT_SUCCESS;
+    return ipc_give(receiver, entry, worker);
 }
 
 static inline void ipc_show(const struct rti_entry *entry, rt_message *msg)
@@ -287,7 +309,7 @@ static inline void ipc_begin_receive(struct rti_actor *self)
     struct rti_entry *held = self->held;
     if (held != NULL) {
         self->held = NULL;
-        if (RTI_LIKELY(held->kind <= RTI_ENTRY_CALL)) {
+        if (!RTI_ONE_WORKER && RTI_LIKELY(held->kind <= RTI_ENTRY_CALL)) {
             rti_ipc_pools_free(&self->actors->ipc, held);
         } else {
             rti_ipc_pools_end(&self->actors->ipc, held, RT_OK);
@@ -374,8 +396,18 @@ static rt_status ipc_receive_later(void *actor, void *msg, uintptr_t on)
     return ipc_receive_woken(self, msg);
 }
 
+/* Where flash is scarce, and nobody records, every receive that waits for ever does it in the quick
+ * way, which is there once. */
+#if RTI_ONE_WORKER && !RT_TRACE
+#define IPC_WAITS_STRAIGHT true
+#define IPC_STRAIGHT       RTI_NOINLINE
+#else
+#define IPC_WAITS_STRAIGHT false
+#define IPC_STRAIGHT
+#endif
+
 /* The same for a quick receive. */
-static rt_status ipc_receive_straight(void *actor, void *msg, uintptr_t on)
+static IPC_STRAIGHT rt_status ipc_receive_straight(void *actor, void *msg, uintptr_t on)
 {
     struct rti_actor *self = actor;
     struct rti_wait *wait = rti_mailbox_watch_for_ever(&self->mailbox);
@@ -456,7 +488,8 @@ static RTI_NOINLINE rt_status ipc_receive(rt_message *msg, int32_t timeout_ms)
         entry = rti_mailbox_peek(&self->mailbox);
     }
     if (entry == NULL && timeout_ms < 0) {
-        return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_later);
+        return rti_call_parking(self, msg, (uintptr_t)worker,
+                                IPC_WAITS_STRAIGHT ? ipc_receive_straight : ipc_receive_later);
     }
     if (entry == NULL && timeout_ms > 0) {
         return rti_call_parking(self, msg, (uintptr_t)timeout_ms, ipc_receive_timed);
@@ -476,12 +509,16 @@ RTI_FLAT rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
                      rti_actor_limit(self) != NULL)) {
         return ipc_receive(msg, timeout_ms);
     }
+    /* Where flash is scarce what waits in the mailbox is taken in one way only. */
+    if (RTI_ONE_WORKER && (!rti_mailbox_is_empty(&self->mailbox) || timeout_ms >= 0)) {
+        return ipc_receive(msg, timeout_ms);
+    }
     struct rti_entry *held = self->held;
     if (RTI_UNLIKELY(held != NULL && !rti_ipc_pools_is_plain(held))) {
         return ipc_receive(msg, timeout_ms);
     }
-    if (RTI_LIKELY(rti_mailbox_is_empty(&self->mailbox))) {
-        if (RTI_UNLIKELY(timeout_ms >= 0)) {
+    if (RTI_ONE_WORKER || RTI_LIKELY(rti_mailbox_is_empty(&self->mailbox))) {
+        if (!RTI_ONE_WORKER && RTI_UNLIKELY(timeout_ms >= 0)) {
             return ipc_receive(msg, timeout_ms);
         }
         self->held = NULL;
@@ -491,8 +528,7 @@ RTI_FLAT rt_status rt_ipc_recv(rt_message *msg, int32_t timeout_ms)
         return rti_call_parking(self, msg, (uintptr_t)worker, ipc_receive_straight);
     }
     struct rti_entry *entry = rti_mailbox_peek(&self->mailbox);
-    /* Where flash is scarce what waits in the mailbox is taken in one way only. */
-    if (RTI_UNLIKELY(RTI_ONE_WORKER || rti_entry_is_notice(entry) || ipc_is_turn_over(self))) {
+    if (RTI_UNLIKELY(rti_entry_is_notice(entry) || ipc_is_turn_over(self))) {
         return ipc_receive(msg, timeout_ms);
     }
     self->held = entry;

@@ -75,11 +75,19 @@
 /* What is counted for people: a machine of 32 bits counts modulo 2^32, at half the price. */
 typedef uintptr_t rti_count;
 
-/* The sentence of a status, where there is flash for it. */
+/* A sentence for people, where there is flash for it. */
 #if RT_SENTENCES
-#define RTI_SENTENCE(text) (text)
+#define RTI_TEXT(text) (text)
 #else
-#define RTI_SENTENCE(text) NULL
+#define RTI_TEXT(text) NULL
+#endif
+
+/* That of a status, the last of its initializer. Where a status has no place for one the comma
+ * before it is the last. */
+#if RT_STATUS_MSG
+#define RTI_SENTENCE(text) RTI_TEXT(text)
+#else
+#define RTI_SENTENCE(text)
 #endif
 
 /* A processor with one core and no threads: what only a second worker could need is left out when

@@ -133,14 +133,15 @@ rt_status rti_journal_file_write(const struct rti_journal *journal, rt_journal_s
     rt_journal_head head = file_head(journal);
     if (!sink(arg, &head, sizeof(head)) || !file_write_names(sink, arg) ||
         !file_write_records(journal, sink, arg)) {
-        return (rt_status){RT_ERR_IO, "the journal could not be written to its end"};
+        return (rt_status){RT_ERR_IO, RTI_SENTENCE("the journal could not be written to its end")};
     }
     return RT_SUCCESS;
 }
 
 static rt_status file_refuse(const char *sentence)
 {
-    return (rt_status){RT_ERR_INVALID, sentence};
+    (void)sentence;
+    return (rt_status){RT_ERR_INVALID, RTI_SENTENCE(sentence)};
 }
 
 /* The head alone: is it one, and could its numbers be true for a file of `size` bytes? */

@@ -17,7 +17,7 @@
 
 struct rti_link {
     struct rti_link *next; /* NULL when in no list */
-    struct rti_link *prev;
+    struct rti_link *prev; /* of no meaning then */
 };
 
 struct rti_list {
@@ -33,7 +33,6 @@ static inline void rti_list_init(struct rti_list *list)
 static inline void rti_link_init(struct rti_link *link)
 {
     link->next = NULL;
-    link->prev = NULL;
 }
 
 static inline bool rti_link_is_linked(const struct rti_link *link)

@@ -57,13 +57,13 @@ static void *spsc_slot(const rt_spsc_queue *q, size_t position)
 rt_status rt_spsc_init(rt_spsc_queue *q, void *buffer, size_t entry_size, size_t capacity)
 {
     if (q == NULL || buffer == NULL) {
-        return (rt_status){RT_ERR_INVALID, "the queue or its buffer is NULL"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the queue or its buffer is NULL")};
     }
     if (capacity == 0 || (capacity & (capacity - 1)) != 0) {
-        return (rt_status){RT_ERR_INVALID, "the capacity is not a power of two"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the capacity is not a power of two")};
     }
     if (entry_size == 0 || capacity > SIZE_MAX / entry_size) {
-        return (rt_status){RT_ERR_INVALID, "the entry size is 0 or too large"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the entry size is 0 or too large")};
     }
     q->buffer = buffer;
     q->entry_size = entry_size;

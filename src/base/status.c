@@ -26,5 +26,10 @@ const char *rt_status_text(rt_status_code code)
 
 const char *rt_status_message(rt_status status)
 {
-    return status.msg != NULL ? status.msg : rt_status_text(status.code);
+#if RT_STATUS_MSG
+    if (status.msg != NULL) {
+        return status.msg;
+    }
+#endif
+    return rt_status_text(status.code);
 }

@@ -246,9 +246,9 @@ static bool runtime_is_mine(void)
 rt_status rti_runtime_refusal(void)
 {
     return (rt_status){RT_ERR_STATE,
-                       rti_runtime.is_forked
-                           ? RTI_SENTENCE("this process was forked from one with a runtime: exec")
-                           : RTI_SENTENCE("the runtime is there already: rt_cleanup ends it")};
+                       RTI_SENTENCE(rti_runtime.is_forked
+                                        ? "this process was forked from one with a runtime: exec"
+                                        : "the runtime is there already: rt_cleanup ends it")};
 }
 
 rt_status rti_runtime_init(const struct rti_runtime_engine *engine, const rt_config *config)
@@ -283,8 +283,8 @@ void rt_run(void)
         return;
     }
     rt_status status = rti_runtime_turn();
-    if (RT_FAILED(status)) {
-        rti_port_log(status.msg);
+    if (RT_SENTENCES && RT_FAILED(status)) {
+        rti_port_log(rt_status_message(status));
     }
 }
 

@@ -39,6 +39,13 @@ void rti_fiber_suspend_to_scheduler(struct rti_worker *worker, struct rti_fiber 
     rti_context_switch(&self->context, &worker->context, worker);
 }
 
+#if RTI_ONE_WORKER
+struct rti_worker *rti_worker_enter(void)
+{
+    return rti_worker_enter_inline();
+}
+#endif
+
 struct rti_fiber *rti_fiber_current(void)
 {
     struct rti_worker *worker = rti_worker_current();
@@ -70,17 +77,40 @@ static RTI_ALWAYSINLINE void fiber_yield_to(struct rti_worker *worker, struct rt
     rti_context_switch_tail(&self->context, to, worker);
 }
 
-/* The yield's rarer ways are apart, so that the common one keeps nothing across a call and needs no
- * frame. This one: nobody of the same level is ready, or somebody more urgent is. */
-static RTI_NOINLINE void fiber_yield_by_queue(struct rti_worker *worker, struct rti_fiber *self)
+/* The last act of one that may be next itself. */
+static RTI_ALWAYSINLINE void fiber_yield_to_next(struct rti_worker *worker, struct rti_fiber *self)
 {
-    rti_processor_queue(rti_worker_processor(worker), &self->run);
     struct rti_runnable *next = rti_processor_pick(rti_worker_processor(worker));
     if (next == &self->run) {
         rti_runnable_to_running(next);
         return;
     }
+    if (RTI_ONE_WORKER && next == NULL) {
+        rti_fiber_suspend_to_scheduler(worker, self, NULL);
+        return;
+    }
     fiber_yield_to(worker, self, next);
+}
+
+#if RTI_ONE_WORKER
+RTI_NOINLINE void rti_fiber_suspend_to_next(struct rti_worker *worker, struct rti_fiber *self,
+                                            bool may_be_woken)
+{
+    (void)may_be_woken;
+    fiber_yield_to_next(worker, self);
+}
+#endif
+
+/* The yield's rarer ways are apart, so that the common one keeps nothing across a call and needs no
+ * frame. This one: nobody of the same level is ready, or somebody more urgent is. */
+static RTI_NOINLINE void fiber_yield_by_queue(struct rti_worker *worker, struct rti_fiber *self)
+{
+    rti_processor_queue(rti_worker_processor(worker), &self->run);
+#if RTI_ONE_WORKER
+    rti_fiber_suspend_to_next(worker, self, true);
+#else
+    fiber_yield_to_next(worker, self);
+#endif
 }
 
 /* And this one: a look may be due. */

@@ -213,7 +213,7 @@ static RTI_ALWAYSINLINE void rti_fiber_wake_straight(struct rti_worker *worker,
         rti_worker_note(worker, what, 0, fiber->run.id);
     }
     rti_runnable_to_woken_here(&fiber->run);
-    rti_processor_queue(rti_worker_processor(worker), &fiber->run);
+    rti_processor_queue_at(rti_worker_processor(worker), &fiber->run, fiber->run.priority);
 }
 
 #if RT_HAS_TASKS
@@ -307,7 +307,7 @@ static inline struct rti_worker *rti_fiber_worker(void)
 /* The worker of the calling thread, for a public function: the first thing it asks, before it has
  * changed anything. Here a fiber that has no stack left for the call comes to its end. A function
  * that needs no stack itself takes rti_worker_here and leaves the check to what it goes on to. */
-static RTI_ALWAYSINLINE struct rti_worker *rti_worker_enter(void)
+static RTI_ALWAYSINLINE struct rti_worker *rti_worker_enter_inline(void)
 {
     struct rti_worker *worker = rti_worker_here();
     if (RTI_LIKELY(worker != NULL)) {
@@ -316,11 +316,27 @@ static RTI_ALWAYSINLINE struct rti_worker *rti_worker_enter(void)
     return worker;
 }
 
+/* The same; where flash is scarce it is there once. */
+#if RTI_ONE_WORKER
+struct rti_worker *rti_worker_enter(void);
+#else
+static RTI_ALWAYSINLINE struct rti_worker *rti_worker_enter(void)
+{
+    return rti_worker_enter_inline();
+}
+#endif
+
 /* The fiber that calls this, or NULL, in the same way. */
 static inline struct rti_fiber *rti_fiber_enter(void)
 {
     struct rti_worker *worker = rti_worker_enter();
     return worker == NULL ? NULL : worker->fiber;
+}
+
+/* Is it an actor's? Without tasks there are no others. */
+static inline bool rti_fiber_is_actor(const struct rti_fiber *fiber)
+{
+    return !RT_HAS_TASKS || fiber->run.is_actor;
 }
 
 static inline struct rti_fiber *rti_fiber_of(struct rti_runnable *runnable)

@@ -193,8 +193,8 @@ _Noreturn void rti_fiber_die(struct rti_worker *worker)
 void rti_fiber_forked(void)
 {
     rti_panic(RTI_MODULE, __LINE__,
-              RTI_SENTENCE("a task or actor came to its end in a forked process, and its runtime "
-                           "stayed in the parent: call exec or _exit"));
+              RTI_TEXT("a task or actor came to its end in a forked process, and its runtime "
+                       "stayed in the parent: call exec or _exit"));
 }
 
 _Noreturn void rti_fiber_exit(struct rti_worker *worker)

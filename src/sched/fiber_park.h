@@ -83,7 +83,12 @@ rti_fiber_replace(struct rti_worker *worker, struct rti_fiber *self, struct rti_
 }
 
 /* The way of a parked fiber, to whoever is next, and back, when the worker's own stack is not
- * needed before. `may_be_woken`: on its way to park, so that it may be next itself. */
+ * needed before. `may_be_woken`: on its way to park, so that it may be next itself. Where flash is
+ * scarce this is a call of what yields have. */
+#if RTI_ONE_WORKER
+void rti_fiber_suspend_to_next(struct rti_worker *worker, struct rti_fiber *self,
+                               bool may_be_woken);
+#else
 static RTI_ALWAYSINLINE void rti_fiber_suspend_to_next(struct rti_worker *worker,
                                                        struct rti_fiber *self, bool may_be_woken)
 {
@@ -101,6 +106,7 @@ static RTI_ALWAYSINLINE void rti_fiber_suspend_to_next(struct rti_worker *worker
     struct rti_context *to = rti_fiber_replace(worker, self, next);
     rti_context_switch(&self->context, to, worker);
 }
+#endif
 
 /* The park of a call that goes straight (worker->straight), or its twin: nothing has claimed its
  * wait yet. In three steps, so that a function can make the switch its last act but one. The first;

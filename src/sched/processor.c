@@ -7,6 +7,13 @@ void rti_processor_init(struct rti_processor *processor)
     *processor = (struct rti_processor){.levels_ready = RTI_PROCESSOR_NOTHING};
 }
 
+#if RTI_ONE_WORKER
+void rti_processor_queue(struct rti_processor *processor, struct rti_runnable *runnable)
+{
+    rti_processor_queue_at(processor, runnable, runnable->priority);
+}
+#endif
+
 /* Takes out what follows `before`, or the head if that is NULL. */
 static struct rti_runnable *processor_take_after(struct rti_processor *processor, uint32_t priority,
                                                  struct rti_runnable *before)

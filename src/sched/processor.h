@@ -79,12 +79,16 @@ static RTI_ALWAYSINLINE void rti_processor_queue_at(struct rti_processor *proces
     level->tail = runnable;
 }
 
-/* Appends a READY runnable to its level. */
+/* Appends a READY runnable to its level. Where flash is scarce it is there once, in processor.c. */
+#if RTI_ONE_WORKER
+void rti_processor_queue(struct rti_processor *processor, struct rti_runnable *runnable);
+#else
 static inline void rti_processor_queue(struct rti_processor *processor,
                                        struct rti_runnable *runnable)
 {
     rti_processor_queue_at(processor, runnable, runnable->priority);
 }
+#endif
 
 /* Puts a READY runnable before all others of its level: not for the round robin, for who keeps a
  * stack here. */

@@ -263,9 +263,11 @@ bool rti_sched_drain_posts(struct rti_sched *sched)
     return count > 0 || result != RTI_MPSC_EMPTY;
 }
 
-/* Decides when the next look is due, after the clock was read again. */
-static void sched_space_looks(struct rti_sched *sched, uint64_t before_ns)
+/* Reads the clock and decides when the next look is due. */
+static RTI_NOINLINE void sched_space_looks(struct rti_sched *sched)
 {
+    uint64_t before_ns = sched->now_ns;
+    sched->now_ns = rti_sched_clock(sched);
     bool is_near = sched->now_ns - before_ns < LOOK_NEAR_NS;
     sched->look_interval = is_near ? sched->look_interval * 2 : 1;
     if (sched->look_interval > sched->look_interval_max) {
@@ -295,9 +297,7 @@ bool rti_sched_glance(struct rti_sched *sched)
     if (sched->is_look_wanted || (RT_TRACE && sched->look_interval_max == 1)) {
         return true;
     }
-    uint64_t before_ns = sched->now_ns;
-    sched->now_ns = rti_sched_clock(sched);
-    sched_space_looks(sched, before_ns);
+    sched_space_looks(sched);
     if (sched_is_port_due(sched) || sched_is_timer_due(sched)) {
         rti_sched_attend(sched);
         return true;
@@ -309,11 +309,9 @@ bool rti_sched_glance(struct rti_sched *sched)
 static void sched_look(struct rti_sched *sched)
 {
     struct rti_worker *worker = &sched->worker;
-    uint64_t before_ns = sched->now_ns;
     bool is_attended = false;
-    sched->now_ns = rti_sched_clock(sched);
     /* Set before anything is drained: what is drained may ask for an earlier look. */
-    sched_space_looks(sched, before_ns);
+    sched_space_looks(sched);
     sched->is_look_wanted = false;
     rti_worker_follow(worker);
     if (rti_u32_load_relaxed(worker->attention) != 0) {

@@ -113,6 +113,9 @@ static inline char *rti_stack_low_guard(const struct rti_stack *stack)
 /* Puts the guard words back in their place. */
 static inline void rti_stack_mend(const struct rti_stack *stack)
 {
+    if (!RT_GUARD_WORDS) {
+        return;
+    }
     *(uint64_t *)(void *)rti_stack_low_guard(stack) = RTI_STACK_GUARD;
     *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
 }

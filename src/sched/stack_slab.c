@@ -31,17 +31,18 @@ rt_status rti_stack_slab_map(struct rti_stack_slab *slab, uint32_t capacity, siz
     struct rti_port *port = slab->sched->port;
     RT_ASSERT(slab->memory == NULL && capacity > 0 && size >= RTI_STACK_SIZE_MIN);
     if (port->ops->memory_map == NULL) {
-        return (rt_status){RT_ERR_UNSUPPORTED, "this port cannot map memory"};
+        return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this port cannot map memory")};
     }
     size_t stride = RT_STACK_GUARD_SIZE + slab_round_up(RTI_STACK_RESERVE + size);
     size_t beside = slab_round_up(capacity * sizeof(*slab->free)) +
                     slab_round_up(capacity * sizeof(*slab->valgrind_ids));
     if (stride > (SIZE_MAX / 2 - beside) / capacity) {
-        return (rt_status){RT_ERR_NOMEM, "there are no addresses for so many stacks"};
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("there are no addresses for so many stacks")};
     }
     char *memory = port->ops->memory_map(port, capacity * stride + beside);
     if (memory == NULL) {
-        return (rt_status){RT_ERR_NOMEM, "the system has no addresses for so many stacks"};
+        return (rt_status){RT_ERR_NOMEM,
+                           RTI_SENTENCE("the system has no addresses for so many stacks")};
     }
     slab->memory = memory;
     slab->stride = stride;

@@ -23,7 +23,7 @@ bool rti_stack_slots_take(struct rti_stack_slots *slots, struct rti_stack *stack
         rti_stack_init(stack, slots->memory + slots->given * slots->slot_size, slots->slot_size);
         slots->given++;
     }
-    RT_ASSERT((size_t)(stack->low - (char *)slots->memory) < slots->given * slots->slot_size);
+    RT_DCHECK((size_t)(stack->low - (char *)slots->memory) < slots->given * slots->slot_size);
     return true;
 }
 

@@ -62,7 +62,7 @@ void rti_visits_evict(struct rti_visits *visits);
 /* What a visitor is told that may not wait, or not any longer. */
 static inline rt_status rti_visit_evicted(void)
 {
-    return (rt_status){RT_ERR_STATE, "the runtime ends"};
+    return (rt_status){RT_ERR_STATE, RTI_SENTENCE("the runtime ends")};
 }
 
 #endif

@@ -73,7 +73,8 @@ static const struct wheel_api *api_of_const(const rt_wheel *wheel)
 
 static rt_status failure(rt_status_code code, const char *msg)
 {
-    return (rt_status){code, msg};
+    (void)msg;
+    return (rt_status){code, RTI_SENTENCE(msg)};
 }
 
 /* The node that a handle names now or named last, or NULL. */

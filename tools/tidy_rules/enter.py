@@ -11,6 +11,7 @@ import re
 from .tree import Fixture, Rule
 
 ENTER = "rti_worker_enter"
+ENTER_INLINE = "rti_worker_enter_inline"  # the same where a call of it would be too dear
 
 # Headers whose functions touch only what they are handed, or begin and end the runtime itself.
 EXEMPT_HEADERS = {
@@ -47,7 +48,7 @@ def _reaches(calls, name):
     left = [name]
     while left:
         at = left.pop()
-        if at == ENTER:
+        if at in (ENTER, ENTER_INLINE):
             return True
         if at not in seen:
             seen.add(at)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include <orrery/rt/api.h>
+#include <orrery/rt_static_config.h>
 
 RT_EXTERN_C_BEGIN
 
@@ -38,19 +39,24 @@ RT_EXTERN_C_BEGIN
 
 #define RT_STATUS_ENUM_ENTRY(name, sentence) name,
 typedef enum {
-    RT_STATUS_TABLE(RT_STATUS_ENUM_ENTRY) RT_STATUS_COUNT /* not a status: how many there are */
+    RT_STATUS_TABLE(RT_STATUS_ENUM_ENTRY) RT_STATUS_COUNT, /* not a status: how many there are */
+#if !RT_STATUS_MSG
+    RT_STATUS_WIDEST = 0x7FFFFFFF /* not a status: a code that is alone fills its register */
+#endif
 } rt_status_code;
 #undef RT_STATUS_ENUM_ENTRY
 
 typedef struct {
     rt_status_code code;
+#if RT_STATUS_MSG
     const char *msg; /* string literal or NULL, never heap-allocated */
+#endif
 } rt_status;
 
 #ifdef __cplusplus
-#define RT_SUCCESS (rt_status{RT_OK, NULL})
+#define RT_SUCCESS (rt_status())
 #else
-#define RT_SUCCESS ((rt_status){RT_OK, NULL})
+#define RT_SUCCESS ((rt_status){.code = RT_OK})
 #endif
 #define RT_FAILED(s) ((s).code != RT_OK)
 

@@ -58,7 +58,7 @@ rt_status rti_port_descriptor_write(int fd, const void *bytes, size_t size)
     (void)fd;
     (void)bytes;
     (void)size;
-    return (rt_status){RT_ERR_UNSUPPORTED, "there are no descriptors here"};
+    return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("there are no descriptors here")};
 }
 
 const char *rti_port_error_text(int error)

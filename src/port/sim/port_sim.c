@@ -185,7 +185,7 @@ static rt_status sim_close_fd(struct rti_port *port, int fd)
     if (net != NULL) {
         return rti_sim_net_close_fd(net, fd);
     }
-    return (rt_status){RT_ERR_INVALID, "the simulator has no such descriptor"};
+    return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the simulator has no such descriptor")};
 }
 
 static rt_status sim_thread_start(struct rti_port *port, struct rti_port_thread *thread,
@@ -195,7 +195,7 @@ static rt_status sim_thread_start(struct rti_port *port, struct rti_port_thread 
     (void)thread;
     (void)main;
     (void)arg;
-    return (rt_status){RT_ERR_UNSUPPORTED, "the simulator runs on one thread"};
+    return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("the simulator runs on one thread")};
 }
 
 static void sim_thread_join(struct rti_port *port, struct rti_port_thread *thread)
@@ -246,7 +246,8 @@ static rt_status sim_memory_guard(struct rti_port *port, void *memory, size_t si
 {
     struct rti_port *host = sim_of(port)->host;
     if (host == NULL) {
-        return (rt_status){RT_ERR_UNSUPPORTED, "no machine that could protect memory"};
+        return (rt_status){RT_ERR_UNSUPPORTED,
+                           RTI_SENTENCE("no machine that could protect memory")};
     }
     return host->ops->memory_guard(host, memory, size);
 }
@@ -268,7 +269,8 @@ static rt_status sim_faults_open(struct rti_port *port, const struct rti_fault_p
 {
     struct rti_port *host = sim_of(port)->host;
     if (host == NULL) {
-        return (rt_status){RT_ERR_UNSUPPORTED, "no machine whose faults could be caught"};
+        return (rt_status){RT_ERR_UNSUPPORTED,
+                           RTI_SENTENCE("no machine whose faults could be caught")};
     }
     return host->ops->faults_open(host, policy);
 }
@@ -288,7 +290,7 @@ static bool sim_is_signal(int number)
 static rt_status sim_signal_catch(struct rti_port *port, int number, void (*caught)(int number))
 {
     if (!sim_is_signal(number)) {
-        return (rt_status){RT_ERR_INVALID, "no signal has this number"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no signal has this number")};
     }
     RT_ASSERT(sim_of(port)->caught[number] == NULL);
     sim_of(port)->caught[number] = caught;
@@ -304,7 +306,7 @@ static void sim_signal_release(struct rti_port *port, int number)
 static rt_status sim_signal_raise(struct rti_port *port, int number)
 {
     if (!sim_is_signal(number) || sim_of(port)->caught[number] == NULL) {
-        return (rt_status){RT_ERR_INVALID, "nobody waits for this signal"};
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("nobody waits for this signal")};
     }
     sim_of(port)->caught[number](number);
     return RT_SUCCESS;

@@ -286,7 +286,7 @@ static rt_status net_open(const struct rti_socket_config *config, int *fd)
         int error = socket_bind(socket, config);
         if (error != 0) {
             socket->kind = RTI_SIM_FREE;
-            return (rt_status){RT_ERR_IO, rti_port_error_text(error)};
+            return (rt_status){RT_ERR_IO, RTI_SENTENCE(rti_port_error_text(error))};
         }
     }
     bool is_given = config->backlog > 0 && config->backlog < BACKLOG_MAX;

@@ -96,7 +96,7 @@ static _Noreturn void land_fault(void)
 {
     __asm__ volatile("cpsie i" ::: "memory");
     (rti_panic)(RTI_MODULE, __LINE__,
-                RTI_SENTENCE("an actor faulted: a wild or null pointer, or no code there"));
+                RTI_TEXT("an actor faulted: a wild or null pointer, or no code there"));
 }
 
 /* Makes the return from this exception go to `landing`, on the worker's stack. */
@@ -173,7 +173,7 @@ static __attribute__((used)) uint32_t fault_handle(uint32_t exc_return)
     RTI_FPCCR &= ~RTI_FPCCR_LSPACT;
 #endif
     if (!is_fiber) {
-        (rti_panic)(RTI_MODULE, __LINE__, RTI_SENTENCE("a fault outside of the actors"));
+        (rti_panic)(RTI_MODULE, __LINE__, RTI_TEXT("a fault outside of the actors"));
     }
     return fault_return_to(worker, fault_is_overflow(cfsr) ? land_overflow : land_fault);
 }
