@@ -224,10 +224,10 @@ void rti_dump_stuck(const struct rti_sched *sched)
 /* The task that a fiber belongs to, or NULL. */
 static const struct rti_task *task_of(const struct rti_tasks *tasks, const struct rti_fiber *fiber)
 {
-    uintptr_t task = (uintptr_t)RTI_CONTAINER_OF(fiber, const struct rti_task, fiber);
     if (tasks == NULL || fiber == NULL) {
         return NULL;
     }
+    uintptr_t task = (uintptr_t)RTI_CONTAINER_OF(fiber, const struct rti_task, fiber);
     uint32_t fresh = rti_tasks_fresh(tasks);
     size_t more = fresh > RT_MAX_TASKS ? fresh - RT_MAX_TASKS : 0;
     bool is_task = task - (uintptr_t)tasks->slots < sizeof(tasks->slots) ||
@@ -238,12 +238,12 @@ static const struct rti_task *task_of(const struct rti_tasks *tasks, const struc
 static const struct rti_actor *actor_of(const struct rti_actors *actors,
                                         const struct rti_fiber *fiber)
 {
-    uintptr_t actor = (uintptr_t)RTI_CONTAINER_OF(fiber, const struct rti_actor, fiber);
-    if (actors == NULL || fiber == NULL ||
-        actor - (uintptr_t)actors->table >= sizeof(actors->table)) {
+    if (actors == NULL || fiber == NULL) {
         return NULL;
     }
-    return (const struct rti_actor *)actor;
+    uintptr_t actor = (uintptr_t)RTI_CONTAINER_OF(fiber, const struct rti_actor, fiber);
+    bool is_actor = actor - (uintptr_t)actors->table < sizeof(actors->table);
+    return is_actor ? (const struct rti_actor *)actor : NULL;
 }
 
 void rti_dump_overrun(struct rti_sched *sched, const struct rti_overrun_report *report)

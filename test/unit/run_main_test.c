@@ -126,12 +126,11 @@ TEST(main_in_the_simulator_tells_a_deadlock)
     CHECK_OK(tasks_run(leaves, NULL));
 }
 
+static char socket_path[108];
+
 static void *looks_for_its_socket(void *arg)
 {
-    char path[108];
-    int length = snprintf(path, sizeof(path), "/tmp/orrery-%u/%d.sock", getuid(), getpid());
-    CHECK(length > 0 && (size_t)length < sizeof(path));
-    *(bool *)arg = access(path, F_OK) == 0;
+    *(bool *)arg = access(socket_path, F_OK) == 0;
     return NULL;
 }
 
@@ -142,6 +141,10 @@ TEST(main_is_observed_if_its_configuration_says_so)
     bool has_socket = false;
     CHECK_EQ(unsetenv("XDG_RUNTIME_DIR"), 0);
     CHECK_EQ(unsetenv("ORRERY_OBSERVE"), 0);
+    int length =
+        snprintf(socket_path, sizeof(socket_path), "/tmp/orrery-%u/%d.sock", getuid(), getpid());
+    CHECK(length > 0 && (size_t)length < sizeof(socket_path));
+    (void)unlink(socket_path); /* of one that was killed and had this number */
     CHECK_OK(rt_run_main(NULL, looks_for_its_socket, &has_socket));
     CHECK(!has_socket);
     CHECK_OK(rt_run_main(&(rt_main_config){.observe = true}, looks_for_its_socket, &has_socket));
