@@ -214,6 +214,13 @@
 #define RT_WHEEL_DIGIT_BITS 8
 #endif
 
+#ifndef RT_HUGE_PAGES
+/* 1: tables of tasks, poll tasks and behaviours ask the system for huge pages from their ninth
+ * megabyte on; 0: never, where a stall of the system that makes one is worse than the time that
+ * they save (Linux only; docs/decisions/095). */
+#define RT_HUGE_PAGES 1
+#endif
+
 #ifndef RT_STACK_PAINT
 #define RT_STACK_PAINT                                                                             \
     0 /* 1: spawn fills stacks, so that rt_actor_stats knows how deep they went */

@@ -4,7 +4,9 @@
  * Huge pages are refused: one touched byte of a stack would commit two megabytes. A table that is
  * filled from its beginning has them from its ninth megabyte on: until then it takes no byte more
  * than without, from there on at most one huge page, and 512 faults, of 1.8 microseconds each where
- * this was measured, become one. Where pages are not of 4 kB a huge one is too large for that.
+ * this was measured, become one. Where pages are not of 4 kB a huge one is too large for that. The
+ * system may have to move memory to make one, and who touches it first waits: RT_HUGE_PAGES is for
+ * those who would rather not.
  *
  * A guard is made by MADV_GUARD_INSTALL where it works, which costs no mapping, so that a million
  * stacks may have one; else by mprotect, which splits the mapping in two and ends at
@@ -17,6 +19,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+
+#include <orrery/rt_static_config.h>
 
 #include "port/linux/port_linux.h"
 
@@ -47,7 +51,8 @@ void *rti_linux_memory_map(struct rti_port *port, size_t size)
 
 void rti_linux_memory_expect_dense(struct rti_port *port, void *memory, size_t size)
 {
-    if (rti_port_linux_of(port)->page_size != MEMORY_PAGE || size < MEMORY_SMALL_ONLY) {
+    if (!RT_HUGE_PAGES || rti_port_linux_of(port)->page_size != MEMORY_PAGE ||
+        size < MEMORY_SMALL_ONLY) {
         return;
     }
     uintptr_t low = (uintptr_t)memory + MEMORY_SMALL_ONLY + MEMORY_HUGE - 1;
