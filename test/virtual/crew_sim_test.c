@@ -22,9 +22,6 @@
 #include <orrery/rt/sim.h>
 #include <orrery/rt/task.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "runtime/runtime.h"
 #include "support/test.h"
 #include "virtual/world.h"
@@ -535,29 +532,12 @@ TEST_SEEDED(crew_sim_storm_with_one_spare_thread_keeps_its_promises)
     worlds_play(crowded_play);
 }
 
-/* The digest of a world that is played in a process of its own. */
-static uint64_t digest_of(uint64_t seed)
+static uint64_t digest_of_world(const struct world_report *report)
 {
-    int fds[2];
-    uint64_t digest = 0;
-    CHECK(pipe(fds) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        digest = world_play(seed, storm_play).digest;
-        CHECK(write(fds[1], &digest, sizeof(digest)) == (ssize_t)sizeof(digest));
-        _exit(0);
-    }
-    CHECK(read(fds[0], &digest, sizeof(digest)) == (ssize_t)sizeof(digest));
-    CHECK(waitpid(child, NULL, 0) == child);
-    close(fds[0]);
-    close(fds[1]);
-    return digest;
+    return report->digest;
 }
 
 TEST_SEEDED(crew_sim_repeats_itself_from_its_seed)
 {
-    uint64_t seed = test_seed() * WORLDS;
-    uint64_t digest = digest_of(seed);
-    CHECK(digest == digest_of(seed));
-    CHECK(digest != digest_of(seed + 1));
+    world_check_repeats(storm_play, digest_of_world);
 }

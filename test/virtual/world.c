@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "virtual/world.h"
 
 #include <orrery/rt/runtime.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/test.h"
 
@@ -66,4 +70,34 @@ void worlds_play(void (*program)(uint64_t seed))
 void worlds_play_prompt(void (*program)(uint64_t seed))
 {
     play_all(program, true);
+}
+
+/* What a world comes to in a process of its own. */
+static uint64_t digest_alone(uint64_t seed, void (*program)(uint64_t seed),
+                             uint64_t (*digest)(const struct world_report *report))
+{
+    int fds[2];
+    uint64_t value = 0;
+    CHECK(pipe(fds) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct world_report report = world_play(seed, program);
+        value = digest(&report);
+        CHECK(write(fds[1], &value, sizeof(value)) == (ssize_t)sizeof(value));
+        _exit(0);
+    }
+    close(fds[1]); /* a child that ends early is the end of the pipe */
+    CHECK(read(fds[0], &value, sizeof(value)) == (ssize_t)sizeof(value));
+    CHECK(waitpid(child, NULL, 0) == child);
+    close(fds[0]);
+    return value;
+}
+
+void world_check_repeats(void (*program)(uint64_t seed),
+                         uint64_t (*digest)(const struct world_report *report))
+{
+    uint64_t seed = test_seed() * WORLDS;
+    uint64_t first = digest_alone(seed, program, digest);
+    CHECK(first == digest_alone(seed, program, digest));
+    CHECK(first != digest_alone(seed + 1, program, digest));
 }

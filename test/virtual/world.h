@@ -29,4 +29,9 @@ struct world_report world_play_prompt(uint64_t seed, void (*program)(uint64_t se
 void worlds_play(void (*program)(uint64_t seed));
 void worlds_play_prompt(void (*program)(uint64_t seed));
 
+/* Checks that the world of the test's seed comes to the same number when it is played again, each
+ * time in a process that has played no other, and that the next world comes to another. */
+void world_check_repeats(void (*program)(uint64_t seed),
+                         uint64_t (*digest)(const struct world_report *report));
+
 #endif
