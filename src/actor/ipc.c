@@ -53,15 +53,12 @@ static inline bool ipc_may_hand_over(const struct rti_worker *worker,
            rti_actor_limit(receiver) == NULL;
 }
 
-/* Where flash is scarce the last step of every send that may hand over is there once. */
-#if RTI_ONE_WORKER
-#define IPC_ONCE RTI_NOINLINE
-#else
-#define IPC_ONCE RTI_ALWAYSINLINE
-#endif
-
-/* The other end of a send: into the mailbox of one who does not wait, or not for ever. */
-static IPC_ONCE rt_status ipc_append(struct rti_mailbox *mailbox, struct rti_entry *entry)
+/* Where flash is scarce the last step of every send that may hand over is there once: ipc_give. In
+ * two parts, so that the first, which hands over, needs no frame. Elsewhere it is part of who
+ * sends, where the compiler makes less of it as a function of its own.
+ *
+ * The second: into the mailbox of one who does not wait, or not for ever. */
+static RTI_NOINLINE rt_status ipc_append(struct rti_mailbox *mailbox, struct rti_entry *entry)
 {
     rti_mailbox_append(mailbox, entry);
     if (RTI_UNLIKELY(mailbox->reader != NULL)) {
@@ -71,8 +68,8 @@ static IPC_ONCE rt_status ipc_append(struct rti_mailbox *mailbox, struct rti_ent
 }
 
 /* Gives a message to an actor that may be handed one: into its hand, or its mailbox. */
-static IPC_ONCE rt_status ipc_give(struct rti_actor *receiver, struct rti_entry *entry,
-                                   struct rti_worker *worker)
+static RTI_NOINLINE rt_status ipc_give(struct rti_actor *receiver, struct rti_entry *entry,
+                                       struct rti_worker *worker)
 {
     struct rti_mailbox *mailbox = &receiver->mailbox;
     if (rti_mailbox_claim_reader(mailbox)) {
@@ -95,8 +92,11 @@ void rti_ipc_deliver(struct rti_worker *worker, struct rti_actor *receiver, stru
     RTI_PROBE2(send, id, receiver->id);
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, id, receiver->id);
     rti_ipc_attach_trace(worker, &receiver->actors->ipc, entry);
-    if (ipc_may_hand_over(worker, receiver)) {
+    bool may_hand_over = ipc_may_hand_over(worker, receiver);
+    if (RTI_ONE_WORKER && may_hand_over) {
         (void)ipc_give(receiver, entry, worker);
+    } else if (may_hand_over && rti_mailbox_claim_reader(&receiver->mailbox)) {
+        ipc_hand_over(worker, receiver, entry);
     } else {
         rti_worker_note(worker, RTI_NOTE_SEND, 0, receiver->id);
         rti_mailbox_push(&receiver->mailbox, entry);
@@ -256,7 +256,20 @@ RTI_FLAT rt_status rt_ipc_send(actor_id to, const void *data, size_t len, rt_ipc
     entry->sender = self->id;
     self->messages_sent++;
     RTI_PROBE2(send, self->id, receiver->id);
-    return ipc_give(receiver, entry, worker);
+    if (RTI_ONE_WORKER) {
+        return ipc_give(receiver, entry, worker);
+    }
+    struct rti_mailbox *mailbox = &receiver->mailbox;
+    if (rti_mailbox_claim_reader(mailbox)) {
+        ipc_hand_over(worker, receiver, entry);
+        return RT_SUCCESS;
+    }
+    rti_worker_note(worker, RTI_NOTE_SEND, 0, receiver->id);
+    rti_mailbox_append(mailbox, entry);
+    if (RTI_UNLIKELY(mailbox->reader != NULL)) {
+        return ipc_wake_reader(mailbox);
+    }
+    return RT_SUCCESS;
 }
 
 static inline void ipc_show(const struct rti_entry *entry, rt_message *msg)
