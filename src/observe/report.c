@@ -470,7 +470,7 @@ static uint32_t behaviours_size(const struct rti_sched *sched)
 static uint32_t asyncs_size(const struct rti_sched *sched)
 {
     const struct rti_asyncs *asyncs = sched->modules[RTI_MODULE_ASYNC];
-    return asyncs == NULL ? 0 : asyncs->fresh;
+    return asyncs == NULL ? 0 : rti_u32_load_relaxed(&asyncs->fresh);
 }
 
 static const struct report_table tables[] = {

@@ -117,9 +117,7 @@ static RTI_NOINLINE void async_conclude(struct rti_async *async)
         async_tell(async);
         break;
     case RTI_TASK_END_FREE:
-        rti_lock_acquire(&asyncs->lock, asyncs->sched);
         rti_asyncs_free(asyncs, async);
-        rti_lock_release(&asyncs->lock);
         break;
     }
 }
@@ -241,7 +239,7 @@ static RTI_COLD void async_step_last(struct rti_async *async, struct rti_worker 
         struct rti_cx *cx = async->cx;
         async->cx = NULL;
         async_end_context(cx);
-        rti_asyncs_context_give(async->asyncs, cx);
+        rti_asyncs_context_give(async->asyncs, worker, cx);
     }
     async_end(async, worker, (rt_status){RT_ERR_CANCELLED, "the runtime ended"});
 }
@@ -282,7 +280,7 @@ static RTI_ALWAYSINLINE void async_step_end(struct rti_async *async, struct rti_
             async->cx = NULL;
         }
         async_end_context(cx);
-        rti_asyncs_context_give(async->asyncs, cx);
+        rti_asyncs_context_give(async->asyncs, worker, cx);
         async_end(async, worker, status);
         return;
     }
@@ -291,7 +289,7 @@ static RTI_ALWAYSINLINE void async_step_end(struct rti_async *async, struct rti_
         if (is_kept) {
             async->cx = NULL;
         }
-        rti_asyncs_context_lay_by(async->asyncs, cx);
+        rti_asyncs_context_lay_by(async->asyncs, worker, cx);
     } else if (!is_kept) {
         async_keep_context(async, cx);
     }
@@ -310,7 +308,7 @@ static RTI_NOINLINE void async_step_any(struct rti_async *async, struct rti_work
     bool is_kept = async->cx != NULL && !async->is_joining;
     struct rti_cx *cx = async->cx;
     if (!is_kept) {
-        cx = rti_asyncs_context_take(async->asyncs, async);
+        cx = rti_asyncs_context_take(async->asyncs, worker, async);
         if (RTI_UNLIKELY(cx == NULL)) {
             async_step_without(async, worker);
             return;
@@ -401,14 +399,23 @@ void rti_async_init_slot(struct rti_async *async, struct rti_asyncs *asyncs)
 }
 
 /* The number of the next task. */
-static inline uint32_t async_next_serial(struct rti_asyncs *asyncs)
+static inline uint32_t async_next_serial(struct rti_asyncs *asyncs, const struct rti_worker *worker)
 {
     if (RTI_LIKELY(rti_sched_is_local(asyncs->sched))) {
         uint32_t serial = rti_u32_load_relaxed(&asyncs->serial) + 1;
         rti_u32_store_relaxed(&asyncs->serial, serial);
         return serial;
     }
-    return rti_u32_add_relaxed(&asyncs->serial, 1) + 1;
+    struct rti_async_desk *desk = rti_asyncs_desk(asyncs, worker);
+    if (RTI_UNLIKELY(desk == NULL)) {
+        return rti_u32_add_relaxed(&asyncs->serial, 1) + 1;
+    }
+    if (RTI_UNLIKELY(desk->serials_left == 0)) {
+        desk->serial = rti_u32_add_relaxed(&asyncs->serial, RTI_ASYNC_SERIALS);
+        desk->serials_left = RTI_ASYNC_SERIALS;
+    }
+    desk->serials_left--;
+    return ++desk->serial;
 }
 
 /* Makes a new task ready. */
@@ -449,7 +456,7 @@ static RTI_NOINLINE rt_async_task *async_go_any(rt_poll_fn poll, void *state)
     if (RTI_UNLIKELY(async == NULL)) {
         return NULL;
     }
-    async_begin(async, async_next_serial(asyncs), poll, state);
+    async_begin(async, async_next_serial(asyncs, worker), poll, state);
     rt_async_task *handle = rti_asyncs_handle(asyncs, async);
     async_start(async, worker);
     return handle;
@@ -497,15 +504,18 @@ rt_status rt_async_detach(rt_async_task *task)
         return status;
     }
     struct rti_asyncs *asyncs = async->asyncs;
-    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    rti_asyncs_guard(asyncs, (uintptr_t)task);
     rti_asyncs_consume(async);
     /* Who may still stand there has lost interest: it gave the handle away. */
     rti_task_to_unwatched(&async->life);
-    if (!rti_task_to_released(&async->life)) {
+    bool has_ended = !rti_task_to_released(&async->life);
+    if (has_ended) {
         rti_task_to_free(&async->life);
+    }
+    rti_asyncs_unguard(asyncs, (uintptr_t)task);
+    if (has_ended) {
         rti_asyncs_free(asyncs, async);
     }
-    rti_lock_release(&asyncs->lock);
     return RT_SUCCESS;
 }
 

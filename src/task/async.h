@@ -125,7 +125,7 @@ struct rti_async {
     };
     struct rti_nap *nap; /* under way, in its state; NULL: none */
     /* Who waits for its end: a struct rti_waiter, or, with RTI_ASYNC_IS_TASK added, a poll task.
-     * Written by who holds the handle, under the module's lock; read by the end. */
+     * Written by who holds the handle, under the slot's guard; read by the end. */
     uintptr_t watcher;
 };
 

@@ -30,19 +30,17 @@ static RTI_ALWAYSINLINE rt_status join_take(struct rti_asyncs *asyncs, struct rt
         *out = (rt_status){(rt_status_code)async->result, async->result_msg};
     }
     *task = NULL;
-    if (!is_straight) {
-        rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    }
-    rti_asyncs_consume(async);
     if (is_straight) {
+        rti_asyncs_consume(async);
         rti_task_to_free_here(&async->life);
-    } else {
-        rti_task_to_free(&async->life);
+        rti_asyncs_free_at(asyncs, async, index);
+        return RT_SUCCESS;
     }
-    rti_asyncs_free_at(asyncs, async, index);
-    if (!is_straight) {
-        rti_lock_release(&asyncs->lock);
-    }
+    rti_asyncs_guard(asyncs, index);
+    rti_asyncs_consume(async);
+    rti_task_to_free(&async->life);
+    rti_asyncs_unguard(asyncs, index);
+    rti_asyncs_free(asyncs, async);
     return RT_SUCCESS;
 }
 

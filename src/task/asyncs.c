@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/marks.h"
+#include "sched/crew.h"
 
 /* The most slots that an index can name. */
 #define SLOTS_MAX (sizeof(uintptr_t) == 8 ? (size_t)1 << 30 : (size_t)1 << 15)
@@ -14,14 +15,39 @@ _Static_assert(RT_MAX_ASYNC > 0 && RT_MAX_ASYNC <= 1 << 15, "RT_MAX_ASYNC is out
 
 static void asyncs_drop_spares(struct rti_asyncs *asyncs);
 
+/* Contexts that lie on desks and are missing to nobody. */
+static size_t asyncs_desks(const struct rti_asyncs *asyncs)
+{
+#if RT_MAX_WORKERS > 1
+    return asyncs->desks_count;
+#else
+    (void)asyncs;
+    return 0;
+#endif
+}
+
+static void asyncs_init_desks(struct rti_asyncs *asyncs)
+{
+#if RT_MAX_WORKERS > 1
+    struct rti_sched *sched = asyncs->sched;
+    asyncs->desks_count = rti_sched_is_local(sched) ? 0 : sched->crew->stations_count;
+    RT_ASSERT(asyncs->desks_count <= RTI_ASYNC_DESKS);
+    for (uint32_t i = 0; i < asyncs->desks_count; i++) {
+        asyncs->desks[i] = (struct rti_async_desk){.spare = NULL};
+    }
+#endif
+    for (unsigned i = 0; i < RTI_ASYNC_GUARDS; i++) {
+        rti_lock_init(&asyncs->guards[i].lock, asyncs->sched, RTI_LOCK_TASK);
+    }
+}
+
 static void asyncs_place(struct rti_asyncs *asyncs, struct rti_async *slots, size_t count,
                          void *contexts, size_t contexts_count)
 {
     asyncs->slots = slots;
     asyncs->count = (uint32_t)count;
-    asyncs->fresh = 0;
+    rti_u32_init(&asyncs->fresh, 0);
     asyncs->free_head = (uint32_t)count;
-    asyncs->spares = NULL;
 #if RTI_ASYNC_FORESIGHT
     memset(asyncs->woken, 0, sizeof(asyncs->woken));
     asyncs->wakes = 0;
@@ -39,8 +65,10 @@ rt_status rti_asyncs_init(struct rti_asyncs *asyncs, struct rti_sched *sched)
     asyncs->mapping_size = 0;
     rti_u32_init(&asyncs->serial, 0);
     rti_lock_init(&asyncs->lock, sched, RTI_LOCK_TASK);
+    asyncs_init_desks(asyncs);
+    asyncs->spares = NULL;
     asyncs_place(asyncs, asyncs->static_slots, RT_MAX_ASYNC, asyncs->static_contexts,
-                 RT_MAX_ASYNC_CONTEXTS);
+                 RT_MAX_ASYNC_CONTEXTS + asyncs_desks(asyncs));
     sched->modules[RTI_MODULE_ASYNC] = asyncs;
     return RT_SUCCESS;
 }
@@ -61,9 +89,10 @@ void rti_asyncs_deinit(struct rti_asyncs *asyncs)
 /* How many slots are a task's. */
 static size_t asyncs_used(const struct rti_asyncs *asyncs)
 {
-    size_t used = asyncs->fresh;
+    size_t used = rti_u32_load_relaxed(&asyncs->fresh);
+    size_t fresh = used;
     for (uint32_t at = asyncs->free_head; at < asyncs->count; at = asyncs->slots[at].next_free) {
-        RT_ASSERT(at < asyncs->fresh && used > 0);
+        RT_ASSERT(at < fresh && used > 0);
         used--;
     }
     return used;
@@ -84,6 +113,7 @@ rt_status rt_async_reserve(const rt_async_config *config)
     }
     struct rti_port *port = asyncs->sched->port;
     size_t contexts = config->contexts == 0 ? config->tasks : config->contexts;
+    contexts += asyncs_desks(asyncs);
     size_t slots_size = config->tasks * sizeof(struct rti_async);
     slots_size = (slots_size + RTI_CACHE_LINE - 1) / RTI_CACHE_LINE * RTI_CACHE_LINE;
     size_t size = slots_size + RTI_POOL_BYTES(sizeof(struct rti_cx), contexts);
@@ -103,18 +133,19 @@ rt_status rt_async_reserve(const rt_async_config *config)
 
 struct rti_async *rti_asyncs_take_fresh(struct rti_asyncs *asyncs)
 {
-    if (asyncs->fresh == asyncs->count) {
+    uint32_t fresh = rti_u32_load_relaxed(&asyncs->fresh);
+    if (fresh == asyncs->count) {
         return NULL;
     }
-    struct rti_async *async = &asyncs->slots[asyncs->fresh];
+    struct rti_async *async = &asyncs->slots[fresh];
     rti_async_init_slot(async, asyncs);
-    asyncs->fresh++;
+    rti_u32_store_relaxed(&asyncs->fresh, fresh + 1);
     return async;
 }
 
 bool rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher)
 {
-    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    rti_asyncs_guard(asyncs, (uintptr_t)handle);
     struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
     bool is_watched = false;
     if (async != NULL) {
@@ -125,18 +156,18 @@ bool rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle, ui
         async->watcher = watcher;
         is_watched = !rti_async_has_ended(async) && rti_task_to_watched(&async->life);
     }
-    rti_lock_release(&asyncs->lock);
+    rti_asyncs_unguard(asyncs, (uintptr_t)handle);
     return is_watched;
 }
 
 void rti_asyncs_unwatch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher)
 {
-    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    rti_asyncs_guard(asyncs, (uintptr_t)handle);
     struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
     if (async != NULL && async->watcher == watcher) {
         rti_task_to_unwatched(&async->life);
     }
-    rti_lock_release(&asyncs->lock);
+    rti_asyncs_unguard(asyncs, (uintptr_t)handle);
 }
 
 struct rti_cx *rti_asyncs_context_make(struct rti_asyncs *asyncs, struct rti_async *async)
@@ -164,6 +195,16 @@ void rti_asyncs_context_end(struct rti_asyncs *asyncs, struct rti_cx *cx)
 static void asyncs_drop_spares(struct rti_asyncs *asyncs)
 {
     struct rti_cx *cx;
+#if RT_MAX_WORKERS > 1
+    for (uint32_t i = 0; i < asyncs->desks_count; i++) {
+        cx = asyncs->desks[i].spare;
+        if (cx != NULL) {
+            asyncs->desks[i].spare = NULL;
+            cx->next_spare = asyncs->spares;
+            asyncs->spares = cx;
+        }
+    }
+#endif
     while ((cx = asyncs->spares) != NULL) {
         rti_asyncs_context_remove(asyncs, cx);
         (void)rt_cx_deinit((rt_cx *)(void *)cx);
@@ -173,7 +214,8 @@ static void asyncs_drop_spares(struct rti_asyncs *asyncs)
 
 void rti_asyncs_kill_all(struct rti_asyncs *asyncs)
 {
-    for (uint32_t i = 0; i < asyncs->fresh; i++) {
+    uint32_t fresh = rti_u32_load_relaxed(&asyncs->fresh);
+    for (uint32_t i = 0; i < fresh; i++) {
         struct rti_async *async = &asyncs->slots[i];
         if (async->poll != NULL && !rti_async_has_ended(async)) {
             rti_u8_store_relaxed(&async->wish, RTI_ASYNC_END);
@@ -185,7 +227,8 @@ void rti_asyncs_kill_all(struct rti_asyncs *asyncs)
 size_t rti_asyncs_audit(const struct rti_asyncs *asyncs)
 {
     size_t used = 0;
-    for (uint32_t i = 0; i < asyncs->fresh; i++) {
+    uint32_t fresh = rti_u32_load_relaxed(&asyncs->fresh);
+    for (uint32_t i = 0; i < fresh; i++) {
         const struct rti_async *async = &asyncs->slots[i];
         used += async->poll != NULL;
         RT_ASSERT(async->asyncs == asyncs && async->generation != 0);

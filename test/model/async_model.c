@@ -64,9 +64,10 @@ static void setup(void)
     asyncs.sched = &sched;
     asyncs.slots = asyncs.static_slots;
     asyncs.count = 1;
-    asyncs.fresh = 1;
+    rti_u32_init(&asyncs.fresh, 1);
     asyncs.free_head = 1;
     rti_lock_init(&asyncs.lock, &sched, RTI_LOCK_TASK);
+    rti_lock_init(&asyncs.guards[0].lock, &sched, RTI_LOCK_TASK);
     async = &asyncs.slots[0];
     async->asyncs = &asyncs;
     async->generation = 1;
@@ -82,6 +83,7 @@ static void setup(void)
     rti_wait_begin(&wait, wake_by_parker, &parker, false);
     explore_name(&async->life.state, "life");
     explore_name(&asyncs.lock.is_taken, "lock");
+    explore_name(&asyncs.guards[0].lock.is_taken, "guard");
     explore_name(&parker.state, "parker");
     explore_name(&wait.claimed, "claimed");
     explore_name(&wakes, "wakes");
@@ -150,11 +152,11 @@ static void join(void)
     EXPLORE_ASSERT(rti_async_has_ended(async));
     RTI_PLAIN_READ(&result, sizeof result);
     EXPLORE_ASSERT(result == RESULT);
-    rti_lock_acquire(&asyncs.lock, &sched);
+    rti_asyncs_guard(&asyncs, (uintptr_t)handle);
     rti_asyncs_consume(async);
     rti_task_to_free(&async->life);
+    rti_asyncs_unguard(&asyncs, (uintptr_t)handle);
     rti_asyncs_free(&asyncs, async);
-    rti_lock_release(&asyncs.lock);
 }
 
 /* The slot is another task's at once, and the poll task watches that one. */

@@ -2,6 +2,8 @@
 /* Poll tasks on several workers: called by one worker at a time, woken by all. */
 #define _GNU_SOURCE
 #define RTI_MODULE "async_crew_test"
+#include <stdlib.h>
+
 #include <orrery/rt.h>
 
 #include "support/crew.h"
@@ -213,6 +215,114 @@ TEST(async_crew_wakes_from_all_sides_and_ends)
 TEST(async_crew_loses_no_wake_to_a_call_for_something_else)
 {
     wake_all(pause_over_naps);
+}
+
+/* Starts a task and waits for its end, as its watcher or by looking again; every other round it
+ * goes before the end comes. */
+#define FAMILIES 8
+#define ROUNDS   200
+
+struct parent {
+    rt_async_frame frame;
+    rt_nap nap;
+    rt_async_task *child;
+    bool is_patient;
+};
+
+static rti_atomic_u32 born;
+static struct parent parents[FAMILIES];
+
+static rt_status child(void *state, rt_cx *cx)
+{
+    (void)cx;
+    CHECK(state == &born);
+    rti_u32_add_relaxed(&born, 1);
+    return RT_SUCCESS;
+}
+
+static rt_status parent(void *state, rt_cx *cx)
+{
+    struct parent *self = state;
+    RT_ASYNC_BEGIN(&self->frame);
+    self->child = rt_async(child, &born);
+    CHECK(self->child != NULL);
+    if (self->is_patient) {
+        RT_AWAIT(rt_async_join(&self->child, cx, NULL));
+        CHECK_OK(rt_awaited);
+    } else {
+        rt_status status = rt_async_join(&self->child, cx, NULL);
+        CHECK(status.code == RT_OK || status.code == RT_ERR_WOULDBLOCK);
+        if (RT_FAILED(status)) {
+            /* It stands there as the watcher; the handle goes all the same. */
+            CHECK_OK(rt_async_detach(self->child));
+        }
+    }
+    RT_ASYNC_END(RT_SUCCESS);
+}
+
+static void raise_families(void *arg)
+{
+    struct parent *mine = arg;
+    for (int round = 0; round < ROUNDS; round++) {
+        rt_status status = {RT_ERR_STATE, NULL};
+        *mine = (struct parent){.is_patient = round % 2 == 0};
+        rt_async_task *task = rt_async(parent, mine);
+        CHECK(task != NULL);
+        CHECK_OK(rt_async_join(&task, NULL, &status));
+        CHECK_OK(status);
+    }
+}
+
+TEST(async_crew_starts_watches_and_lets_go_on_all_workers)
+{
+    open_world();
+    rti_u32_init(&born, 0);
+    /* What lies on the desks is missing to no task that waits. */
+    CHECK_EQ(asyncs.contexts.count, RT_MAX_ASYNC_CONTEXTS + WORKERS);
+    for (size_t i = 0; i < FAMILIES; i++) {
+        crew_world_go(raise_families, &parents[i], 2);
+    }
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    CHECK_EQ(rti_u32_load_relaxed(&born), FAMILIES * ROUNDS);
+    close_world();
+}
+
+#define CHILDREN 3000
+
+/* Any numbers, but none twice. */
+static uint32_t numbers[FAMILIES * CHILDREN];
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint32_t first = *(const uint32_t *)a;
+    uint32_t second = *(const uint32_t *)b;
+    return (first > second) - (first < second);
+}
+
+static void number_children(void *arg)
+{
+    uint32_t *mine = arg;
+    for (size_t i = 0; i < CHILDREN; i++) {
+        rt_async_task *task = rt_async(child, &born);
+        CHECK(task != NULL);
+        mine[i] = rti_asyncs_lookup(&asyncs, task)->run.id;
+        CHECK_OK(rt_async_join(&task, NULL, NULL));
+    }
+}
+
+TEST(async_crew_gives_no_number_twice)
+{
+    open_world();
+    rti_u32_init(&born, 0);
+    for (size_t i = 0; i < FAMILIES; i++) {
+        crew_world_go(number_children, &numbers[i * CHILDREN], 2);
+    }
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    qsort(numbers, FAMILIES * CHILDREN, sizeof(numbers[0]), compare_numbers);
+    for (size_t i = 1; i < FAMILIES * CHILDREN; i++) {
+        CHECK(numbers[i - 1] != numbers[i]);
+    }
+    close_world();
 }
 
 /* The same through the public interface: an actor, tasks and poll tasks on the parallel engine. */

@@ -65,7 +65,7 @@ static void *wears_a_slot(void *arg)
         CHECK_OK(rt_async_join(&task, NULL, NULL));
         CHECK_STATUS(rt_async_wake(before), RT_ERR_INVALID);
     }
-    CHECK_EQ(rti_asyncs_of(rti_worker_current())->fresh, 1);
+    CHECK_EQ(rti_u32_load_relaxed(&rti_asyncs_of(rti_worker_current())->fresh), 1);
     CHECK_STATUS(rt_async_wake((rt_async_task *)(uintptr_t)UINTPTR_MAX), RT_ERR_INVALID);
     CHECK_STATUS(rt_async_wake(NULL), RT_ERR_INVALID);
     return arg;
