@@ -91,7 +91,7 @@ static inline void rti_processor_queue(struct rti_processor *processor,
 #endif
 
 /* Puts a READY runnable before all others of its level: not for the round robin, for who keeps a
- * stack here. */
+ * stack here, or begins before them. */
 static inline void rti_processor_stack(struct rti_processor *processor,
                                        struct rti_runnable *runnable)
 {

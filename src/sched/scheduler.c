@@ -178,6 +178,17 @@ void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable)
     sched_record_start(sched, runnable);
 }
 
+void rti_sched_start_first(struct rti_sched *sched, struct rti_runnable *runnable)
+{
+    RTI_PROBE2(spawn, runnable->id, runnable->priority);
+    rti_worker_note_here(RTI_NOTE_START, runnable->priority, runnable->id);
+    RT_ASSERT(rti_sched_is_local(sched) && rti_worker_here() == &sched->worker);
+    rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
+    sched->live++;
+    rti_processor_stack(&sched->processor, runnable);
+    sched_record_start(sched, runnable);
+}
+
 void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable)
 {
     RT_ASSERT(!runnable->is_fiber);

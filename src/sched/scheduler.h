@@ -300,6 +300,9 @@ void rti_sched_stop(struct rti_sched *sched);
 /* Makes a new runnable ready; it is live until rti_sched_settle. */
 void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable);
 
+/* The same, before all of its level that are ready. One worker. */
+void rti_sched_start_first(struct rti_sched *sched, struct rti_runnable *runnable);
+
 /* Says that a runnable other than a fiber has come to its end; called from its own step. */
 void rti_sched_end(struct rti_sched *sched, struct rti_runnable *runnable);
 
@@ -521,8 +524,10 @@ void rti_worker_follow(struct rti_worker *worker);
 /* Queues a runnable with several workers that the caller has made READY, to run next here. */
 void rti_sched_queue_shared(struct rti_sched *sched, struct rti_runnable *runnable);
 
-/* Queues a runnable whose park was ended; called by wakes. */
-static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
+/* Queues a runnable whose park was ended: with one worker behind all that are ready, or before all
+ * of its level. */
+static RTI_ALWAYSINLINE void rti_sched_wake_at(struct rti_sched *sched,
+                                               struct rti_runnable *runnable, bool is_first)
 {
     RTI_PROBE1(ready, runnable->id);
     if (RTI_UNLIKELY(!rti_sched_is_local(sched))) {
@@ -535,9 +540,20 @@ static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *
             sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_WAKE, .task = runnable->id});
     }
     rti_worker_note(&sched->worker, RTI_NOTE_WAKE, 0, runnable->id);
-    if (rti_runnable_to_woken(runnable)) {
+    if (!rti_runnable_to_woken(runnable)) {
+        return;
+    }
+    if (is_first) {
+        rti_processor_stack(&sched->processor, runnable);
+    } else {
         rti_processor_queue(&sched->processor, runnable);
     }
+}
+
+/* The former; called by wakes. */
+static inline void rti_sched_wake(struct rti_sched *sched, struct rti_runnable *runnable)
+{
+    rti_sched_wake_at(sched, runnable, false);
 }
 
 /* For the step of a runnable without a stack that is done with its turn, with one worker: takes the

@@ -70,6 +70,26 @@ static RTI_ALWAYSINLINE void async_wake_with(struct rti_async *async, enum rti_a
     }
 }
 
+/* Goes a task, where the last goes first, before all that is ready now? Every so manieth does not:
+ * those have their turns, too. */
+static RTI_ALWAYSINLINE bool async_is_early(struct rti_asyncs *asyncs)
+{
+    if (RTI_LIKELY(asyncs->early_max == 0)) {
+        return false;
+    }
+    bool is_early = asyncs->early_left > 0;
+    asyncs->early_left = is_early ? asyncs->early_left - 1 : asyncs->early_max;
+    return is_early;
+}
+
+/* Wakes one that waited for the end of another. */
+static RTI_ALWAYSINLINE void async_wake_joiner(struct rti_async *async)
+{
+    if (async_notify(async, RTI_ASYNC_NOTIFIED) == RTI_ASYNC_PARKED) {
+        rti_sched_wake_at(async->asyncs->sched, &async->run, async_is_early(async->asyncs));
+    }
+}
+
 void rti_async_wake(struct rti_async *async)
 {
     async_wake_with(async, RTI_ASYNC_NOTIFIED);
@@ -95,7 +115,7 @@ static RTI_NOINLINE void async_tell(struct rti_async *async)
     uintptr_t watcher = async->watcher;
     if ((watcher & RTI_ASYNC_IS_TASK) != 0) {
         rti_task_to_told(&async->life);
-        rti_async_wake((struct rti_async *)(watcher & ~RTI_ASYNC_IS_TASK));
+        async_wake_joiner((struct rti_async *)(watcher & ~RTI_ASYNC_IS_TASK));
         return;
     }
     struct rti_waiter *waiter = (struct rti_waiter *)watcher;
@@ -418,20 +438,35 @@ static inline uint32_t async_next_serial(struct rti_asyncs *asyncs, const struct
     return ++desk->serial;
 }
 
+/* Queues a new task, which is ready. */
+static RTI_ALWAYSINLINE void async_queue_new(struct rti_asyncs *asyncs, struct rti_async *async)
+{
+    struct rti_processor *processor = &asyncs->sched->processor;
+    if (RTI_UNLIKELY(async_is_early(asyncs))) {
+        rti_processor_stack(processor, &async->run);
+    } else {
+        rti_processor_queue_at(processor, &async->run, RTI_ASYNC_PRIORITY);
+    }
+}
+
 /* Makes a new task ready. */
 static RTI_ALWAYSINLINE void async_start(struct rti_async *async, struct rti_worker *worker)
 {
     struct rti_sched *sched = worker->sched;
     if (RTI_UNLIKELY(!rti_sched_is_local(sched) || rti_sched_journal(sched) != NULL)) {
         rti_u32_store_relaxed(&async->run.state, RTI_RUNNABLE_NEW);
-        rti_sched_start(sched, &async->run);
+        if (rti_sched_is_local(sched) && async_is_early(async->asyncs)) {
+            rti_sched_start_first(sched, &async->run);
+        } else {
+            rti_sched_start(sched, &async->run);
+        }
         return;
     }
     RTI_PROBE2(spawn, async->run.id, RTI_ASYNC_PRIORITY);
     rti_worker_note(worker, RTI_NOTE_START, RTI_ASYNC_PRIORITY, async->run.id);
     rti_u32_store_relaxed(&async->run.state, RTI_RUNNABLE_READY);
     sched->live++;
-    rti_processor_queue(&sched->processor, &async->run);
+    async_queue_new(async->asyncs, async);
 }
 
 /* What a task begins with, in a slot that was taken. */
@@ -479,9 +514,8 @@ rt_async_task *rt_async(rt_poll_fn poll, void *state)
     async_begin(async, serial, poll, state);
     RTI_PROBE2(spawn, async->run.id, RTI_ASYNC_PRIORITY);
     rti_u32_store_relaxed(&async->run.state, RTI_RUNNABLE_READY);
-    struct rti_sched *sched = worker->sched;
-    sched->live++;
-    rti_processor_queue_at(&sched->processor, &async->run, RTI_ASYNC_PRIORITY);
+    worker->sched->live++;
+    async_queue_new(asyncs, async);
     return rti_asyncs_handle_at(async, index);
 }
 

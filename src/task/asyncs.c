@@ -11,6 +11,9 @@
 /* The most slots that an index can name. */
 #define SLOTS_MAX (sizeof(uintptr_t) == 8 ? (size_t)1 << 30 : (size_t)1 << 15)
 
+/* Starts, and ends that wake who joins, that go before all that is ready, in a row. */
+#define EARLY_MAX 1024
+
 _Static_assert(RT_MAX_ASYNC > 0 && RT_MAX_ASYNC <= 1 << 15, "RT_MAX_ASYNC is out of range");
 
 static void asyncs_drop_spares(struct rti_asyncs *asyncs);
@@ -63,6 +66,8 @@ rt_status rti_asyncs_init(struct rti_asyncs *asyncs, struct rti_sched *sched)
     asyncs->sched = sched;
     asyncs->mapping = NULL;
     asyncs->mapping_size = 0;
+    asyncs->early_max = 0;
+    asyncs->early_left = 0;
     rti_u32_init(&asyncs->serial, 0);
     rti_lock_init(&asyncs->lock, sched, RTI_LOCK_TASK);
     asyncs_init_desks(asyncs);
@@ -124,6 +129,9 @@ rt_status rt_async_reserve(const rt_async_config *config)
     rti_port_expect_dense(port, memory, slots_size);
     asyncs->mapping = memory;
     asyncs->mapping_size = size;
+    bool is_early = config->is_last_first && rti_sched_is_local(asyncs->sched);
+    asyncs->early_max = is_early ? EARLY_MAX : 0;
+    asyncs->early_left = asyncs->early_max;
     asyncs_drop_spares(asyncs);
     rti_pool_deinit(&asyncs->contexts);
     asyncs_place(asyncs, (struct rti_async *)(void *)memory, config->tasks, memory + slots_size,

@@ -181,7 +181,8 @@ void tasks_skynet(void)
 {
     peer_init();
     peer_must(rt_async_reserve(&(rt_async_config){.tasks = (size_t)peer_count * 10 / 9 + 2,
-                                                  .contexts = (size_t)peer_count / 9 + 2}));
+                                                  .contexts = (size_t)peer_count / 9 + 2,
+                                                  .is_last_first = true}));
     peer_go(skynet_root, NULL);
     peer_report("ms", peer_run() / 1e6);
 }

@@ -41,6 +41,7 @@
  * joins another poll task without a deadline does not, unless it holds something with it or has
  * changed it: by a region, a budget, a timer. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <orrery/rt/api.h>
@@ -102,10 +103,19 @@ typedef struct rt_nap {
     uint64_t opaque[9];
 } rt_nap;
 
-/* What there is room for; all zero: RT_MAX_ASYNC and RT_MAX_ASYNC_CONTEXTS, in static memory. */
+/* What there is room for; all zero: RT_MAX_ASYNC and RT_MAX_ASYNC_CONTEXTS, in static memory.
+ *
+ * Tasks begin in the order in which they were started. A tree of tasks that start tasks is alive as
+ * a whole then before its first leaf ends. With `is_last_first` the one that was started last
+ * begins first, before others that are ready, and a poll task whose join has come goes on before
+ * them: the tree is gone through branch by branch, in little memory. After 1,024 of those one takes
+ * its turn in the order of the others, so that these have theirs too. With several workers the
+ * order of starts is not promised either way: there many that wait for their beginning are taken
+ * last first without being asked. */
 typedef struct {
-    size_t tasks;    /* that exist at a time */
-    size_t contexts; /* of those that wait with their context at a time; 0: as many as tasks */
+    size_t tasks;       /* that exist at a time */
+    size_t contexts;    /* of those that wait with their context at a time; 0: as many as tasks */
+    bool is_last_first; /* with one worker: who is started last begins first */
 } rt_async_config;
 
 /* Starts a poll task: `poll(state, cx)` is called soon, and again whenever there may be something
