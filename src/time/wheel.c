@@ -26,11 +26,12 @@
  *
  * A list of timers that were armed long ago is slow to read: each address is known only when the
  * timer before has come from memory. So each timer in a slot above the lowest level notes, in its
- * unused `child`, which timer is six places further on; who walks the list asks for that one
- * early. The timer may have gone since. The hint is prefetched and never followed. It takes a third
- * off the cost of firing 10^6. A slot of the lowest level was written a moment ago by a cascade,
- * and needs none. When its timers become `due`, what they will wake is asked for, too
- * (time/timer.h).
+ * unused `child`, which timer is some places further on; who walks the list asks for that one
+ * early. The timer may have gone since. The hint is prefetched and never followed. It takes half
+ * off the cost of firing 10^6. The farther it reaches the more an arm costs: one with an aim is
+ * there to fire, and notes the sixth; any other is more often cancelled, and notes the second. A
+ * slot of the lowest level was written a moment ago by a cascade, and needs none. When its timers
+ * become `due`, what they will wake is asked for, too (time/timer.h).
  *
  * I1  A slot's bit is set iff the slot is not empty; a summary bit iff its word is not 0.
  * I2  A timer in a slot has a tick after the wheel's and is where wheel_slot_of puts it.
@@ -139,12 +140,16 @@ static inline struct rti_timer *timer_after(const struct rti_timer *timer)
     return timer == NULL ? NULL : timer->next;
 }
 
-/* Notes in a timer that was put first into a list which one a walk should ask for: the sixth from
- * there. */
+/* Notes in a timer that was put first into a list which one a walk should ask for: the second
+ * from there, or the sixth if the timer has an aim. */
 static inline void wheel_hint(struct rti_timer *timer)
 {
 #if !RTI_ONE_WORKER
-    timer->child = timer_after(timer_after(timer_after(timer_after(timer_after(timer->next)))));
+    struct rti_timer *ahead = timer_after(timer->next);
+    if (RTI_UNLIKELY(timer->aim != 0)) {
+        ahead = timer_after(timer_after(timer_after(timer_after(ahead))));
+    }
+    timer->child = ahead;
 #else
     (void)timer;
 #endif
@@ -219,7 +224,9 @@ static void wheel_cascade(struct rti_wheel *wheel, struct rti_timer *list)
     while (list != NULL) {
         struct rti_timer *timer = list;
         list = timer->next;
-        RTI_PREFETCH_PAIR(timer->child);
+        if (list != NULL) {
+            RTI_PREFETCH_PAIR(list->child);
+        }
         timer->back = NULL;
         if (tick_of(timer->deadline_ns) == wheel->tick) {
             timer->next = due;
