@@ -517,7 +517,9 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
     }
     if (!send_is_admitted(admission)) {
         actor_id to = receiver->id;
-        if (admission != RTI_ADMIT_DROPPED && entry->kind == RTI_ENTRY_BLOB) {
+        /* Who is killed for its mail to itself does not come back. */
+        bool is_last = admission == RTI_ADMIT_KILLED && to == rti_sender_id(worker);
+        if (admission != RTI_ADMIT_DROPPED && !is_last && entry->kind == RTI_ENTRY_BLOB) {
             /* Nothing is sent: the hold does not go with the entry. */
             entry->kind = RTI_ENTRY_TYPED;
         }

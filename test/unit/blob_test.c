@@ -288,6 +288,35 @@ TEST(blob_that_is_handed_on_and_refused_is_given_back_once)
     world_run(refused, NULL);
 }
 
+/* Killed for its mail to itself, in the middle of the send. */
+static void floods_itself(void *arg)
+{
+    const rt_mailbox_config config = {.high = 1, .overflow = RT_OVERFLOW_KILL};
+    CHECK_OK(rt_mailbox_limit(rt_self(), &config));
+    CHECK_OK(rt_blob_send(rt_self(), 0, arg));
+    (void)rt_blob_send(rt_self(), 0, arg);
+    test_fail(__FILE__, __LINE__, "it goes on");
+}
+
+static void flooded(void *arg)
+{
+    rt_blob *blob;
+    (void)arg;
+    CHECK_OK(rt_blob_copy("too much", 8, &blob));
+    actor_id id = rt_spawn_ex(floods_itself, blob, &small);
+    settle();
+    CHECK(!rt_actor_alive(id));
+    CHECK_EQ(rti_u32_load_relaxed(&blob->blob->count), 1);
+    rt_blob_release(blob);
+    CHECK_EQ(blob_count(), 0);
+    rt_exit();
+}
+
+TEST(blob_of_one_that_is_killed_by_its_own_send_is_given_back)
+{
+    world_run(flooded, NULL);
+}
+
 /* Tokens: through a channel, also one that is closed with values inside, and over a bus. */
 static void tokens(void *arg)
 {
