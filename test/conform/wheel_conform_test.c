@@ -299,13 +299,14 @@ TEST(tm_duration_exceeded_001_a_timer_too_far_away_is_refused)
     CHECK_EQ(collect(6 + 7 * DAY), 2);
 }
 
-/* Fills, half cancels and empties a wheel of `capacity` whose counts wrap on the way. */
-static void wrap(unsigned capacity, unsigned before)
+/* Fills, half cancels and empties a wheel of `capacity` whose registrations begin at `generation`,
+ * before a wrap. */
+static void wrap(unsigned capacity, uint64_t generation)
 {
     rt_wheel_config config = {.nodes = nodes, .max_timer_nodes = capacity};
     rt_wheel_handle handles[CAPACITY];
     CHECK_OK(rt_wheel_init(&wheel, &config, 0));
-    rti_wheel_api_start_at(&wheel, UINT64_MAX - before, UINT64_MAX - before % 7);
+    rti_wheel_api_start_at(&wheel, generation);
     memset(woken, 0, sizeof(woken));
     for (unsigned i = 0; i < capacity; i++) {
         handles[i] = add(i, (i + 1) * MS);
@@ -331,10 +332,41 @@ static void wrap(unsigned capacity, unsigned before)
 TEST(tm_generation_wrap_001_ids_and_generations_wrap_without_confusion)
 {
     for (unsigned before = 0; before < 3 * CAPACITY; before++) {
-        wrap(CAPACITY, before);
-        wrap(CAPACITY - 1, before); /* does not divide 2^64 */
-        wrap(1 + before % 5, before);
+        unsigned few = 1 + before % 5;
+        wrap(CAPACITY, UINT64_MAX - before);
+        wrap(few, UINT64_MAX - before % 7);
+        /* The id is the generation moved up, and wraps the sooner the more nodes there are. */
+        for (unsigned bits = 1; bits <= 8; bits++) {
+            wrap(few, (UINT64_MAX >> bits) - before % 7);
+        }
     }
+}
+
+TEST(wheel_refuses_a_handle_of_which_one_half_is_wrong)
+{
+    rt_wheel_config config = {.nodes = nodes, .max_timer_nodes = 3};
+    CHECK_OK(rt_wheel_init(&wheel, &config, 0));
+    rt_wheel_handle handle = add(0, MS);
+    rt_wheel_handle neighbour = add(1, MS);
+    const rt_wheel_handle wrong[] = {
+        {handle.id, handle.generation + 1},
+        {handle.id, handle.generation - 1},
+        {handle.id, neighbour.generation},
+        {neighbour.id, handle.generation},
+        {handle.id ^ UINT64_C(1) << 63, handle.generation},
+        {handle.id + 4, handle.generation},
+        {handle.id | 3, handle.generation}, /* a fourth node, of three */
+        {UINT64_MAX, UINT64_MAX},
+        {0, 0},
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        CHECK(!rt_wheel_cancel(&wheel, &wrong[i]));
+    }
+    CHECK_EQ(rt_wheel_double_cancels(&wheel), 0);
+    CHECK_EQ(rti_wheel_api_audit(&wheel), 2);
+    CHECK(handle.id < neighbour.id && handle.generation < neighbour.generation);
+    CHECK(rt_wheel_cancel(&wheel, &handle));
+    CHECK(rt_wheel_cancel(&wheel, &neighbour));
 }
 
 /* ---- section 2.1: structure ---- */
@@ -742,7 +774,7 @@ TEST(wheel_of_one_node_works_for_ever)
 {
     rt_wheel_config config = {.nodes = nodes, .max_timer_nodes = 1};
     CHECK_OK(rt_wheel_init(&wheel, &config, 0));
-    rti_wheel_api_start_at(&wheel, UINT64_MAX - 500, UINT64_MAX - 300);
+    rti_wheel_api_start_at(&wheel, UINT64_MAX - 300);
     for (unsigned i = 0; i < 1000; i++) {
         rt_wheel_handle handle = add(0, i * MS);
         rt_wheel_handle other;

@@ -12,9 +12,10 @@
 #include "support/test.h"
 #include "time/wheel_api.h"
 
-#define DAY   (86400 * RT_NS_PER_S)
-#define NODES 150u
-#define ROUND 5000 /* operations between two new wheels */
+#define DAY     (86400 * RT_NS_PER_S)
+#define NODES   150u
+#define INDICES 256u /* a power of two, the least that has room for NODES */
+#define ROUND   5000 /* operations between two new wheels */
 
 TEST_TIMEOUT(300);
 
@@ -170,9 +171,10 @@ static void start_round(void)
     now = rti_rng_below(&rng, 100 * DAY);
     collects = rti_rng_below(&rng, 11);
     CHECK_OK(rt_wheel_init(&wheel, &config, now));
-    /* Both numbers wrap within the round, each in a moment of its own. */
-    rti_wheel_api_start_at(&wheel, UINT64_MAX - rti_rng_below(&rng, 500),
-                           UINT64_MAX - rti_rng_below(&rng, 500));
+    /* A number wraps within the round: the generation, or the id, which is the generation moved up
+     * by the bits of an index. */
+    uint64_t last = rti_rng_below(&rng, 2) == 0 ? UINT64_MAX : UINT64_MAX / INDICES;
+    rti_wheel_api_start_at(&wheel, last - rti_rng_below(&rng, 500));
     memset(is_live, 0, sizeof(is_live));
     memset(handles, 0, sizeof(handles));
     stale = (rt_wheel_handle){0, 0};

@@ -36,14 +36,15 @@ RT_EXTERN_C_BEGIN
 #define RT_WHEEL_MAX_TIMER_DURATION (7 * 86400 * RT_NS_PER_S)
 
 #define RT_WHEEL_WORDS      (((5 << RT_WHEEL_DIGIT_BITS) * sizeof(void *) + 448) / sizeof(uint64_t))
-#define RT_WHEEL_NODE_WORDS 12
+#define RT_WHEEL_NODE_WORDS 8
 
 /* Storage of a wheel, about 10 kB with 64-bit pointers. Not to be moved nor copied. */
 typedef struct {
     uint64_t opaque[RT_WHEEL_WORDS];
 } rt_wheel;
 
-/* Storage of one registration. */
+/* Storage of one registration: 64 bytes. A program with many timers does well to align the nodes to
+ * 64, so that each is one line of the cache. */
 typedef struct {
     uint64_t opaque[RT_WHEEL_NODE_WORDS];
 } rt_wheel_node;
