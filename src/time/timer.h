@@ -96,10 +96,11 @@ static inline bool rti_timer_precedes(const struct rti_timer *a, const struct rt
 /* Puts `timer`, with its children, first in the list that begins at `*head`. */
 static inline void rti_timer_link(struct rti_timer **head, struct rti_timer *timer)
 {
-    RT_DCHECK(timer != *head);
-    timer->next = *head;
-    if (timer->next != NULL) {
-        timer->next->back = &timer->next;
+    struct rti_timer *first = *head;
+    RT_DCHECK(timer != first);
+    timer->next = first;
+    if (first != NULL) {
+        first->back = &timer->next;
     }
     timer->back = head;
     *head = timer;
@@ -108,12 +109,14 @@ static inline void rti_timer_link(struct rti_timer **head, struct rti_timer *tim
 /* Takes `timer` out of its list, or it and its children out of the siblings. */
 static inline void rti_timer_unlink(struct rti_timer *timer)
 {
-    RT_DCHECK(*timer->back == timer);
-    *timer->back = timer->next;
-    if (timer->next != NULL) {
-        timer->next->back = timer->back;
-    }
+    struct rti_timer *next = timer->next;
+    struct rti_timer **back = timer->back;
+    RT_DCHECK(*back == timer);
     timer->back = NULL;
+    *back = next;
+    if (next != NULL) {
+        next->back = back;
+    }
 }
 
 #endif

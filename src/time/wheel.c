@@ -61,48 +61,28 @@
 #if RT_WHEEL_DIGIT_BITS > 0
 
 #include "time/timer_list.h"
-
-#define WHEEL_DIGIT_BITS ((uint32_t)RT_WHEEL_DIGIT_BITS)
-#define WHEEL_DIGIT_MASK (RTI_WHEEL_SLOTS - 1)
-#define WHEEL_PART_BITS  (20u - WHEEL_DIGIT_BITS) /* a part of the millisecond is 2^12 ns */
+#include "time/wheel_place.h"
 
 /* Up to this many timers of a slot are searched or sorted as they are. */
 #define WHEEL_FEW 16u
 
-/* What `place` of a timer says if it is not the number of a slot. */
-enum {
-    PLACE_DUE = RTI_WHEEL_PLACES,
-    PLACE_FRESH,
-    PLACE_SOON,
-    PLACE_OVERFLOW,
-};
-
-_Static_assert(RTI_WHEEL_SLOTS == 1u << WHEEL_DIGIT_BITS, "a digit names a slot");
-_Static_assert(RTI_WHEEL_WORDS <= 32, "the summary has a bit for each word");
-_Static_assert((RTI_NS_PER_MS - 1) >> WHEEL_PART_BITS <= WHEEL_DIGIT_MASK,
-               "a digit names a part of a millisecond");
-
-static inline uint64_t tick_of(uint64_t ns)
+void rti_wheel_place_rare(struct rti_wheel *wheel, struct rti_timer *timer)
 {
-    uint64_t ms = ns / RTI_NS_PER_MS;
-    return ms << WHEEL_DIGIT_BITS | (ns - ms * RTI_NS_PER_MS) >> WHEEL_PART_BITS;
+    bool is_soon = tick_of(timer->deadline_ns) <= wheel->tick;
+    timer->place = is_soon ? PLACE_SOON : PLACE_OVERFLOW;
+    rti_timer_heap_insert(is_soon ? &wheel->soon : &wheel->overflow, timer);
 }
 
-/* Whether a timer of this tick, which is after the wheel's, has a slot: else it belongs to the
- * overflow heap. */
-static inline bool wheel_reaches(const struct rti_wheel *wheel, uint64_t tick)
+void rti_wheel_unplace_rare(struct rti_wheel *wheel, struct rti_timer *timer)
 {
-    return tick - wheel->tick < wheel->horizon_ticks &&
-           (tick ^ wheel->tick) >> (RTI_WHEEL_LEVELS * WHEEL_DIGIT_BITS) == 0;
-}
-
-/* The slot of a tick that is after the wheel's and within its reach. */
-static inline uint32_t wheel_slot_of(const struct rti_wheel *wheel, uint64_t tick)
-{
-    uint32_t bit = 63u - (uint32_t)__builtin_clzll(tick ^ wheel->tick);
-    uint32_t level = bit / WHEEL_DIGIT_BITS;
-    uint32_t digit = (uint32_t)(tick >> (level * WHEEL_DIGIT_BITS)) & WHEEL_DIGIT_MASK;
-    return level * RTI_WHEEL_SLOTS + digit;
+    if (timer->place == PLACE_SOON) {
+        rti_timer_heap_remove(&wheel->soon, timer);
+    } else if (timer->place == PLACE_OVERFLOW) {
+        rti_timer_heap_remove(&wheel->overflow, timer);
+    } else {
+        RT_ASSERT(timer->place == PLACE_DUE || timer->place == PLACE_FRESH);
+        rti_timer_unlink(timer);
+    }
 }
 
 /* The first tick of a slot that holds a timer. */
@@ -119,88 +99,6 @@ static inline uint32_t wheel_first_slot(const struct rti_wheel *wheel)
     RT_DCHECK(wheel->summary != 0);
     uint32_t word = (uint32_t)__builtin_ctz(wheel->summary);
     return word * 64 + (uint32_t)__builtin_ctzll(wheel->occupied[word]);
-}
-
-static inline void wheel_mark(struct rti_wheel *wheel, uint32_t slot)
-{
-    wheel->occupied[slot / 64] |= UINT64_C(1) << (slot % 64);
-    wheel->summary |= UINT32_C(1) << (slot / 64);
-}
-
-static inline void wheel_unmark(struct rti_wheel *wheel, uint32_t slot)
-{
-    wheel->occupied[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
-    if (wheel->occupied[slot / 64] == 0) {
-        wheel->summary &= ~(UINT32_C(1) << (slot / 64));
-    }
-}
-
-static inline struct rti_timer *timer_after(const struct rti_timer *timer)
-{
-    return timer == NULL ? NULL : timer->next;
-}
-
-/* Notes in a timer that was put first into a list which one a walk should ask for: the second
- * from there, or the sixth if the timer has an aim. */
-static inline void wheel_hint(struct rti_timer *timer)
-{
-#if !RTI_ONE_WORKER
-    struct rti_timer *ahead = timer_after(timer->next);
-    if (RTI_UNLIKELY(timer->aim != 0)) {
-        ahead = timer_after(timer_after(timer_after(timer_after(ahead))));
-    }
-    timer->child = ahead;
-#else
-    (void)timer;
-#endif
-}
-
-/* Puts a timer that is in nothing into a slot. */
-static inline void wheel_link(struct rti_wheel *wheel, struct rti_timer *timer, uint32_t slot)
-{
-    struct rti_timer **head = &wheel->slots[slot];
-    if (*head == NULL) {
-        wheel_mark(wheel, slot);
-    }
-    timer->place = (uint16_t)slot;
-    rti_timer_link(head, timer);
-    if (slot >= RTI_WHEEL_SLOTS) {
-        wheel_hint(timer);
-    }
-}
-
-/* Puts a timer that is in nothing where its deadline belongs. */
-static inline void wheel_place(struct rti_wheel *wheel, struct rti_timer *timer)
-{
-    uint64_t tick = tick_of(timer->deadline_ns);
-    if (tick <= wheel->tick) {
-        timer->place = PLACE_SOON;
-        rti_timer_heap_insert(&wheel->soon, timer);
-    } else if (RTI_LIKELY(wheel_reaches(wheel, tick))) {
-        wheel_link(wheel, timer, wheel_slot_of(wheel, tick));
-    } else {
-        timer->place = PLACE_OVERFLOW;
-        rti_timer_heap_insert(&wheel->overflow, timer);
-    }
-}
-
-/* Takes a timer out of where it is. */
-static inline void wheel_unplace(struct rti_wheel *wheel, struct rti_timer *timer)
-{
-    uint32_t place = timer->place;
-    if (RTI_LIKELY(place < RTI_WHEEL_PLACES)) {
-        rti_timer_unlink(timer);
-        if (wheel->slots[place] == NULL) {
-            wheel_unmark(wheel, place);
-        }
-    } else if (place == PLACE_SOON) {
-        rti_timer_heap_remove(&wheel->soon, timer);
-    } else if (place == PLACE_OVERFLOW) {
-        rti_timer_heap_remove(&wheel->overflow, timer);
-    } else {
-        RT_ASSERT(place == PLACE_DUE || place == PLACE_FRESH);
-        rti_timer_unlink(timer);
-    }
 }
 
 /* Makes a list, linked through `next`, the timers of the current tick. */
@@ -313,19 +211,6 @@ static inline struct rti_timer *wheel_first_due(const struct rti_wheel *wheel)
     return timer;
 }
 
-/* Takes note that a timer with this deadline has left. An empty wheel returns to the clock. */
-static inline void wheel_forget(struct rti_wheel *wheel, uint64_t deadline_ns)
-{
-    RT_ASSERT(wheel->count > 0);
-    wheel->count--;
-    if (wheel->count == 0) {
-        wheel->next_ns = RTI_TIME_NEVER;
-        wheel->tick = tick_of(wheel->now_ns);
-    } else if (deadline_ns == wheel->next_ns) {
-        wheel->next_ns = 0;
-    }
-}
-
 static struct rti_timer *wheel_take(struct rti_wheel *wheel, uint64_t now_ns)
 {
     uint64_t now_tick = tick_of(now_ns);
@@ -396,29 +281,12 @@ void rti_wheel_set_horizon(struct rti_wheel *wheel, uint64_t horizon_ns)
 
 void rti_wheel_arm(struct rti_wheel *wheel, struct rti_timer *timer, uint64_t deadline_ns)
 {
-    RT_ASSERT(!rti_timer_is_armed(timer));
-    timer->deadline_ns = deadline_ns;
-    timer->seq = wheel->seq++;
-    wheel->count++;
-    if (deadline_ns < wheel->next_ns) {
-        wheel->next_ns = deadline_ns;
-    }
-    if (RTI_UNLIKELY(deadline_ns < wheel->pass_end_ns)) {
-        timer->place = PLACE_FRESH;
-        rti_timer_link(&wheel->fresh, timer);
-    } else {
-        wheel_place(wheel, timer);
-    }
+    rti_wheel_arm_here(wheel, timer, deadline_ns);
 }
 
 bool rti_wheel_disarm(struct rti_wheel *wheel, struct rti_timer *timer)
 {
-    if (!rti_timer_is_armed(timer)) {
-        return false;
-    }
-    wheel_unplace(wheel, timer);
-    wheel_forget(wheel, timer->deadline_ns);
-    return true;
+    return rti_wheel_disarm_here(wheel, timer);
 }
 
 uint64_t rti_wheel_next_deadline(struct rti_wheel *wheel)

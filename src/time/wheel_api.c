@@ -15,8 +15,8 @@
  * I1  A node is armed in the wheel or on the free list, never both.         (rti_wheel_api_audit)
  * I2  The generation of a node that is armed is not 0.                      (rti_wheel_api_audit)
  * I3  A node that is free keeps no waker.                                   (rti_wheel_api_audit)
- * I4  The deadline of a node that is free is never iff its last registration was cancelled: none
- *     that fires has that deadline.                                         (rti_wheel_api_audit)
+ * I4  The deadline of a node that is free is RTI_TIME_NEVER iff its last registration was
+ *     collected.                                         (wheel_counts_a_handle_cancelled_twice)
  *
  * Costs: those of the wheel, and one line of the cache. A free node's link is the `next` of its
  * timer.
@@ -24,11 +24,11 @@
  * Rejected: a hash table from id to node (more memory, longer chains at worst, and nothing gained);
  * ids that are the node's index modulo the number of nodes (two divisions and a branch that cannot
  * be foreseen in each registration, so that the processor cannot begin the next before the misses
- * of this one are over: two to four times the time with 10^5 timers). */
+ * of this one are over: a third more time with 10^5 timers). */
 #define RTI_MODULE "wheel_api"
 #include "time/wheel_api.h"
 
-#include "time/wheel.h"
+#include "time/wheel_place.h"
 
 struct node {
     struct rti_timer timer; /* its `fire` is the waker's fn, its `seq` the generation */
@@ -39,12 +39,14 @@ struct node {
 };
 
 struct wheel_api {
-    struct rti_wheel core;
+    struct rti_wheel core; /* its `seq` is the generation of the next registration */
     struct node *nodes;
     size_t node_count;
-    uint32_t index_bits;    /* of an id */
     struct rti_timer *free; /* linked through `next`, the last freed first */
-    uint64_t next_generation;
+    uint32_t index_bits;    /* of an id */
+#if UINTPTR_MAX < UINT64_MAX
+    uint32_t generation_high; /* what core.seq has no room for */
+#endif
     uint64_t double_cancels;
     uint64_t max_wheel_duration;
     uint64_t max_timer_duration;
@@ -86,14 +88,53 @@ static rt_status failure(rt_status_code code, const char *msg)
     return (rt_status){code, RTI_SENTENCE(msg)};
 }
 
+#if UINTPTR_MAX < UINT64_MAX
+
 static uint64_t node_generation(const struct node *node)
 {
-#if UINTPTR_MAX < UINT64_MAX
     return (uint64_t)node->generation_high << 32 | node->timer.seq;
-#else
-    return node->timer.seq;
-#endif
 }
+
+static uint64_t api_generation(const struct wheel_api *api)
+{
+    return (uint64_t)api->generation_high << 32 | api->core.seq;
+}
+
+static void api_set_generation(struct wheel_api *api, uint64_t generation)
+{
+    api->core.seq = (rti_timer_seq)generation;
+    api->generation_high = (uint32_t)(generation >> 32);
+}
+
+/* Gives a node what the wheel does not give it: the upper half of its generation. */
+static void node_number(struct node *node, uint64_t generation)
+{
+    node->generation_high = (uint32_t)(generation >> 32);
+}
+
+#else
+
+static uint64_t node_generation(const struct node *node)
+{
+    return node->timer.seq;
+}
+
+static uint64_t api_generation(const struct wheel_api *api)
+{
+    return api->core.seq;
+}
+
+static void api_set_generation(struct wheel_api *api, uint64_t generation)
+{
+    api->core.seq = generation;
+}
+
+static void node_number(struct node *node, uint64_t generation)
+{
+    (void)node, (void)generation;
+}
+
+#endif
 
 /* What a function of wakers is called while a timer keeps it. It is never called by that name. */
 static void node_keep(struct node *node, rt_waker waker)
@@ -113,7 +154,7 @@ static uint64_t api_id(const struct wheel_api *api, size_t index, uint64_t gener
 }
 
 /* The node that a handle names now or named last, or NULL. */
-static struct node *api_find(const struct wheel_api *api, const rt_wheel_handle *handle)
+static inline struct node *api_find(const struct wheel_api *api, const rt_wheel_handle *handle)
 {
     uint64_t index = handle->id & ((UINT64_C(1) << api->index_bits) - 1);
     if (index >= api->node_count || handle->generation == 0) {
@@ -133,33 +174,42 @@ static void api_free(struct wheel_api *api, struct node *node)
     api->free = &node->timer;
 }
 
-/* Registers in a free node; there must be one. */
-static rt_wheel_handle api_add(struct wheel_api *api, rt_time deadline, rt_waker waker)
-{
-    RT_ASSERT(api->free != NULL);
-    struct node *node = RTI_CONTAINER_OF(api->free, struct node, timer);
-    uint64_t generation = api->next_generation++;
-    if (api->next_generation == 0) {
-        api->next_generation = 1;
-    }
-    api->free = node->timer.next;
-    node_keep(node, waker);
-    api->core.seq = (rti_timer_seq)generation;
-    rti_wheel_arm(&api->core, &node->timer, deadline);
-#if UINTPTR_MAX < UINT64_MAX
-    node->generation_high = (uint32_t)(generation >> 32);
-#endif
-    return (rt_wheel_handle){api_id(api, api_index(api, node), generation), generation};
-}
-
-/* Whether a registration may be made, given that a node is free. */
-static rt_status api_check(const struct wheel_api *api, rt_time deadline)
+static bool api_is_too_far(const struct wheel_api *api, rt_time deadline)
 {
     uint64_t now = api->core.now_ns;
-    if (deadline > now && deadline - now > api->max_timer_duration) {
-        return failure(RT_ERR_TIMER_DURATION_EXCEEDED, "deadline beyond max_timer_duration");
+    return deadline > now && deadline - now > api->max_timer_duration;
+}
+
+static rt_status api_refuse_null(void)
+{
+    return failure(RT_ERR_INVALID, "wheel, out_handle or waker.fn is NULL");
+}
+
+static rt_status api_refuse_full(void)
+{
+    return failure(RT_ERR_RESOURCE_EXHAUSTED, "max_timer_nodes timers are registered");
+}
+
+static rt_status api_refuse_far(void)
+{
+    return failure(RT_ERR_TIMER_DURATION_EXCEEDED, "deadline beyond max_timer_duration");
+}
+
+/* Arms a node that is in nothing, under a new generation. */
+static inline void api_arm(struct wheel_api *api, struct node *node, rt_time deadline,
+                           rt_waker waker, rt_wheel_handle *out_handle)
+{
+    uint64_t generation = api_generation(api);
+    *out_handle = (rt_wheel_handle){
+        .id = api_id(api, api_index(api, node), generation),
+        .generation = generation,
+    };
+    node_keep(node, waker);
+    node_number(node, generation);
+    rti_wheel_arm_here(&api->core, &node->timer, deadline);
+    if (RTI_UNLIKELY(api->core.seq == 0)) {
+        api_set_generation(api, generation + 1 == 0 ? 1 : generation + 1);
     }
-    return RT_SUCCESS;
 }
 
 /* How many bits the index of so many nodes needs. */
@@ -185,7 +235,6 @@ rt_status rt_wheel_init(rt_wheel *wheel, const rt_wheel_config *config, rt_time 
         .nodes = (struct node *)(void *)config->nodes,
         .node_count = config->max_timer_nodes,
         .index_bits = api_bits(config->max_timer_nodes),
-        .next_generation = 1,
         .max_wheel_duration = config->max_wheel_duration != 0 ? config->max_wheel_duration
                                                               : RT_WHEEL_MAX_WHEEL_DURATION,
         .max_timer_duration = config->max_timer_duration != 0 ? config->max_timer_duration
@@ -193,6 +242,7 @@ rt_status rt_wheel_init(rt_wheel *wheel, const rt_wheel_config *config, rt_time 
     };
     rti_wheel_init(&api->core, now);
     rti_wheel_set_horizon(&api->core, api->max_wheel_duration);
+    api_set_generation(api, 1);
     for (size_t i = api->node_count; i > 0; i--) {
         struct node *node = api_node(api, i - 1);
         *node = (struct node){.arg = NULL};
@@ -204,13 +254,26 @@ rt_status rt_wheel_init(rt_wheel *wheel, const rt_wheel_config *config, rt_time 
 rt_status rt_wheel_register(rt_wheel *wheel, rt_time deadline, rt_waker waker,
                             rt_wheel_handle *out_handle)
 {
-    return rt_wheel_update(wheel, NULL, deadline, waker, out_handle);
+    if (wheel == NULL || out_handle == NULL || waker.fn == NULL) {
+        return api_refuse_null();
+    }
+    struct wheel_api *api = api_of(wheel);
+    struct rti_timer *timer = api->free;
+    if (RTI_UNLIKELY(api_is_too_far(api, deadline))) {
+        return api_refuse_far();
+    }
+    if (RTI_UNLIKELY(timer == NULL)) {
+        return api_refuse_full();
+    }
+    api->free = timer->next;
+    api_arm(api, RTI_CONTAINER_OF(timer, struct node, timer), deadline, waker, out_handle);
+    return RT_SUCCESS;
 }
 
 rt_status rt_wheel_try_register(rt_wheel *wheel, rt_time deadline, rt_waker waker,
                                 rt_wheel_handle *out_handle)
 {
-    return rt_wheel_update(wheel, NULL, deadline, waker, out_handle);
+    return rt_wheel_register(wheel, deadline, waker, out_handle);
 }
 
 bool rt_wheel_cancel(rt_wheel *wheel, const rt_wheel_handle *handle)
@@ -223,11 +286,13 @@ bool rt_wheel_cancel(rt_wheel *wheel, const rt_wheel_handle *handle)
     if (node == NULL) {
         return false;
     }
-    if (!rti_wheel_disarm(&api->core, &node->timer)) {
-        api->double_cancels += node->timer.deadline_ns == RTI_TIME_NEVER;
+    if (!rti_wheel_disarm_here(&api->core, &node->timer)) {
+        api->double_cancels += node->timer.deadline_ns != RTI_TIME_NEVER;
         return false;
     }
-    node->timer.deadline_ns = RTI_TIME_NEVER;
+    if (RTI_UNLIKELY(node->timer.deadline_ns == RTI_TIME_NEVER)) {
+        node->timer.deadline_ns = 0;
+    }
     api_free(api, node);
     return true;
 }
@@ -236,22 +301,17 @@ rt_status rt_wheel_update(rt_wheel *wheel, const rt_wheel_handle *old_handle, rt
                           rt_waker waker, rt_wheel_handle *out_handle)
 {
     if (wheel == NULL || out_handle == NULL || waker.fn == NULL) {
-        return failure(RT_ERR_INVALID, "wheel, out_handle or waker.fn is NULL");
+        return api_refuse_null();
     }
     struct wheel_api *api = api_of(wheel);
-    rt_status status = api_check(api, new_deadline);
-    if (RT_FAILED(status)) {
-        return status;
+    if (RTI_UNLIKELY(api_is_too_far(api, new_deadline))) {
+        return api_refuse_far();
     }
     struct node *old = old_handle == NULL ? NULL : api_find(api, old_handle);
-    bool is_replacing = old != NULL && rti_timer_is_armed(&old->timer);
-    if (api->free == NULL && !is_replacing) {
-        return failure(RT_ERR_RESOURCE_EXHAUSTED, "max_timer_nodes timers are registered");
+    if (old == NULL || !rti_wheel_disarm_here(&api->core, &old->timer)) {
+        return rt_wheel_register(wheel, new_deadline, waker, out_handle);
     }
-    if (is_replacing) {
-        rt_wheel_cancel(wheel, old_handle);
-    }
-    *out_handle = api_add(api, new_deadline, waker);
+    api_arm(api, old, new_deadline, waker, out_handle);
     return RT_SUCCESS;
 }
 
@@ -270,6 +330,7 @@ size_t rt_wheel_collect_expired(rt_wheel *wheel, rt_time now, rt_waker *out_wake
         }
         struct node *node = RTI_CONTAINER_OF(timer, struct node, timer);
         out_wakers[count++] = node_waker(node);
+        node->timer.deadline_ns = RTI_TIME_NEVER;
         api_free(api, node);
     }
     return count;
@@ -315,7 +376,7 @@ void rti_wheel_api_start_at(rt_wheel *wheel, uint64_t generation)
     struct wheel_api *api = api_of(wheel);
     RT_ASSERT(rti_wheel_count(&api->core) == 0);
     RT_ASSERT(generation != 0);
-    api->next_generation = generation;
+    api_set_generation(api, generation);
 }
 
 size_t rti_wheel_api_audit(rt_wheel *wheel)

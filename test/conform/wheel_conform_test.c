@@ -640,16 +640,23 @@ TEST(wheel_update_goes_behind_those_of_the_same_deadline)
 
 TEST(wheel_counts_a_handle_cancelled_twice)
 {
-    start(0);
-    rt_wheel_handle handle = add(0, SEC);
-    CHECK(rt_wheel_cancel(&wheel, &handle));
-    CHECK_EQ(rt_wheel_double_cancels(&wheel), 0);
-    CHECK(!rt_wheel_cancel(&wheel, &handle));
-    CHECK(!rt_wheel_cancel(&wheel, &handle));
-    CHECK_EQ(rt_wheel_double_cancels(&wheel), 2);
+    rt_wheel_config config = {
+        .nodes = nodes, .max_timer_nodes = CAPACITY, .max_timer_duration = RT_TIME_NEVER};
+    const rt_time deadlines[] = {0, MS, DAY, RT_TIME_NEVER - 1, RT_TIME_NEVER};
+    CHECK_OK(rt_wheel_init(&wheel, &config, 0));
+    for (unsigned i = 0; i < sizeof(deadlines) / sizeof(deadlines[0]); i++) {
+        rt_wheel_handle handle = add(0, deadlines[i]);
+        CHECK(rt_wheel_cancel(&wheel, &handle));
+        CHECK_EQ(rt_wheel_double_cancels(&wheel), i);
+        CHECK(!rt_wheel_cancel(&wheel, &handle));
+        CHECK_EQ(rt_wheel_double_cancels(&wheel), i + 1);
+    }
+    rt_wheel_handle fired = add(0, MS);
     rt_wheel_handle none = {0, 0};
+    CHECK_EQ(collect(MS), 1);
+    CHECK(!rt_wheel_cancel(&wheel, &fired));
     CHECK(!rt_wheel_cancel(&wheel, &none));
-    CHECK_EQ(rt_wheel_double_cancels(&wheel), 2);
+    CHECK_EQ(rt_wheel_double_cancels(&wheel), sizeof(deadlines) / sizeof(deadlines[0]));
 }
 
 /* ---- section 2.6: invariants ---- */
