@@ -226,6 +226,29 @@ static struct rti_thread_pools *pools_of(const struct rti_worker *worker)
     return worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_POOL];
 }
 
+/* A pool that is nobody's; NULL if there is none. */
+static struct rti_thread_pool *pools_take(struct rti_thread_pools *pools)
+{
+    struct rti_thread_pool *taken = NULL;
+    rti_lock_acquire(&pools->lock, pools->sched);
+    for (size_t i = 0; i < RT_MAX_POOLS && taken == NULL; i++) {
+        if (!pools->pools[i].is_taken) {
+            taken = &pools->pools[i];
+            taken->is_taken = true;
+        }
+    }
+    rti_lock_release(&pools->lock);
+    return taken;
+}
+
+static void pools_give(struct rti_thread_pools *pools, struct rti_thread_pool *pool)
+{
+    rti_lock_acquire(&pools->lock, pools->sched);
+    RT_ASSERT(pool->is_taken);
+    pool->is_taken = false;
+    rti_lock_release(&pools->lock);
+}
+
 rt_pool *rt_pool_open(uint32_t threads, uint32_t queue)
 {
     struct rti_thread_pools *pools = pools_of(rti_worker_enter());
@@ -233,24 +256,25 @@ rt_pool *rt_pool_open(uint32_t threads, uint32_t queue)
         queue > RT_MAX_POOL_JOBS) {
         return NULL;
     }
-    for (size_t i = 0; i < RT_MAX_POOLS; i++) {
-        struct rti_thread_pool *pool = &pools->pools[i];
-        if (!pool->is_open) {
-            pool_init(pool, pools->sched, queue);
-            if (RT_FAILED(pool_start_threads(pool, threads))) {
-                return NULL;
-            }
-            pool->is_open = true;
-            return (rt_pool *)(void *)pool;
-        }
+    struct rti_thread_pool *pool = pools_take(pools);
+    if (pool == NULL) {
+        return NULL;
     }
-    return NULL;
+    pool_init(pool, pools->sched, queue);
+    if (RT_FAILED(pool_start_threads(pool, threads))) {
+        pools_give(pools, pool);
+        return NULL;
+    }
+    /* Release pairs with the acquire in pool_of. */
+    rti_u8_store_release(&pool->open, 1);
+    return (rt_pool *)(void *)pool;
 }
 
 static struct rti_thread_pool *pool_of(rt_pool *handle)
 {
     struct rti_thread_pool *pool = (struct rti_thread_pool *)(void *)handle;
-    return pool != NULL && pool->is_open ? pool : NULL;
+    /* Acquire pairs with the release of who has opened or closed it. */
+    return pool != NULL && rti_u8_load_acquire(&pool->open) != 0 ? pool : NULL;
 }
 
 /* Puts a job into the queue, if it takes one. Locked. */
@@ -264,6 +288,7 @@ static struct rti_job *pool_push(struct rti_thread_pool *pool, rt_task_fn fn, vo
     job->generation = (uint8_t)((job->generation + 1) % RTI_JOB_ALIGNMENT);
     job->state = RTI_JOB_QUEUED;
     job->is_held = true;
+    job->is_awaited = false;
     job->is_posted = !pool->is_threaded;
     job->fn = fn;
     job->arg = arg;
@@ -317,20 +342,26 @@ rt_job *rt_pool_spawn(rt_pool *handle, rt_task_fn fn, void *arg, rt_status *out_
     return job;
 }
 
-/* The job of a handle, with its pool locked; NULL, nothing locked, if it is consumed. */
-static struct rti_job *job_enter(rt_job *handle)
+/* The job of a handle, with its pool locked; NULL, nothing locked, and *why, if it is consumed or
+ * another waits with it. */
+static struct rti_job *job_enter(rt_job *handle, rt_status *why)
 {
     uintptr_t number = (uintptr_t)handle;
     struct rti_job *job = (struct rti_job *)(number & ~(uintptr_t)(RTI_JOB_ALIGNMENT - 1));
+    *why = (rt_status){RT_ERR_INVALID, "this is no handle, or it is consumed"};
     if (job == NULL) {
         return NULL;
     }
     pool_lock(job->pool);
-    if (!job->is_held || job->generation != (number & (RTI_JOB_ALIGNMENT - 1))) {
-        pool_unlock(job->pool);
-        return NULL;
+    bool is_it = job->is_held && job->generation == (number & (RTI_JOB_ALIGNMENT - 1));
+    if (is_it && !job->is_awaited) {
+        return job;
     }
-    return job;
+    if (is_it) {
+        why->msg = "another waits for the job with this handle";
+    }
+    pool_unlock(job->pool);
+    return NULL;
 }
 
 /* Consumes the handle and leaves the job's pool, which is locked. */
@@ -345,14 +376,15 @@ static void job_leave(struct rti_job *job, void **value)
     pool_unlock(pool);
 }
 
+/* Who waited was killed, and does not come back for the handle. */
 static void job_unlink(struct rti_waiter *waiter)
 {
     struct rti_job *job = waiter->slot;
-    pool_lock(job->pool);
-    if (job->waiter == waiter) {
+    if (job != NULL) {
+        pool_lock(job->pool);
         job->waiter = NULL;
+        job_leave(job, NULL);
     }
-    pool_unlock(job->pool);
 }
 
 bool rti_waiter_is_of_job(const struct rti_waiter *waiter)
@@ -360,7 +392,7 @@ bool rti_waiter_is_of_job(const struct rti_waiter *waiter)
     return waiter->unlink == job_unlink;
 }
 
-/* Waits as a fiber until the job, whose pool is locked, is done; leaves it unlocked. */
+/* Waits as a fiber until the job is done. Its pool is locked before and after. */
 static rt_status job_park(struct rti_worker *worker, struct rti_job *job)
 {
     struct rti_wait wait;
@@ -374,11 +406,15 @@ static rt_status job_park(struct rti_worker *worker, struct rti_job *job)
     job->waiter = &waiter;
     pool_unlock(job->pool);
     rti_cx_events_add(&events, cx, worker->sched, &wait, RT_TIME_NEVER);
-    uint32_t event = rti_fiber_park(worker, &wait);
+    uint32_t event = rti_fiber_park_open(worker, &wait);
+    waiter.slot = NULL;
+    rti_wait_finish(&wait);
+    pool_lock(job->pool);
+    job->waiter = NULL;
     return event == RTI_EVENT_SOURCE ? RT_SUCCESS : rti_cx_events_status(&events, cx, event);
 }
 
-/* Waits as a thread. */
+/* Waits as a thread, likewise. */
 static void job_block(struct rti_job *job)
 {
     struct rti_parker parker;
@@ -387,39 +423,37 @@ static void job_block(struct rti_job *job)
     pool_unlock(job->pool);
     bool is_told = rti_parker_park(&parker, job->pool->port, RTI_TIME_NEVER);
     RT_ASSERT(is_told);
+    pool_lock(job->pool);
 }
 
 /* Waits for the job, whose pool is locked on the way in and on the way out. */
 static rt_status job_await(struct rti_worker *worker, struct rti_job *job)
 {
-    struct rti_thread_pool *pool = job->pool;
     if (job->state == RTI_JOB_DONE) {
         return RT_SUCCESS;
     }
     if (worker != NULL && worker->fiber == NULL) {
         return (rt_status){RT_ERR_WOULDBLOCK, "the runtime's own stack cannot wait"};
     }
-    rt_status status = RT_SUCCESS;
-    struct rti_cx *cx = worker == NULL ? NULL : worker->fiber->cx;
     if (worker == NULL) {
         job_block(job);
-    } else if (cx == NULL || !RT_FAILED(status = rti_cx_checkpoint(cx))) {
-        status = job_park(worker, job);
-    } else {
-        return status;
+        return RT_SUCCESS;
     }
-    pool_lock(pool);
-    return status;
+    struct rti_cx *cx = worker->fiber->cx;
+    rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
+    return RT_FAILED(status) ? status : job_park(worker, job);
 }
 
 rt_status rt_pool_join(rt_job *handle, void **value)
 {
     struct rti_worker *worker = rti_worker_enter();
-    struct rti_job *job = job_enter(handle);
+    rt_status status;
+    struct rti_job *job = job_enter(handle, &status);
     if (job == NULL) {
-        return (rt_status){RT_ERR_INVALID, "this is no handle, or it is consumed"};
+        return status;
     }
-    rt_status status = job_await(worker, job);
+    job->is_awaited = true;
+    status = job_await(worker, job);
     job_leave(job, RT_FAILED(status) ? NULL : value);
     return status;
 }
@@ -427,9 +461,10 @@ rt_status rt_pool_join(rt_job *handle, void **value)
 rt_status rt_pool_detach(rt_job *handle)
 {
     (void)rti_worker_enter();
-    struct rti_job *job = job_enter(handle);
+    rt_status status;
+    struct rti_job *job = job_enter(handle, &status);
     if (job == NULL) {
-        return (rt_status){RT_ERR_INVALID, "this is no handle, or it is consumed"};
+        return status;
     }
     job_leave(job, NULL);
     return RT_SUCCESS;
@@ -469,6 +504,24 @@ static void pool_park(struct rti_worker *worker, struct rti_thread_pool *pool)
     (void)rti_fiber_park(worker, &wait);
 }
 
+static const rt_status pool_not_open = {RT_ERR_INVALID, "this is no open pool"};
+
+/* Of those who close a pool one does. */
+static rt_status pool_begin_close(struct rti_thread_pool *pool, const struct rti_worker *worker)
+{
+    rt_status status = RT_SUCCESS;
+    pool_lock(pool);
+    if (pool->is_closing) {
+        status = pool_not_open;
+    } else if (worker->fiber == NULL && !pool->is_threaded && pool->unfinished > 0) {
+        status = (rt_status){RT_ERR_WOULDBLOCK, "jobs are left, and this stack must run them"};
+    } else {
+        pool->is_closing = true;
+    }
+    pool_unlock(pool);
+    return status;
+}
+
 rt_status rt_pool_close(rt_pool *handle)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -476,20 +529,17 @@ rt_status rt_pool_close(rt_pool *handle)
     if (worker == NULL) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
     }
-    if (pool == NULL || pool->is_closing) {
-        return (rt_status){RT_ERR_INVALID, "this is no open pool"};
+    rt_status status = pool == NULL ? pool_not_open : pool_begin_close(pool, worker);
+    if (RT_FAILED(status)) {
+        return status;
     }
-    if (worker->fiber == NULL && !pool->is_threaded && pool->unfinished > 0) {
-        return (rt_status){RT_ERR_WOULDBLOCK, "jobs are left, and this stack must run them"};
-    }
-    pool_lock(pool);
-    pool->is_closing = true;
-    pool_unlock(pool);
     if (worker->fiber != NULL) {
         pool_park(worker, pool);
     }
     pool_stop_threads(pool);
-    pool->is_open = false;
+    /* Release pairs with the acquire in pool_of. */
+    rti_u8_store_release(&pool->open, 0);
+    pools_give(pools_of(rti_worker_current()), pool);
     return RT_SUCCESS;
 }
 
@@ -497,8 +547,10 @@ void rti_thread_pools_init(struct rti_thread_pools *pools, struct rti_sched *sch
 {
     RT_ASSERT(sched->modules[RTI_MODULE_POOL] == NULL);
     pools->sched = sched;
+    rti_lock_init(&pools->lock, sched, RTI_LOCK_TASK);
     for (size_t i = 0; i < RT_MAX_POOLS; i++) {
-        pools->pools[i].is_open = false;
+        pools->pools[i].is_taken = false;
+        rti_u8_init(&pools->pools[i].open, 0);
     }
     sched->modules[RTI_MODULE_POOL] = pools;
 }
@@ -507,10 +559,10 @@ void rti_thread_pools_deinit(struct rti_thread_pools *pools)
 {
     RT_ASSERT(pools->sched->modules[RTI_MODULE_POOL] == pools);
     for (size_t i = 0; i < RT_MAX_POOLS; i++) {
-        if (pools->pools[i].is_open) {
+        if (rti_u8_load_relaxed(&pools->pools[i].open) != 0) {
             pool_stop_threads(&pools->pools[i]);
             RT_AUDIT(rti_thread_pool_audit(&pools->pools[i]));
-            pools->pools[i].is_open = false;
+            rti_u8_store_relaxed(&pools->pools[i].open, 0);
         }
     }
     pools->sched->modules[RTI_MODULE_POOL] = NULL;

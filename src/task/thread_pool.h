@@ -25,6 +25,7 @@
 #include <orrery/rt/pool.h>
 #include <orrery/rt_static_config.h>
 
+#include "sched/lock.h"
 #include "sched/parker.h"
 #include "sched/scheduler.h"
 #include "sched/wait.h"
@@ -40,6 +41,7 @@ struct rti_job {
     _Alignas(RTI_JOB_ALIGNMENT) uint8_t state; /* enum rti_job_state */
     uint8_t generation;                        /* of the handle, below RTI_JOB_ALIGNMENT */
     bool is_held;                              /* its handle is not consumed */
+    bool is_awaited;                           /* one who joins waits, and has the handle */
     bool is_posted;                            /* the scheduler has `post` */
     struct rti_thread_pool *pool;
     struct rti_job *next; /* in the queue, or in the free list */
@@ -52,7 +54,8 @@ struct rti_job {
 };
 
 struct rti_thread_pool {
-    bool is_open;
+    bool is_taken;      /* it is somebody's, or about to be; under the lock of all */
+    rti_atomic_u8 open; /* bool: it can be used */
     bool is_threaded;
     bool is_closing;
     struct rti_sched *sched;
@@ -75,6 +78,7 @@ struct rti_thread_pool {
 
 struct rti_thread_pools {
     struct rti_sched *sched;
+    struct rti_lock lock; /* over which pools are taken */
     struct rti_thread_pool pools[RT_MAX_POOLS];
 };
 

@@ -9,6 +9,7 @@
 #include "sched/fiber.h"
 #include "support/tasks.h"
 #include "support/test.h"
+#include "task/task.h"
 
 static rti_atomic_u32 gate; /* 0: jobs that wait at it wait */
 static rti_atomic_u32 at_gate;
@@ -205,6 +206,161 @@ static void *uses_handles_twice(void *arg)
 TEST(pool_handle_that_is_consumed_is_refused)
 {
     tasks_run_everywhere(uses_handles_twice, NULL);
+}
+
+/* One fiber waits with a handle: others are refused, and what it waits for comes to it. */
+static void *joins_shared_job(void *arg)
+{
+    void *value = NULL;
+    CHECK_OK(rt_pool_join(shared_job, &value));
+    CHECK(value == TASKS_NUMBER(3));
+    return arg;
+}
+
+static bool is_awaited(rt_job *handle)
+{
+    struct rti_job *job =
+        (struct rti_job *)((uintptr_t)handle & ~(uintptr_t)(RTI_JOB_ALIGNMENT - 1));
+    return job->waiter != NULL;
+}
+
+static void *comes_while_another_waits(void *arg)
+{
+    reset();
+    rt_pool *pool = rt_pool_open(1, 4);
+    shared_job = rt_pool_spawn(pool, waits_at_the_gate, TASKS_NUMBER(3), NULL);
+    rt_task *first = rt_go(joins_shared_job, NULL);
+    while (!is_awaited(shared_job)) {
+        rt_yield();
+    }
+    CHECK_STATUS(rt_pool_join(shared_job, NULL), RT_ERR_INVALID);
+    CHECK_STATUS(rt_pool_detach(shared_job), RT_ERR_INVALID);
+    rti_u32_store_release(&gate, 1);
+    CHECK_OK(rt_join(first, NULL));
+    CHECK_STATUS(rt_pool_detach(shared_job), RT_ERR_INVALID);
+    CHECK_OK(rt_pool_close(pool));
+    return arg;
+}
+
+TEST(pool_join_with_a_handle_that_another_waits_with_is_refused)
+{
+    CHECK_OK(tasks_run_fixed(comes_while_another_waits, NULL));
+}
+
+/* A fiber that is killed while it joins has consumed the handle. */
+static void *kills_who_joins(void *arg)
+{
+    reset();
+    rt_pool *pool = rt_pool_open(1, 4);
+    shared_job = rt_pool_spawn(pool, waits_at_the_gate, TASKS_NUMBER(3), NULL);
+    rt_task *first = rt_go(joins_shared_job, NULL);
+    while (!is_awaited(shared_job)) {
+        rt_yield();
+    }
+    rti_task_kill(rti_task_lookup(rti_worker_current(), first));
+    CHECK_STATUS(rt_join(first, NULL), RT_ERR_CANCELLED);
+    CHECK_STATUS(rt_pool_detach(shared_job), RT_ERR_INVALID);
+    rti_u32_store_release(&gate, 1);
+    /* There is room for as many as ever. */
+    rt_job *jobs[RT_MAX_POOL_JOBS];
+    for (size_t i = 0; i < RT_MAX_POOL_JOBS; i++) {
+        while ((jobs[i] = rt_pool_spawn(pool, squares, TASKS_NUMBER(i), NULL)) == NULL) {
+            CHECK(rti_u32_load_acquire(&done_count) <= i);
+            rt_yield();
+        }
+    }
+    for (size_t i = 0; i < RT_MAX_POOL_JOBS; i++) {
+        CHECK_OK(rt_pool_join(jobs[i], NULL));
+    }
+    rti_thread_pool_audit((struct rti_thread_pool *)(void *)pool);
+    CHECK_OK(rt_pool_close(pool));
+    return arg;
+}
+
+TEST(pool_join_that_is_killed_gives_its_place_back)
+{
+    CHECK_OK(tasks_run_fixed(kills_who_joins, NULL));
+}
+
+/* ---- several workers in the same moment ---- */
+
+enum { RIVALS = RT_MAX_POOLS < 4 ? RT_MAX_POOLS : 4, CONTESTS = 40 };
+
+static rti_atomic_u32 contest; /* the number of the one that is on */
+static rti_atomic_u32 answers;
+static rti_atomic_u32 closed;
+static rt_pool *volatile opened[RIVALS];
+
+/* Waits until the contest with this number is on. */
+static void await_contest(uint32_t number)
+{
+    /* Acquire pairs with the release in holds_contests. */
+    while (rti_u32_load_acquire(&contest) != number) {
+        rt_yield();
+    }
+}
+
+static void *opens_and_closes(void *arg)
+{
+    size_t self = (size_t)(uintptr_t)arg;
+    for (uint32_t round = 0; round < CONTESTS; round++) {
+        await_contest(2 * round + 1);
+        opened[self] = rt_pool_open(1, 1);
+        (void)rti_u32_add_acqrel(&answers, 1);
+        await_contest(2 * round + 2);
+        rt_status status = rt_pool_close(opened[0]);
+        if (status.code == RT_OK) {
+            (void)rti_u32_add_relaxed(&closed, 1);
+        } else {
+            CHECK_STATUS(status, RT_ERR_INVALID);
+        }
+        (void)rti_u32_add_acqrel(&answers, 1);
+    }
+    return NULL;
+}
+
+static void hold_contest(uint32_t number)
+{
+    rti_u32_store_relaxed(&answers, 0);
+    rti_u32_store_relaxed(&closed, 0);
+    /* Release pairs with the acquire of those who wait for it. */
+    rti_u32_store_release(&contest, number);
+    while (rti_u32_load_acquire(&answers) != RIVALS) {
+        rt_yield();
+    }
+}
+
+static void *holds_contests(void *arg)
+{
+    rt_task *rivals[RIVALS];
+    rti_u32_init(&contest, 0);
+    for (uintptr_t i = 0; i < RIVALS; i++) {
+        rivals[i] = rt_go(opens_and_closes, (void *)i);
+    }
+    for (uint32_t round = 0; round < CONTESTS; round++) {
+        hold_contest(2 * round + 1);
+        for (size_t i = 0; i < RIVALS; i++) {
+            CHECK(opened[i] != NULL);
+            for (size_t j = 0; j < i; j++) {
+                CHECK(opened[i] != opened[j]);
+            }
+        }
+        hold_contest(2 * round + 2);
+        CHECK_EQ(rti_u32_load_relaxed(&closed), 1);
+        for (size_t i = 1; i < RIVALS; i++) {
+            CHECK_OK(rt_pool_close(opened[i]));
+        }
+    }
+    for (size_t i = 0; i < RIVALS; i++) {
+        CHECK_OK(rt_join(rivals[i], NULL));
+    }
+    return arg;
+}
+
+TEST(pool_of_several_who_open_or_close_is_that_of_one)
+{
+    static const rt_config parallel = {.workers = 4};
+    CHECK_OK(rt_run_main(&(rt_main_config){.parallel = &parallel}, holds_contests, NULL));
 }
 
 static void *opens_too_many(void *arg)

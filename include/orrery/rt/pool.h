@@ -55,8 +55,9 @@ RT_API rt_pool *rt_pool_open(uint32_t threads, uint32_t queue);
  * May suspend: until the job is done or the caller is cancelled.
  * `job` is consumed in any case; `value` may be NULL.
  * Returns RT_OK: *value is what the function returned. RT_ERR_CANCELLED,
- * RT_ERR_BUDGET_EXHAUSTED: the caller is; the job goes on. RT_ERR_INVALID: this is no handle, or it
- * is consumed. RT_ERR_WOULDBLOCK: the runtime's own stack cannot wait; the job goes on.
+ * RT_ERR_BUDGET_EXHAUSTED: the caller is; the job goes on. RT_ERR_INVALID: this is no handle, it is
+ * consumed, or another waits with it, whose it stays. RT_ERR_WOULDBLOCK: the runtime's own stack
+ * cannot wait; the job goes on.
  * On cancel the result is lost: the job goes on detached. */
 RT_API RT_SUSPENDS RT_TAKES_JOB rt_status rt_pool_join(rt_job *job, void **value);
 
@@ -64,7 +65,7 @@ RT_API RT_SUSPENDS RT_TAKES_JOB rt_status rt_pool_join(rt_job *job, void **value
  * Callable from any thread.
  * Never suspends.
  * `job` is consumed.
- * Returns RT_OK; RT_ERR_INVALID if this is no handle, or it is consumed.
+ * Returns RT_OK; RT_ERR_INVALID if this is no handle, it is consumed, or another waits with it.
  * Nothing is lost on cancel. */
 RT_API RT_TAKES_JOB rt_status rt_pool_detach(rt_job *job);
 
@@ -85,8 +86,8 @@ RT_API RT_GIVES_JOB rt_job *rt_pool_spawn(rt_pool *pool, rt_task_fn fn, void *ar
  * Callable from a task or an actor, and from main on the runtime's thread.
  * May suspend: until the last job is done; shielded from cancellation.
  * The pool is gone afterwards.
- * Returns RT_OK; RT_ERR_INVALID if this is no pool; RT_ERR_THREAD on a thread without a runtime;
- * RT_ERR_WOULDBLOCK, where there are no threads, from main while jobs are left.
+ * Returns RT_OK; RT_ERR_INVALID if this is no pool, or another closes it; RT_ERR_THREAD on a thread
+ * without a runtime; RT_ERR_WOULDBLOCK, where there are no threads, from main while jobs are left.
  * Nothing is lost on cancel. */
 RT_API RT_SUSPENDS rt_status rt_pool_close(rt_pool *pool);
 
