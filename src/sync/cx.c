@@ -409,14 +409,19 @@ rt_status rt_cx_deinit(rt_cx *storage)
     return RT_SUCCESS;
 }
 
-void rti_cx_cancel(struct rti_cx *cx)
+void rti_cx_cancel_claim(struct rti_cx *cx, struct rti_list *claimed)
 {
     struct rti_sched *sched = cx->sched;
+    rti_contexts_lock(sched);
+    cx_request(cx, claimed);
+    rti_contexts_unlock(sched);
+}
+
+void rti_cx_cancel(struct rti_cx *cx)
+{
     struct rti_list claimed;
     rti_list_init(&claimed);
-    rti_contexts_lock(sched);
-    cx_request(cx, &claimed);
-    rti_contexts_unlock(sched);
+    rti_cx_cancel_claim(cx, &claimed);
     rti_cancel_wake_all(&claimed);
 }
 

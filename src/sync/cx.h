@@ -253,6 +253,10 @@ void rti_cx_tighten(struct rti_cx *cx, rt_budget budget);
 /* Cancels a context and those inside it. The caller sees to it that the context stays. */
 void rti_cx_cancel(struct rti_cx *cx);
 
+/* The same for who holds a lock of a lower rank, and wakes those claimed without it
+ * (rti_cancel_wake_all). */
+void rti_cx_cancel_claim(struct rti_cx *cx, struct rti_list *claimed);
+
 void rti_cx_audit(const struct rti_cx *cx);
 
 #endif

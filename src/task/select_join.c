@@ -2,8 +2,9 @@
 /* The arm of a select that joins a task; the manual is <orrery/rt/arm.h>.
  *
  * The holder of a handle is one at a time, and so is the watcher of a task: two arms of one select
- * cannot wait for the same one. An arm that is chosen has taken the task, whose slot may be
- * another's when the waiters are unlinked: so its waiter forgets the task then. */
+ * cannot wait for the same one. An arm has its handle in use from when it is linked until it is
+ * unlinked, or taken: what an arm that is chosen has taken may be another's when the waiters are
+ * unlinked, so its waiter forgets the task then. */
 #define RTI_MODULE "select_join"
 #include <orrery/rt/arm.h>
 
@@ -17,7 +18,14 @@ static struct rti_task *join_arm_task(const struct rti_arm *arm)
     return *handle == NULL ? NULL : rti_task_lookup(rti_worker_current(), *handle);
 }
 
-/* Takes the result of a task that has ended. */
+/* The same, with its handle in use; NULL: *why says why not. */
+static struct rti_task *join_arm_use(const struct rti_arm *arm, rt_status *why)
+{
+    rt_task *const *handle = arm->on;
+    return rti_tasks_use(rti_tasks_of(rti_worker_current()), *handle, why);
+}
+
+/* Takes the result of a task that has ended, with the handle in use. */
 static rt_status join_arm_take(struct rti_arm *arm, struct rti_task *task)
 {
     rt_task **handle = arm->on;
@@ -37,39 +45,48 @@ static rt_status join_attempt(struct rti_arm *arm, struct rti_sched *sched)
     if (*handle == NULL) {
         return (rt_status){RT_ERR_WOULDBLOCK, NULL};
     }
-    struct rti_task *task = join_arm_task(arm);
+    rt_status status;
+    struct rti_task *task = join_arm_use(arm, &status);
     if (task == NULL) {
-        return (rt_status){RT_ERR_INVALID, "this is no handle, or it is consumed"};
+        return status;
     }
-    if (rti_task_is_awaited(task)) {
-        return (rt_status){RT_ERR_INVALID, "another waits for the task with this handle"};
+    if (rti_task_is_complete(task)) {
+        return join_arm_take(arm, task);
     }
-    return rti_task_is_complete(task) ? join_arm_take(arm, task)
-                                      : (rt_status){RT_ERR_WOULDBLOCK, NULL};
+    rti_task_handle_lay_down(&task->handle);
+    return (rt_status){RT_ERR_WOULDBLOCK, NULL};
 }
 
 static enum rti_arm_join join_join(struct rti_arm *arm, struct rti_select *select)
 {
-    struct rti_task *task = join_arm_task(arm);
-    if (task == NULL) {
+    rt_task *const *handle = arm->on;
+    rt_status why;
+    if (*handle == NULL) {
         return RTI_ARM_LINKED;
     }
+    struct rti_task *task = join_arm_use(arm, &why);
     rti_wait_add(select->wait, &arm->waiter, rti_arm_event(arm, select), rti_task_unwatch);
-    if (rti_task_watch(task, &arm->waiter)) {
+    if (task != NULL && rti_task_watch(task, &arm->waiter)) {
         return RTI_ARM_LINKED;
     }
-    /* It has ended since the first round. */
+    /* It has ended since the first round, or another has come with the handle. */
     arm->waiter.slot = NULL;
+    if (task != NULL) {
+        rti_task_handle_lay_down(&task->handle);
+    }
     return rti_wait_claim(select->wait, arm->waiter.event) ? RTI_ARM_CHOSEN : RTI_ARM_LINKED;
 }
 
 static bool join_collect(struct rti_arm *arm, struct rti_sched *sched, rt_status *status)
 {
-    (void)sched;
-    struct rti_task *task = join_arm_task(arm);
-    RT_ASSERT(task != NULL && rti_task_is_complete(task));
+    /* Told of the end, it has the handle in use; chosen before it could wait, it has not. */
+    struct rti_task *task = arm->waiter.slot;
+    if (task == NULL) {
+        *status = join_attempt(arm, sched);
+        return status->code != RT_ERR_WOULDBLOCK;
+    }
+    RT_ASSERT(rti_task_is_complete(task));
     arm->waiter.slot = NULL;
-    rti_u8_store_relaxed(&task->awaited, 0);
     *status = join_arm_take(arm, task);
     return true;
 }

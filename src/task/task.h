@@ -15,7 +15,8 @@
  *
  * The handle that the program has is a number in a pointer's clothes: the slot's index and its
  * generation. It is compared with `handle`, which becomes 0 when it is consumed, so that every
- * later use is refused, whatever has become of the slot.
+ * later use is refused, whatever has become of the slot. Of several who come with the same handle
+ * one uses it (task_handle.h) and is the holder; the others are refused.
  *
  * I1  `handle` is 0 iff the life is FREE or RELEASED, or its holder is taking it.  (audit)
  * I2  The result is written before the life leaves HELD or WATCHED for its end.   (task_conclude)
@@ -24,8 +25,8 @@
  *     to empty.                                      (rti_task_conclude, rti_tasks_give)
  *
  * Who writes: the spawner until the start; the task itself while it runs; the module's end
- * (task_on_done) after it; the holder of the handle `handle`, `watcher` and `joins` of the one that
- * joins. */
+ * (task_on_done) after it; who has the handle in use `handle`, `watcher` and `joins` of the one
+ * that joins. */
 
 #include <orrery/rt/ensure.h>
 #include <orrery/rt/task.h>
@@ -35,6 +36,7 @@
 #include "sched/fiber.h"
 #include "sched/stacks.h"
 #include "sync/cx.h"
+#include "task/task_handle.h"
 #include "task/task_life.h"
 
 struct rti_tasks;
@@ -67,9 +69,8 @@ struct rti_task {
     bool has_value;         /* its function returned */
     bool has_message;       /* `message` and `panic_site` say something */
     bool is_staked;         /* its holder waits; killed meanwhile, nobody has the handle */
-    rti_atomic_u8 awaited;  /* bool: its holder waits. Others who try the handle look at it */
     uint32_t index;         /* of its slot */
-    rti_atomic_size handle; /* what its holder has; 0: nobody. Anybody may compare it */
+    rti_atomic_size handle; /* task_handle.h */
     uintptr_t next_handle;  /* of its next life */
     uint32_t serial;        /* counts spawns; what reports call it */
     rt_task_fn fn;
@@ -118,11 +119,10 @@ static inline struct rti_task *rti_task_of(const struct rti_worker *worker)
 /* The task that a handle of the calling thread's runtime names; NULL if it is none, or consumed. */
 struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task *handle);
 
-/* The handle's end: the caller is the one who takes the result. */
+/* The handle's end: the caller has it in use, and is the one who takes the result. */
 static inline void rti_task_consume(struct rti_task *task)
 {
-    RT_ASSERT(rti_size_load_relaxed(&task->handle) != 0);
-    rti_size_store_relaxed(&task->handle, 0);
+    rti_task_handle_consume(&task->handle);
 }
 
 /* Nothing is said about its end any more. */
@@ -134,17 +134,17 @@ static inline void rti_task_clear_message(struct rti_task *task)
 }
 
 /* Makes `waiter`, which was added to a wait with rti_task_unwatch, the one that the end wakes.
- * False: the task has ended, nothing is linked. The holder of the handle. */
+ * False: the task has ended, nothing is linked. Who has the handle in use. */
 bool rti_task_watch(struct rti_task *task, struct rti_waiter *waiter);
 
-/* Does somebody wait with the handle? Then it is his, and nobody else can use it up. With several
- * workers two who try in the same moment may both see no: the life word stops the second. */
+/* Does somebody wait with the handle? Then it is his, and nobody else can use it up. */
 static inline bool rti_task_is_awaited(const struct rti_task *task)
 {
-    return rti_u8_load_relaxed(&task->awaited) != 0;
+    return rti_task_handle_is_in_use(&task->handle);
 }
 
-/* The `unlink` of such a waiter, whose slot is the task. Gives up a handle that is staked. */
+/* The `unlink` of such a waiter, whose slot is the task: the wait was not for it. The handle is
+ * laid down, or given up if it is staked. NULL as its slot: nothing is done. */
 void rti_task_unwatch(struct rti_waiter *waiter);
 
 /* Has it ended? Then rti_task_take gives its result. */

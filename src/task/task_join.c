@@ -14,18 +14,11 @@
 
 static const rt_status join_no_handle = {RT_ERR_INVALID, "this is no handle, or it is consumed"};
 
-static const rt_status join_awaited = {RT_ERR_INVALID,
-                                       "another waits for the task with this handle"};
-
 bool rti_task_watch(struct rti_task *task, struct rti_waiter *waiter)
 {
     waiter->slot = task;
     task->watcher = waiter;
-    if (!rti_task_to_watched(&task->life)) {
-        return false;
-    }
-    rti_u8_store_relaxed(&task->awaited, 1);
-    return true;
+    return rti_task_to_watched(&task->life);
 }
 
 void rti_task_unwatch(struct rti_waiter *waiter)
@@ -35,12 +28,13 @@ void rti_task_unwatch(struct rti_waiter *waiter)
         return;
     }
     rti_task_to_unwatched(&task->life);
-    rti_u8_store_relaxed(&task->awaited, 0);
-    if (RTI_UNLIKELY(task->is_staked)) {
-        task->is_staked = false;
-        rti_task_consume(task);
-        rti_task_release(task);
+    if (RTI_LIKELY(!task->is_staked)) {
+        rti_task_handle_lay_down(&task->handle);
+        return;
     }
+    task->is_staked = false;
+    rti_task_consume(task);
+    rti_task_release(task);
 }
 
 rt_status rti_task_status(const struct rti_task *task)
@@ -100,6 +94,14 @@ struct join {
 
 static const struct join join_for_good = {.deadline = RT_TIME_NEVER, .is_for_good = true};
 
+/* The wait is over and its owner goes on, with the handle in use: its waiter has nothing to undo.
+ */
+static inline void join_keep(struct rti_task *task, struct rti_waiter *waiter)
+{
+    task->is_staked = false;
+    waiter->slot = NULL;
+}
+
 /* One wait for the end. RT_OK: it has come. */
 static rt_status join_park(struct rti_worker *worker, struct rti_task *task, struct join join)
 {
@@ -117,12 +119,13 @@ static rt_status join_park(struct rti_worker *worker, struct rti_task *task, str
             /* Somebody else ends the wait, and a wake is on its way: it must find the wait. */
             (void)rti_fiber_park_open(worker, &wait);
         }
-        task->is_staked = false;
+        join_keep(task, &waiter);
         rti_wait_finish(&wait);
         return RT_SUCCESS;
     }
     uint32_t event = rti_fiber_park_open(worker, &wait);
-    task->is_staked = false;
+    rti_task_to_unwatched(&task->life);
+    join_keep(task, &waiter);
     rti_wait_finish(&wait);
     return event == RTI_EVENT_SOURCE ? RT_SUCCESS : rti_cx_events_status(&events, cx, event);
 }
@@ -189,12 +192,13 @@ rt_status rt_join_result(rt_task *handle, rt_task_result *result)
         return join_visit(&(struct rti_task_errand){
             .verb = RTI_TASK_VERB_JOIN, .handle = handle, .result = result});
     }
-    struct rti_task *task = rti_task_lookup(worker, handle);
-    if (task == NULL || rti_task_is_awaited(task)) {
-        return task == NULL ? join_no_handle : join_awaited;
+    rt_status status;
+    struct rti_task *task = rti_tasks_use(tasks, handle, &status);
+    if (task == NULL) {
+        return status;
     }
     rti_tasks_count(tasks, &tasks->joined);
-    rt_status status = join_await(worker, task, join_for_good);
+    status = join_await(worker, task, join_for_good);
     if (RTI_LIKELY(!RT_FAILED(status))) {
         return rti_task_take(task, result);
     }
@@ -226,9 +230,10 @@ static RTI_NOINLINE rt_status join_any(rt_task *handle, void **value)
         return join_visit(&(struct rti_task_errand){
             .verb = RTI_TASK_VERB_JOIN, .handle = handle, .value = value});
     }
-    struct rti_task *task = rti_tasks_find(tasks, handle);
-    if (RTI_UNLIKELY(task == NULL || rti_task_is_awaited(task))) {
-        return task == NULL ? join_no_handle : join_awaited;
+    rt_status status;
+    struct rti_task *task = rti_tasks_use(tasks, handle, &status);
+    if (RTI_UNLIKELY(task == NULL)) {
+        return status;
     }
     rti_tasks_count(tasks, &tasks->joined);
     return join_wait(worker, task, value);
@@ -238,13 +243,11 @@ rt_status rt_join(rt_task *handle, void **value)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_tasks *tasks = worker == NULL ? NULL : worker->straight[RTI_MODULE_TASK];
-    struct rti_task *task = rti_tasks_find(tasks, handle);
-    if (RTI_UNLIKELY(task == NULL)) {
-        return join_any(handle, value);
-    }
-    /* The common case: it has ended well, and nobody else could be there. */
-    if (RTI_UNLIKELY(!rti_task_is_complete(task)) || RTI_UNLIKELY(task->outcome != RT_OUTCOME_OK) ||
-        RTI_UNLIKELY(rti_task_is_awaited(task))) {
+    struct rti_task *task = rti_tasks_place(tasks, handle);
+    /* The common case: it has ended well, and nobody has the handle in use. */
+    if (RTI_UNLIKELY(task == NULL) ||
+        RTI_UNLIKELY(rti_size_load_relaxed(&task->handle) != (uintptr_t)handle) ||
+        RTI_UNLIKELY(!rti_task_is_complete(task)) || RTI_UNLIKELY(task->outcome != RT_OUTCOME_OK)) {
         return join_any(handle, value);
     }
     rti_tasks_count_as(&tasks->joined, true);
@@ -265,12 +268,14 @@ rt_status rt_join_until(rt_task **handle, void **value, rt_time deadline)
     if (tasks == NULL) {
         return join_visit_until(handle, value, deadline);
     }
-    struct rti_task *task = handle == NULL ? NULL : rti_task_lookup(worker, *handle);
-    if (task == NULL || rti_task_is_awaited(task)) {
-        return task == NULL ? join_no_handle : join_awaited;
+    rt_status status;
+    struct rti_task *task = rti_tasks_use(tasks, handle == NULL ? NULL : *handle, &status);
+    if (task == NULL) {
+        return status;
     }
-    rt_status status = join_await(worker, task, (struct join){.deadline = deadline});
+    status = join_await(worker, task, (struct join){.deadline = deadline});
     if (RT_FAILED(status)) {
+        rti_task_handle_lay_down(&task->handle);
         return status;
     }
     if (value != NULL) {
@@ -283,15 +288,15 @@ rt_status rt_join_until(rt_task **handle, void **value, rt_time deadline)
 
 rt_status rt_detach(rt_task *handle)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_tasks *tasks = rti_tasks_of(worker);
+    struct rti_tasks *tasks = rti_tasks_of(rti_worker_enter());
     if (tasks == NULL) {
         return join_visit(
             &(struct rti_task_errand){.verb = RTI_TASK_VERB_DETACH, .handle = handle});
     }
-    struct rti_task *task = rti_task_lookup(worker, handle);
-    if (task == NULL || rti_task_is_awaited(task)) {
-        return task == NULL ? join_no_handle : join_awaited;
+    rt_status status;
+    struct rti_task *task = rti_tasks_use(tasks, handle, &status);
+    if (task == NULL) {
+        return status;
     }
     rti_tasks_count(tasks, &tasks->detached);
     rti_task_consume(task);
@@ -307,13 +312,14 @@ rt_status rt_cancel(rt_task *handle, void **value)
         return join_visit(&(struct rti_task_errand){
             .verb = RTI_TASK_VERB_CANCEL, .handle = handle, .value = value});
     }
-    struct rti_task *task = rti_task_lookup(worker, handle);
-    if (task == NULL || rti_task_is_awaited(task)) {
-        return task == NULL ? join_no_handle : join_awaited;
+    rt_status status;
+    struct rti_task *task = rti_tasks_use(tasks, handle, &status);
+    if (task == NULL) {
+        return status;
     }
     rti_tasks_count(tasks, &tasks->cancelled);
     rti_task_to_cancelled(task);
-    rt_status status = join_await(worker, task, join_for_good);
+    status = join_await(worker, task, join_for_good);
     if (RT_FAILED(status)) {
         rti_task_consume(task);
         rti_task_release(task);
@@ -337,17 +343,12 @@ bool rt_task_has_ended(const rt_task *handle)
 
 rt_status rt_task_ask_cancel(const rt_task *handle)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    if (rti_tasks_of(worker) == NULL) {
+    struct rti_tasks *tasks = rti_tasks_of(rti_worker_enter());
+    if (tasks == NULL) {
         return join_visit(
             &(struct rti_task_errand){.verb = RTI_TASK_VERB_ASK_CANCEL, .handle = handle});
     }
-    struct rti_task *task = rti_task_lookup(worker, handle);
-    if (task == NULL) {
-        return join_no_handle;
-    }
-    rti_task_to_cancelled(task);
-    return RT_SUCCESS;
+    return rti_tasks_ask_cancel(tasks, handle) ? RT_SUCCESS : join_no_handle;
 }
 
 bool rt_cancelled(void)

@@ -7,6 +7,15 @@
 #include "task/task_state.h"
 #include "task/tasks.h"
 
+/* The `unlink` of a visitor's waiter: the handle stays in use. */
+static void visitor_unlink(struct rti_waiter *waiter)
+{
+    struct rti_task *task = waiter->slot;
+    if (task != NULL) {
+        rti_task_to_unwatched(&task->life);
+    }
+}
+
 /* Blocks until the task has ended: RT_OK. */
 static rt_status visitor_await(struct rti_task *task, rt_time deadline)
 {
@@ -18,7 +27,7 @@ static rt_status visitor_await(struct rti_task *task, rt_time deadline)
     if (!rti_visit_begin(&visit, task->tasks->sched, RTI_REASON_JOIN)) {
         return rti_visit_evicted();
     }
-    rti_wait_add(&visit.wait, &waiter, RTI_EVENT_SOURCE, rti_task_unwatch);
+    rti_wait_add(&visit.wait, &waiter, RTI_EVENT_SOURCE, visitor_unlink);
     if (!rti_task_watch(task, &waiter)) {
         waiter.slot = NULL;
         if (!rti_visit_end(&visit, RTI_EVENT_SOURCE)) {
@@ -51,6 +60,7 @@ static bool visitor_join(struct rti_task *task, const struct rti_task_errand *er
     bool is_tentative = errand->verb == RTI_TASK_VERB_JOIN_UNTIL;
     *status = visitor_await(task, is_tentative ? errand->deadline : RT_TIME_NEVER);
     if (RT_FAILED(*status) && is_tentative) {
+        rti_task_handle_lay_down(&task->handle);
         return false;
     }
     rti_tasks_count(tasks,
@@ -69,7 +79,7 @@ static bool visitor_join(struct rti_task *task, const struct rti_task_errand *er
     return true;
 }
 
-/* Does the errand; returns whether the handle was consumed. */
+/* Does the errand with the handle in use; returns whether it was consumed. */
 static bool visitor_run(struct rti_task *task, const struct rti_task_errand *errand,
                         rt_status *status)
 {
@@ -79,12 +89,10 @@ static bool visitor_run(struct rti_task *task, const struct rti_task_errand *err
         rti_tasks_count(task->tasks, &task->tasks->detached);
         visitor_release(task);
         return true;
-    case RTI_TASK_VERB_ASK_CANCEL:
-        rti_task_to_cancelled(task);
-        return false;
     case RTI_TASK_VERB_CANCEL:
         rti_task_to_cancelled(task);
         return visitor_join(task, errand, status);
+    case RTI_TASK_VERB_ASK_CANCEL: /* does not use it */
     case RTI_TASK_VERB_JOIN:
     case RTI_TASK_VERB_JOIN_UNTIL:
         break;
@@ -98,13 +106,17 @@ rt_status rti_task_visit(const struct rti_task_errand *errand, bool *is_consumed
     if (sched == NULL) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
     }
-    rt_status status = {RT_ERR_INVALID, "this is no handle, or it is consumed"};
-    struct rti_task *task = rti_tasks_find(sched->modules[RTI_MODULE_TASK], errand->handle);
-    if (task != NULL && errand->verb != RTI_TASK_VERB_ASK_CANCEL && rti_task_is_awaited(task)) {
-        status.msg = "another waits for the task with this handle";
-        task = NULL;
+    struct rti_tasks *tasks = sched->modules[RTI_MODULE_TASK];
+    rt_status status = RT_SUCCESS;
+    bool is_over = false;
+    if (errand->verb == RTI_TASK_VERB_ASK_CANCEL) {
+        if (tasks == NULL || !rti_tasks_ask_cancel(tasks, errand->handle)) {
+            status = (rt_status){RT_ERR_INVALID, "this is no handle, or it is consumed"};
+        }
+    } else {
+        struct rti_task *task = rti_tasks_use(tasks, errand->handle, &status);
+        is_over = task != NULL && visitor_run(task, errand, &status);
     }
-    bool is_over = task != NULL && visitor_run(task, errand, &status);
     if (is_consumed != NULL) {
         *is_consumed = is_over;
     }

@@ -63,7 +63,6 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     task->joins = NULL;
     task->watcher = NULL;
     task->is_staked = false;
-    rti_u8_init(&task->awaited, 0);
     task->tasks = tasks;
     task->hook_count = 0;
     task->hook_depth = 0;
@@ -145,6 +144,21 @@ size_t rti_tasks_live(const struct rti_tasks *tasks)
 {
     return (size_t)(rti_u64_load_relaxed(&tasks->spawned) -
                     rti_u64_load_relaxed(&tasks->completed));
+}
+
+bool rti_tasks_ask_cancel(struct rti_tasks *tasks, const rt_task *handle)
+{
+    struct rti_list claimed;
+    rti_list_init(&claimed);
+    /* As long as the lock is held the slot is no other task's, whoever takes this one meanwhile. */
+    rti_lock_acquire(&tasks->lock, tasks->sched);
+    struct rti_task *task = rti_tasks_find(tasks, handle);
+    if (task != NULL && !rti_task_is_complete(task)) {
+        rti_cx_cancel_claim(&task->cx, &claimed);
+    }
+    rti_lock_release(&tasks->lock);
+    rti_cancel_wake_all(&claimed);
+    return task != NULL;
 }
 
 void rti_tasks_cancel_all(struct rti_tasks *tasks)

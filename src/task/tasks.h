@@ -93,6 +93,10 @@ uint64_t rti_tasks_deinit(struct rti_tasks *tasks);
  * hooks and take them apart. */
 void rti_tasks_kill_all(struct rti_tasks *tasks);
 
+/* Asks the task that a handle names to stop, whoever has the handle in use. False: it names none.
+ */
+bool rti_tasks_ask_cancel(struct rti_tasks *tasks, const rt_task *handle);
+
 /* Asks every task that lives to stop. */
 void rti_tasks_cancel_all(struct rti_tasks *tasks);
 
@@ -109,13 +113,6 @@ static inline struct rti_tasks *rti_tasks_of(const struct rti_worker *worker)
 {
     return worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_TASK];
 }
-
-/* Bits of a handle that hold the index and one more. */
-#define RTI_TASK_INDEX_BITS (sizeof(uintptr_t) == 8 ? 28 : 20)
-#define RTI_TASK_INDEX_MASK (((uintptr_t)1 << RTI_TASK_INDEX_BITS) - 1)
-
-/* From a handle of a slot to its next. */
-#define RTI_TASK_HANDLE_STEP ((uintptr_t)1 << RTI_TASK_INDEX_BITS)
 
 /* Makes a slot that was taken one with a handle. */
 static RTI_ALWAYSINLINE void rti_task_give_handle(struct rti_task *task)
@@ -164,17 +161,41 @@ static inline void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task
     rti_lock_release(&tasks->lock);
 }
 
-/* The task that a handle names; NULL if it is none, or consumed, or `tasks` is NULL. */
-static inline struct rti_task *rti_tasks_find(const struct rti_tasks *tasks, const rt_task *handle)
+/* The slot that a handle speaks of, whoever's it is; NULL if there is none, or `tasks` is NULL. */
+static RTI_ALWAYSINLINE struct rti_task *rti_tasks_place(const struct rti_tasks *tasks,
+                                                         const rt_task *handle)
 {
-    uintptr_t number = (uintptr_t)handle;
-    uintptr_t index = number & RTI_TASK_INDEX_MASK;
+    uintptr_t index = (uintptr_t)handle & RTI_TASK_INDEX_MASK;
     if (RTI_UNLIKELY(tasks == NULL || index == 0 || index > rti_tasks_fresh(tasks))) {
         return NULL;
     }
-    struct rti_task *task = rti_tasks_slot(tasks, (uint32_t)index - 1);
-    /* Relaxed: who has the handle has it from who made it; a stale one is compared only. */
-    return RTI_LIKELY(rti_size_load_relaxed(&task->handle) == number) ? task : NULL;
+    return rti_tasks_slot(tasks, (uint32_t)index - 1);
+}
+
+/* The task that a handle names; NULL if it is none, or consumed, or `tasks` is NULL. */
+static inline struct rti_task *rti_tasks_find(const struct rti_tasks *tasks, const rt_task *handle)
+{
+    struct rti_task *task = rti_tasks_place(tasks, handle);
+    bool is_it = task != NULL && RTI_LIKELY(rti_task_handle_is(&task->handle, (uintptr_t)handle));
+    return is_it ? task : NULL;
+}
+
+/* The task that a handle names, for who is about to use the handle up: nobody else can until it is
+ * consumed or laid down. NULL: *why says why not. */
+static inline struct rti_task *rti_tasks_use(const struct rti_tasks *tasks, const rt_task *handle,
+                                             rt_status *why)
+{
+    struct rti_task *task = rti_tasks_find(tasks, handle);
+    if (RTI_LIKELY(task != NULL) &&
+        RTI_LIKELY(rti_task_handle_use(&task->handle, (uintptr_t)handle, task->life.is_local))) {
+        *why = RT_SUCCESS;
+        return task;
+    }
+    bool is_in_use = task != NULL && rti_task_handle_is(&task->handle, (uintptr_t)handle);
+    why->code = RT_ERR_INVALID;
+    why->msg = is_in_use ? "another waits for the task with this handle"
+                         : "this is no handle, or it is consumed";
+    return NULL;
 }
 
 /* Adds to a count that several workers may write, unless `is_local`. */

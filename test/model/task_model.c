@@ -5,6 +5,7 @@
  * touched when it has gone. Given back, the word is poisoned at once: whoever still touched it
  * would be seen. */
 
+#include "task/task_handle.h"
 #include "task/task_life.h"
 
 #include "port/explore/port.h"
@@ -208,4 +209,90 @@ MODEL(task_end_races_with_a_watch_that_is_given_up){
     .threads = {wait_and_come_back, end, cancel},
     .check = check,
     .outcomes = {{2, {2, 3}}, {2, {2, 3}}},
+};
+
+/* ---- two who come with one handle ---- */
+
+enum { NUMBER = 1 }; /* the handle; its next is that of the task after it in the slot */
+
+static rti_atomic_size handle;
+static uint64_t left_behind; /* plain: written by who has the handle in use */
+static rti_atomic_u32 uses;
+static rti_atomic_u32 refusals;
+
+static void setup_handle(void)
+{
+    setup();
+    rti_size_init(&handle, NUMBER);
+    rti_u32_init(&uses, 0);
+    rti_u32_init(&refusals, 0);
+    explore_name(&handle, "handle");
+    explore_name(&uses, "uses");
+    explore_name(&refusals, "refusals");
+    left_behind = 0;
+}
+
+/* Nobody else is here meanwhile. */
+static bool use_handle(void)
+{
+    if (!rti_task_handle_is(&handle, NUMBER) || !rti_task_handle_use(&handle, NUMBER, false)) {
+        (void)rti_u32_add_relaxed(&refusals, 1);
+        return false;
+    }
+    (void)rti_u32_add_relaxed(&uses, 1);
+    RTI_PLAIN_WRITE(&left_behind, sizeof left_behind);
+    left_behind++;
+    return true;
+}
+
+static void join_with_handle(void)
+{
+    if (!use_handle()) {
+        return;
+    }
+    if (rti_task_life(&life) != RTI_TASK_COMPLETE) {
+        EXPLORE_ASSERT(await_end());
+    }
+    rti_task_handle_consume(&handle);
+    take();
+    /* The memory is another task's at once. */
+    rti_size_store_relaxed(&handle, NUMBER + RTI_TASK_HANDLE_STEP);
+}
+
+static void check_joins(void)
+{
+    check();
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&uses) == 1 && rti_u32_load_relaxed(&refusals) == 1);
+    EXPLORE_ASSERT(rti_size_load_relaxed(&handle) == NUMBER + RTI_TASK_HANDLE_STEP);
+}
+
+MODEL(task_joins_of_one_handle_are_one_join){
+    .about = "of two who come with one handle one joins, and the other is refused",
+    .setup = setup_handle,
+    .threads = {join_with_handle, join_with_handle, end},
+    .check = check_joins,
+    .outcomes = {{2, {2, 3}}, {2, {2, 3}}},
+};
+
+/* An arm of a select that finds the task not ended, or a join whose deadline has come. */
+static void look_with_handle(void)
+{
+    if (use_handle()) {
+        rti_task_handle_lay_down(&handle);
+    }
+}
+
+static void check_looks(void)
+{
+    EXPLORE_ASSERT(rti_size_load_relaxed(&handle) == NUMBER);
+    EXPLORE_ASSERT(left_behind == rti_u32_load_relaxed(&uses));
+    explore_outcome(rti_u32_load_relaxed(&uses));
+}
+
+MODEL(task_handle_is_laid_down_for_the_next){
+    .about = "a handle that was used in vain is as good as before, and what was left is seen",
+    .setup = setup_handle,
+    .threads = {look_with_handle, look_with_handle},
+    .check = check_looks,
+    .outcomes = {{2, {1, 2}}, {2, {1, 2}}},
 };

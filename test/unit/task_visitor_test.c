@@ -5,6 +5,7 @@
 #include <orrery/rt.h>
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "support/tasks.h"
 #include "support/test.h"
@@ -218,4 +219,102 @@ TEST(no_colours_a_thread_that_joins_where_another_waits_is_refused)
     static const rt_config parallel = {.workers = 2};
     CHECK_OK(rt_run_main(&(rt_main_config){.parallel = &parallel}, has_two_who_join, NULL));
     CHECK_EQ(pthread_join(visitor, NULL), 0);
+}
+
+/* ---- several who come with one handle in the same moment ---- */
+
+enum { RIVALS = 4, CONTESTS = 60 };
+
+static rt_task *contested;
+static rti_atomic_u32 contest; /* the number of the one that is on */
+static rti_atomic_u32 winners;
+static rti_atomic_u32 answers;
+static rti_atomic_u32 wrong;
+
+/* What one of them does with it, which is another thing each time. */
+static rt_status comes_with(rt_task *handle, uint32_t what)
+{
+    rt_task_result result;
+    void *value = NULL;
+    switch (what % 5) {
+    case 0:
+        return rt_join_result(handle, &result);
+    case 1:
+        return rt_detach(handle);
+    case 2:
+        return rt_cancel(handle, &value);
+    case 3:
+        return rt_join_until(&handle, &value, RT_TIME_NEVER);
+    default:
+        return rt_join(handle, &value);
+    }
+}
+
+static void *comes_each_time(void *arg)
+{
+    uint32_t self = (uint32_t)(uintptr_t)arg;
+    for (uint32_t round = 1; round <= CONTESTS; round++) {
+        /* Acquire pairs with the release in holds_contests: the handle is seen. */
+        while (rti_u32_load_acquire(&contest) != round) {
+            (void)sched_yield();
+        }
+        /* Who waits for ever is not to be left alone. */
+        uint32_t what = round / 2 * self;
+        what = round % 3 == 0 && what % 5 == 1 ? 0 : what;
+        rt_status status = comes_with(contested, what);
+        if (status.code == RT_ERR_INVALID) {
+            CHECK(status.msg != NULL);
+        } else {
+            (void)rti_u32_add_relaxed(&winners, 1);
+            /* One that came with rt_cancel may have won, or its task may have seen a cancellation
+             * in vain. */
+            bool is_right = status.code == RT_OK || status.code == RT_ERR_CANCELLED;
+            (void)rti_u32_add_relaxed(&wrong, !is_right);
+        }
+        (void)rti_u32_add_acqrel(&answers, 1);
+    }
+    return NULL;
+}
+
+static void *holds_contests(void *arg)
+{
+    for (uint32_t round = 1; round <= CONTESTS; round++) {
+        rti_u32_store_relaxed(&winners, 0);
+        rti_u32_store_relaxed(&answers, 0);
+        /* It has ended, or ends soon, or only when it is asked to. */
+        contested = round % 3 == 0 ? rt_go(tasks_wait_for_ever, NULL) : rt_go(tasks_echo, NULL);
+        CHECK(contested != NULL);
+        if (round % 3 == 1) {
+            rt_yield();
+        }
+        /* Release pairs with the acquire of those who come. */
+        rti_u32_store_release(&contest, round);
+        while (rti_u32_load_acquire(&answers) != RIVALS) {
+            if (round % 3 == 0) {
+                (void)rt_task_ask_cancel(contested);
+            }
+            rt_yield();
+        }
+        CHECK_EQ(rti_u32_load_relaxed(&winners), 1);
+        CHECK_STATUS(rt_detach(contested), RT_ERR_INVALID);
+    }
+    return arg;
+}
+
+TEST(join_of_several_who_come_with_one_handle_is_that_of_one)
+{
+    pthread_t rivals[RIVALS];
+    rti_u32_init(&contest, 0);
+    rti_u32_init(&wrong, 0);
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 2}));
+    CHECK_OK(rt_detach(rt_go(holds_contests, NULL)));
+    for (uintptr_t i = 0; i < RIVALS; i++) {
+        CHECK_EQ(pthread_create(&rivals[i], NULL, comes_each_time, (void *)i), 0);
+    }
+    rt_run();
+    for (int i = 0; i < RIVALS; i++) {
+        CHECK_EQ(pthread_join(rivals[i], NULL), 0);
+    }
+    CHECK_EQ(rti_u32_load_relaxed(&wrong), 0);
+    rt_cleanup();
 }

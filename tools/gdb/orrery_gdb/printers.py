@@ -109,8 +109,10 @@ class TaskPrinter(HandlePrinter):
     """0x10000001 task t1 washer: waits"""
 
     def named(self):
+        bits = 28 if gdb.lookup_type("void").pointer().sizeof == 8 else 20
+        in_use = 1 << (bits - 1)  # RTI_TASK_HANDLE_IN_USE
         for task in green_tasks():
-            if number(task.value["handle"]) == int(self.value):
+            if number(task.value["handle"]) & ~in_use == int(self.value):
                 return f"task {task.title}: {task.state}"
         return "a task that has ended"
 
