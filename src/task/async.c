@@ -28,11 +28,13 @@ static RTI_ALWAYSINLINE void async_to_running(struct rti_async *async, bool is_s
     }
 }
 
-/* Makes the word `to`, NOTIFIED or CALLED, unless it is CALLED already, and gives what it was. */
+/* Makes the word `to`, NOTIFIED or CALLED, unless it is CALLED already, and gives what it was. A
+ * wake that comes too late may find a slot that is just being begun again: it reads nothing that
+ * the beginning writes. */
 static RTI_ALWAYSINLINE uint32_t async_notify(struct rti_async *async, enum rti_async_word to)
 {
     uint8_t before = rti_u8_load_relaxed(&async->word);
-    if (RTI_LIKELY(!rti_runnable_is_shared(&async->run))) {
+    if (RTI_LIKELY(RTI_ONE_WORKER || async->life.is_local)) {
         rti_u8_store_relaxed(&async->word, before == RTI_ASYNC_CALLED ? before : (uint8_t)to);
         return before;
     }
@@ -62,14 +64,6 @@ static RTI_ALWAYSINLINE void async_line_up(struct rti_async *async)
 #endif
 }
 
-static RTI_ALWAYSINLINE void async_wake_with(struct rti_async *async, enum rti_async_word to)
-{
-    if (async_notify(async, to) == RTI_ASYNC_PARKED) {
-        async_line_up(async);
-        rti_sched_wake(async->asyncs->sched, &async->run);
-    }
-}
-
 /* Goes a task, where the last goes first, before all that is ready now? Every so manieth does not:
  * those have their turns, too. */
 static RTI_ALWAYSINLINE bool async_is_early(struct rti_asyncs *asyncs)
@@ -92,7 +86,10 @@ static RTI_ALWAYSINLINE void async_wake_joiner(struct rti_async *async)
 
 void rti_async_wake(struct rti_async *async)
 {
-    async_wake_with(async, RTI_ASYNC_NOTIFIED);
+    if (async_notify(async, RTI_ASYNC_NOTIFIED) == RTI_ASYNC_PARKED) {
+        async_line_up(async);
+        rti_sched_wake(async->asyncs->sched, &async->run);
+    }
 }
 
 void rti_async_waker(void *arg)
@@ -118,7 +115,7 @@ static RTI_NOINLINE void async_tell(struct rti_async *async)
         async_wake_joiner((struct rti_async *)(watcher & ~RTI_ASYNC_IS_TASK));
         return;
     }
-    struct rti_waiter *waiter = (struct rti_waiter *)watcher;
+    struct rti_waiter *waiter = (struct rti_waiter *)(watcher & ~RTI_ASYNC_IS);
     bool is_won = rti_wait_claim(waiter->wait, waiter->event);
     rti_task_to_told(&async->life);
     if (is_won) {
@@ -519,26 +516,18 @@ rt_async_task *rt_async(rt_poll_fn poll, void *state)
     return rti_asyncs_handle_at(async, index);
 }
 
-/* The module and the task that a handle names. */
-static rt_status async_find(const rt_async_task *handle, struct rti_async **out)
+rt_status rt_async_detach(rt_async_task *task)
 {
     struct rti_asyncs *asyncs = rti_asyncs_of(rti_worker_enter());
     if (asyncs == NULL) {
         return async_no_runtime;
     }
-    *out = rti_asyncs_lookup(asyncs, handle);
-    return *out == NULL ? async_no_handle : RT_SUCCESS;
-}
-
-rt_status rt_async_detach(rt_async_task *task)
-{
-    struct rti_async *async = NULL;
-    rt_status status = async_find(task, &async);
-    if (RT_FAILED(status)) {
-        return status;
-    }
-    struct rti_asyncs *asyncs = async->asyncs;
     rti_asyncs_guard(asyncs, (uintptr_t)task);
+    struct rti_async *async = rti_asyncs_lookup(asyncs, task);
+    if (async == NULL || rti_asyncs_is_awaited(async)) {
+        rti_asyncs_unguard(asyncs, (uintptr_t)task);
+        return async == NULL ? async_no_handle : rti_asyncs_awaited;
+    }
     rti_asyncs_consume(async);
     /* Who may still stand there has lost interest: it gave the handle away. */
     rti_task_to_unwatched(&async->life);
@@ -553,26 +542,42 @@ rt_status rt_async_detach(rt_async_task *task)
     return RT_SUCCESS;
 }
 
+/* Makes the word of the task that a handle names `to`, after its wish `wish` if that is more than
+ * it had. One that was PARKED is its waker's, and stays, until it is queued. */
+static RTI_ALWAYSINLINE rt_status async_tell_task(const rt_async_task *task, enum rti_async_word to,
+                                                  enum rti_async_wish wish)
+{
+    struct rti_asyncs *asyncs = rti_asyncs_of(rti_worker_enter());
+    if (RTI_UNLIKELY(asyncs == NULL)) {
+        return async_no_runtime;
+    }
+    rti_asyncs_guard(asyncs, (uintptr_t)task);
+    struct rti_async *async = rti_asyncs_lookup(asyncs, task);
+    bool is_parked = false;
+    if (RTI_LIKELY(async != NULL) && !rti_async_has_ended(async) &&
+        (wish == RTI_ASYNC_GO_ON || !rti_async_is_cancelled(async))) {
+        if (wish != RTI_ASYNC_GO_ON) {
+            /* Nobody else writes the wish now: the end of the runtime, which wishes for more,
+             * begins while nothing runs. */
+            rti_u8_store_relaxed(&async->wish, (uint8_t)wish);
+        }
+        is_parked = async_notify(async, to) == RTI_ASYNC_PARKED;
+    }
+    rti_asyncs_unguard(asyncs, (uintptr_t)task);
+    if (is_parked) {
+        async_line_up(async);
+        rti_sched_wake(asyncs->sched, &async->run);
+    }
+    return RTI_LIKELY(async != NULL) ? RT_SUCCESS : async_no_handle;
+}
+
 rt_status rt_async_cancel(rt_async_task *task)
 {
-    struct rti_async *async = NULL;
-    rt_status status = async_find(task, &async);
-    if (!RT_FAILED(status) && !rti_async_has_ended(async) && !rti_async_is_cancelled(async)) {
-        /* Its own step raises the flag of its context: nobody else touches that. And nobody else
-         * writes the wish now: the end of the runtime, which wishes for more, begins while nothing
-         * runs. */
-        rti_u8_store_relaxed(&async->wish, RTI_ASYNC_STOP);
-        rti_async_wake(async);
-    }
-    return status;
+    /* Its own step raises the flag of its context: nobody else touches that. */
+    return async_tell_task(task, RTI_ASYNC_NOTIFIED, RTI_ASYNC_STOP);
 }
 
 rt_status rt_async_wake(rt_async_task *task)
 {
-    struct rti_async *async = NULL;
-    rt_status status = async_find(task, &async);
-    if (!RT_FAILED(status) && !rti_async_has_ended(async)) {
-        async_wake_with(async, RTI_ASYNC_CALLED);
-    }
-    return status;
+    return async_tell_task(task, RTI_ASYNC_CALLED, RTI_ASYNC_GO_ON);
 }

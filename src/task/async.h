@@ -44,7 +44,13 @@
  * has lost interest: a poll function that does not ask again still stands in `watcher`. So a
  * watcher can be replaced, by who joins later, and its handle consumed, and it learns of that when
  * it leaves (rti_asyncs_unwatch): its registration counts only while the slot has the generation
- * that it joined, and names it.
+ * that it joined, and names it. A fiber leaves before it does anything else, so one that stands
+ * there waits: nobody takes its place, and who tries is refused.
+ *
+ * A handle may be tried by several workers in the same moment. What it names, and whether that has
+ * ended, is looked at under the guard of the slot, and under the same guard the handle is consumed,
+ * the task called or asked to stop: of several who come one takes the result, and none calls or
+ * stops the next task of the slot.
  *
  * The end: the context ends first and gives back what it holds, the nap is ended, then whoever
  * joins is told. The state is the program's and not touched any more.
@@ -124,12 +130,15 @@ struct rti_async {
         rt_async_task *joins; /* whose end it waits for */
     };
     struct rti_nap *nap; /* under way, in its state; NULL: none */
-    /* Who waits for its end: a struct rti_waiter, or, with RTI_ASYNC_IS_TASK added, a poll task.
-     * Written by who holds the handle, under the slot's guard; read by the end. */
+    /* Who waits for its end: a struct rti_waiter, with RTI_ASYNC_IS_FIBER added if it is a fiber's,
+     * or, with RTI_ASYNC_IS_TASK added, a poll task. Written by who holds the handle, under the
+     * slot's guard; read by the end. */
     uintptr_t watcher;
 };
 
-#define RTI_ASYNC_IS_TASK ((uintptr_t)1)
+#define RTI_ASYNC_IS_TASK  ((uintptr_t)1)
+#define RTI_ASYNC_IS_FIBER ((uintptr_t)2)
+#define RTI_ASYNC_IS       (RTI_ASYNC_IS_TASK | RTI_ASYNC_IS_FIBER)
 
 _Static_assert(sizeof(struct rti_async) <= 96, "an idle poll task has its limit");
 

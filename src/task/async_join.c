@@ -21,38 +21,34 @@ struct async_join {
     rt_time deadline;
 };
 
-/* Takes the result of a task that has ended, and its slot. `is_straight`: there is one worker. */
-static RTI_ALWAYSINLINE rt_status join_take(struct rti_asyncs *asyncs, struct rti_async *async,
-                                            rt_async_task **task, rt_status *out, bool is_straight)
+/* Takes the result of a task that has ended, and its slot, with one worker. */
+static RTI_ALWAYSINLINE rt_status join_take_here(struct rti_asyncs *asyncs, struct rti_async *async,
+                                                 rt_async_task **task, rt_status *out)
 {
     uint32_t index = (uint32_t)((uintptr_t)*task & RTI_ASYNC_INDEX_MASK);
     if (out != NULL) {
         *out = (rt_status){(rt_status_code)async->result, async->result_msg};
     }
     *task = NULL;
-    if (is_straight) {
-        rti_asyncs_consume(async);
-        rti_task_to_free_here(&async->life);
-        rti_asyncs_free_at(asyncs, async, index);
-        return RT_SUCCESS;
-    }
-    rti_asyncs_guard(asyncs, index);
     rti_asyncs_consume(async);
-    rti_task_to_free(&async->life);
-    rti_asyncs_unguard(asyncs, index);
-    rti_asyncs_free(asyncs, async);
+    rti_task_to_free_here(&async->life);
+    rti_asyncs_free_at(asyncs, async, index);
     return RT_SUCCESS;
 }
 
-/* The same for who looks whether the handle is still good: the wait may have been long. */
+/* The same in every way, if it has ended and the handle is still good: the wait may have been long.
+ */
 static rt_status join_collect(const struct async_join *join)
 {
-    struct rti_async *async = rti_asyncs_lookup(join->asyncs, *join->task);
-    if (async == NULL) {
+    switch (rti_asyncs_collect(join->asyncs, *join->task, join->out)) {
+    case RTI_ASYNC_FOUND_ENDED:
+        *join->task = NULL;
+        return RT_SUCCESS;
+    case RTI_ASYNC_FOUND_LIVE:
+        return join_not_yet;
+    default:
         return join_no_handle;
     }
-    return rti_async_has_ended(async) ? join_take(join->asyncs, async, join->task, join->out, false)
-                                      : join_not_yet;
 }
 
 /* The `unlink` of a waiter. Its slot is the handle that it waits for the end of. */
@@ -64,17 +60,27 @@ static void join_unlink(struct rti_waiter *waiter)
     }
 }
 
-/* Adds the end to the events of a wait. False: it has come already. */
-static bool join_watch(const struct async_join *join, struct rti_wait *wait,
-                       struct rti_waiter *waiter)
+/* The same of a fiber's. */
+static void join_unlink_fiber(struct rti_waiter *waiter)
 {
-    rti_wait_add(wait, waiter, RTI_EVENT_SOURCE, join_unlink);
-    waiter->slot = *join->task;
-    if (rti_asyncs_watch(join->asyncs, *join->task, (uintptr_t)waiter)) {
-        return true;
+    struct rti_asyncs *asyncs = rti_asyncs_of(rti_worker_current());
+    if (waiter->slot != NULL && asyncs != NULL) {
+        rti_asyncs_unwatch(asyncs, waiter->slot, (uintptr_t)waiter | RTI_ASYNC_IS_FIBER);
     }
-    waiter->slot = NULL;
-    return false;
+}
+
+/* Adds the end to the events of a wait. LIVE; else nothing is added. */
+static enum rti_async_found join_watch(const struct async_join *join, struct rti_wait *wait,
+                                       struct rti_waiter *waiter, bool is_fiber)
+{
+    rti_wait_add(wait, waiter, RTI_EVENT_SOURCE, is_fiber ? join_unlink_fiber : join_unlink);
+    waiter->slot = *join->task;
+    uintptr_t watcher = (uintptr_t)waiter | (is_fiber ? RTI_ASYNC_IS_FIBER : 0);
+    enum rti_async_found found = rti_asyncs_watch(join->asyncs, *join->task, watcher);
+    if (found != RTI_ASYNC_FOUND_LIVE) {
+        waiter->slot = NULL;
+    }
+    return found;
 }
 
 /* A fiber waits. RT_OK: the end has come. */
@@ -87,14 +93,15 @@ static rt_status join_park(const struct async_join *join, struct rti_worker *wor
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_JOIN;
     rti_cx_events_add(&events, cx, worker->sched, &wait, join->deadline);
-    if (!join_watch(join, &wait, &waiter)) {
+    enum rti_async_found found = join_watch(join, &wait, &waiter, true);
+    if (found != RTI_ASYNC_FOUND_LIVE) {
         if (rti_wait_claim(&wait, RTI_EVENT_SOURCE)) {
             rti_wait_finish(&wait);
         } else {
             /* Somebody else ends the wait, and a wake is on its way: it must find the wait. */
             (void)rti_fiber_park(worker, &wait);
         }
-        return RT_SUCCESS;
+        return found == RTI_ASYNC_FOUND_AWAITED ? rti_asyncs_awaited : RT_SUCCESS;
     }
     uint32_t event = rti_fiber_park(worker, &wait);
     return event == RTI_EVENT_SOURCE ? RT_SUCCESS : rti_cx_events_status(&events, cx, event);
@@ -104,7 +111,7 @@ static rt_status join_of_fiber(const struct async_join *join, struct rti_worker 
 {
     struct rti_cx *cx = worker->fiber == NULL ? NULL : worker->fiber->cx;
     rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
-    /* More than once only if another took its place as the watcher and gave it up. */
+    /* At most twice: once it is the watcher, it stays that until the end. */
     while (!RT_FAILED(status)) {
         status = join_collect(join);
         if (status.code != RT_ERR_WOULDBLOCK || worker->fiber == NULL) {
@@ -121,9 +128,10 @@ static rt_status join_register(const struct async_join *join, struct rti_cx *cx,
                                struct rti_cx_op op)
 {
     rti_cx_poll_begin(cx, op);
-    if (!join_watch(join, &cx->wait, &cx->waiter.waiter)) {
+    enum rti_async_found found = join_watch(join, &cx->wait, &cx->waiter.waiter, false);
+    if (found != RTI_ASYNC_FOUND_LIVE) {
         rti_cx_poll_end(cx);
-        return join_collect(join);
+        return found == RTI_ASYNC_FOUND_AWAITED ? rti_asyncs_awaited : join_collect(join);
     }
     rti_cx_events_add(&cx->events, cx, join->asyncs->sched, &cx->wait, join->deadline);
     return join_not_yet;
@@ -191,12 +199,24 @@ static rt_status join_of_context(const struct async_join *join, struct rti_cx *c
     if (!join_is_plain(join, self, cx)) {
         return join_register(join, cx, op);
     }
-    if (!rti_asyncs_watch(join->asyncs, *join->task, (uintptr_t)self | RTI_ASYNC_IS_TASK)) {
-        return join_collect(join);
+    enum rti_async_found found =
+        rti_asyncs_watch(join->asyncs, *join->task, (uintptr_t)self | RTI_ASYNC_IS_TASK);
+    if (found != RTI_ASYNC_FOUND_LIVE) {
+        return found == RTI_ASYNC_FOUND_AWAITED ? rti_asyncs_awaited : join_collect(join);
     }
     self->joins = *join->task;
     self->is_joining = true;
     return join_not_yet;
+}
+
+/* Does the handle name a task now? */
+static bool join_has_task(const struct async_join *join)
+{
+    uintptr_t handle = (uintptr_t)*join->task;
+    rti_asyncs_guard(join->asyncs, handle);
+    bool has_task = rti_asyncs_lookup(join->asyncs, *join->task) != NULL;
+    rti_asyncs_unguard(join->asyncs, handle);
+    return has_task;
 }
 
 rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out, rt_time deadline)
@@ -207,7 +227,7 @@ rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out
     if (join.asyncs == NULL) {
         return join_no_runtime;
     }
-    if (task == NULL || rti_asyncs_lookup(join.asyncs, *task) == NULL) {
+    if (task == NULL || !join_has_task(&join)) {
         return join_no_handle;
     }
     struct rti_cx *cx;
@@ -234,5 +254,5 @@ rt_status rt_async_join(rt_async_task **task, rt_cx *given, rt_status *out)
         RTI_UNLIKELY(fiber->is_hindered)) {
         return rt_async_join_until(task, given, out, RT_TIME_NEVER);
     }
-    return join_take(asyncs, async, task, out, true);
+    return join_take_here(asyncs, async, task, out);
 }

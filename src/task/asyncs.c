@@ -113,7 +113,11 @@ rt_status rt_async_reserve(const rt_async_config *config)
         config->contexts > SLOTS_MAX) {
         return (rt_status){RT_ERR_INVALID, "so many tasks there cannot be"};
     }
-    if (asyncs->mapping != NULL || asyncs_used(asyncs) > 0) {
+    /* Under the lock: what the last step of the last task has done on its worker is seen. */
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    bool is_used = asyncs_used(asyncs) > 0;
+    rti_lock_release(&asyncs->lock);
+    if (asyncs->mapping != NULL || is_used) {
         return (rt_status){RT_ERR_STATE, "poll tasks exist, or room was made already"};
     }
     struct rti_port *port = asyncs->sched->port;
@@ -151,12 +155,40 @@ struct rti_async *rti_asyncs_take_fresh(struct rti_asyncs *asyncs)
     return async;
 }
 
-bool rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher)
+const rt_status rti_asyncs_awaited = {RT_ERR_INVALID,
+                                      "another waits for the task with this handle"};
+
+enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const rt_async_task *handle,
+                                        rt_status *out)
+{
+    enum rti_async_found found = RTI_ASYNC_FOUND_NONE;
+    rti_asyncs_guard(asyncs, (uintptr_t)handle);
+    struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
+    if (async != NULL) {
+        found = rti_async_has_ended(async) ? RTI_ASYNC_FOUND_ENDED : RTI_ASYNC_FOUND_LIVE;
+    }
+    if (found == RTI_ASYNC_FOUND_ENDED) {
+        if (out != NULL) {
+            *out = (rt_status){(rt_status_code)async->result, async->result_msg};
+        }
+        rti_asyncs_consume(async);
+        rti_task_to_free(&async->life);
+    }
+    rti_asyncs_unguard(asyncs, (uintptr_t)handle);
+    if (found == RTI_ASYNC_FOUND_ENDED) {
+        rti_asyncs_free(asyncs, async);
+    }
+    return found;
+}
+
+enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle,
+                                      uintptr_t watcher)
 {
     rti_asyncs_guard(asyncs, (uintptr_t)handle);
     struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
+    bool is_awaited = async != NULL && rti_asyncs_is_awaited(async);
     bool is_watched = false;
-    if (async != NULL) {
+    if (async != NULL && !is_awaited) {
         RT_SOMETIMES(rti_task_life(&async->life) == RTI_TASK_WATCHED,
                      "asyncs: a watcher that had lost interest was replaced");
         rti_task_to_unwatched(&async->life);
@@ -165,7 +197,10 @@ bool rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle, ui
         is_watched = !rti_async_has_ended(async) && rti_task_to_watched(&async->life);
     }
     rti_asyncs_unguard(asyncs, (uintptr_t)handle);
-    return is_watched;
+    if (is_awaited) {
+        return RTI_ASYNC_FOUND_AWAITED;
+    }
+    return is_watched ? RTI_ASYNC_FOUND_LIVE : RTI_ASYNC_FOUND_ENDED;
 }
 
 void rti_asyncs_unwatch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher)

@@ -26,7 +26,8 @@
  * I3  A spare is as it was made.                                    (rti_asyncs_context_is_clean)
  *
  * `lock` is over the free list, `fresh`, the pool of contexts and the spares in the list. Who holds
- * and who watches a task, its generation and its watcher, is under its guard, one of several locks:
+ * and who watches a task, its generation and its watcher, is under its guard, one of several locks,
+ * and so is what is done to a task because somebody came with its handle:
  * slots that lie side by side, which one worker is likely to have taken, share one. The end of a
  * task takes no guard, and the lock only to give a slot back. No two of these are held at a time.
  * How many are in use is counted when somebody asks, which is seldom.
@@ -291,10 +292,33 @@ static inline struct rti_async *rti_asyncs_lookup(struct rti_asyncs *asyncs,
     return RTI_LIKELY(is_it) ? async : NULL;
 }
 
+/* Is its watcher a fiber? Under its guard. */
+static inline bool rti_asyncs_is_awaited(const struct rti_async *async)
+{
+    return (async->watcher & RTI_ASYNC_IS_FIBER) != 0 &&
+           rti_task_life(&async->life) == RTI_TASK_WATCHED;
+}
+
+/* What is said to who comes with a handle that a fiber waits with. */
+extern const rt_status rti_asyncs_awaited;
+
+/* What a handle stands for. */
+enum rti_async_found {
+    RTI_ASYNC_FOUND_NONE,    /* nothing: it is none, or consumed */
+    RTI_ASYNC_FOUND_LIVE,    /* a task that has not ended */
+    RTI_ASYNC_FOUND_ENDED,   /* one that has */
+    RTI_ASYNC_FOUND_AWAITED, /* one whose end a fiber waits for */
+};
+
+/* Takes the result of a task that has ended, and its slot; the handle is consumed then. `out` may
+ * be NULL. NONE; LIVE, and nothing is taken; ENDED. */
+enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const rt_async_task *handle,
+                                        rt_status *out);
+
 /* Makes `watcher` the one whom the end of the task that a handle names tells, in the place of
- * another, if there is one. False: it has ended, or the handle is consumed; nothing is registered.
- */
-bool rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher);
+ * another, if there is one that is no fiber. LIVE; else nothing is registered. */
+enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle,
+                                      uintptr_t watcher);
 
 /* Ends that; nothing if another has taken the place, or the handle was consumed meanwhile. When it
  * returns nobody looks at the watcher any more. */

@@ -16,6 +16,8 @@ enum { RESULT = 5 };
     ((uintptr_t)64 | RTI_ASYNC_IS_TASK) /* a poll task; its slot is never anything else            \
                                          */
 
+#define FIBER ((uintptr_t)&waiter | RTI_ASYNC_IS_FIBER)
+
 static struct rti_sched sched;
 static struct rti_asyncs asyncs;
 static struct rti_async *async;
@@ -27,6 +29,8 @@ static struct rti_waiter waiter;
 static struct rti_parker parker;
 static rti_atomic_u32 wakes;       /* of the fiber */
 static rti_atomic_u32 stale_wakes; /* of the poll task */
+static rti_atomic_u32 taken;       /* by those who come with the handle in the same moment */
+static rti_atomic_u32 refused;
 
 struct rti_worker *rti_worker_current(void)
 {
@@ -80,6 +84,8 @@ static void setup(void)
     rti_parker_init(&parker);
     rti_u32_init(&wakes, 0);
     rti_u32_init(&stale_wakes, 0);
+    rti_u32_init(&taken, 0);
+    rti_u32_init(&refused, 0);
     rti_wait_begin(&wait, wake_by_parker, &parker, false);
     explore_name(&async->life.state, "life");
     explore_name(&asyncs.lock.is_taken, "lock");
@@ -88,14 +94,15 @@ static void setup(void)
     explore_name(&wait.claimed, "claimed");
     explore_name(&wakes, "wakes");
     explore_name(&stale_wakes, "stale_wakes");
+    explore_name(&taken, "taken");
+    explore_name(&refused, "refused");
 }
 
 /* The poll task has asked for the end before, and goes on with something else. */
 static void setup_stale(void)
 {
     setup();
-    bool is_watched = rti_asyncs_watch(&asyncs, handle, STALE);
-    EXPLORE_ASSERT(is_watched);
+    EXPLORE_ASSERT(rti_asyncs_watch(&asyncs, handle, STALE) == RTI_ASYNC_FOUND_LIVE);
 }
 
 /* The end, as async_conclude and async_tell have it. */
@@ -113,8 +120,8 @@ static void end(void)
         (void)rti_u32_add_relaxed(&stale_wakes, 1);
         return;
     }
-    struct rti_waiter *told = (struct rti_waiter *)watcher;
-    EXPLORE_ASSERT(told == &waiter);
+    EXPLORE_ASSERT(watcher == FIBER);
+    struct rti_waiter *told = (struct rti_waiter *)(watcher & ~RTI_ASYNC_IS);
     RTI_PLAIN_READ(&waiter, sizeof waiter);
     bool is_won = rti_wait_claim(told->wait, told->event);
     rti_task_to_told(&async->life);
@@ -125,7 +132,7 @@ static void end(void)
 
 static void unlink_waiter(struct rti_waiter *gone)
 {
-    rti_asyncs_unwatch(&asyncs, gone->slot, (uintptr_t)gone);
+    rti_asyncs_unwatch(&asyncs, gone->slot, (uintptr_t)gone | RTI_ASYNC_IS_FIBER);
 }
 
 /* A fiber waits for the end, as join_park has it. */
@@ -134,7 +141,7 @@ static void await_end(void)
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, unlink_waiter);
     RTI_PLAIN_WRITE(&waiter, sizeof waiter);
     waiter.slot = (void *)(uintptr_t)handle;
-    if (!rti_asyncs_watch(&asyncs, handle, (uintptr_t)&waiter)) {
+    if (rti_asyncs_watch(&asyncs, handle, FIBER) != RTI_ASYNC_FOUND_LIVE) {
         return;
     }
     EXPLORE_ASSERT(rti_parker_park(&parker, explore_port(), RTI_TIME_NEVER));
@@ -152,11 +159,7 @@ static void join(void)
     EXPLORE_ASSERT(rti_async_has_ended(async));
     RTI_PLAIN_READ(&result, sizeof result);
     EXPLORE_ASSERT(result == RESULT);
-    rti_asyncs_guard(&asyncs, (uintptr_t)handle);
-    rti_asyncs_consume(async);
-    rti_task_to_free(&async->life);
-    rti_asyncs_unguard(&asyncs, (uintptr_t)handle);
-    rti_asyncs_free(&asyncs, async);
+    EXPLORE_ASSERT(rti_asyncs_collect(&asyncs, handle, NULL) == RTI_ASYNC_FOUND_ENDED);
 }
 
 /* The slot is another task's at once, and the poll task watches that one. */
@@ -167,7 +170,7 @@ static void join_and_reuse(void)
     EXPLORE_ASSERT(again == async);
     begin_task();
     second = rti_asyncs_handle(&asyncs, async);
-    EXPLORE_ASSERT(rti_asyncs_watch(&asyncs, second, STALE));
+    EXPLORE_ASSERT(rti_asyncs_watch(&asyncs, second, STALE) == RTI_ASYNC_FOUND_LIVE);
 }
 
 static void lose_interest(void)
@@ -205,4 +208,88 @@ MODEL(async_watcher_that_lost_interest_leaves_the_place_to_the_next){
     .threads = {join_and_reuse, end, lose_interest},
     .check = check_reused,
     .outcomes = {{3, {0, 1, 2}}, {3, {0, 1, 2}}},
+};
+
+/* Comes with the handle, whatever others do with it. */
+static void collect(void)
+{
+    bool is_taken = rti_asyncs_collect(&asyncs, handle, NULL) == RTI_ASYNC_FOUND_ENDED;
+    (void)rti_u32_add_relaxed(is_taken ? &taken : &refused, 1);
+}
+
+/* The same, when it has ended: the slot is another task's at once. */
+static void collect_and_reuse(void)
+{
+    bool is_taken = rti_asyncs_collect(&asyncs, handle, NULL) == RTI_ASYNC_FOUND_ENDED;
+    (void)rti_u32_add_relaxed(is_taken ? &taken : &refused, 1);
+    if (is_taken) {
+        struct rti_async *again = rti_asyncs_take(&asyncs);
+        EXPLORE_ASSERT(again == async);
+        begin_task();
+        end();
+    }
+}
+
+static void setup_ended(void)
+{
+    setup();
+    end();
+}
+
+/* The second task has ended, and is there for who has its handle. */
+static void check_taken(void)
+{
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&taken) == 1 && rti_u32_load_relaxed(&refused) == 1);
+    explore_outcome(async->poll != NULL);
+}
+
+MODEL(async_joins_of_one_handle_are_one_join){
+    .about = "of two who come with one handle one takes the result, and none that of the next task",
+    .setup = setup_ended,
+    .threads = {collect, collect_and_reuse},
+    .check = check_taken,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
+};
+
+/* Another fiber comes while the first may wait: it does not take its place. */
+static void come_second(void)
+{
+    static struct rti_wait other_wait;
+    static struct rti_waiter other;
+    rti_wait_begin(&other_wait, wake_by_parker, NULL, false);
+    rti_wait_add(&other_wait, &other, RTI_EVENT_SOURCE, unlink_waiter);
+    uintptr_t watcher = (uintptr_t)&other | RTI_ASYNC_IS_FIBER;
+    enum rti_async_found found = rti_asyncs_watch(&asyncs, handle, watcher);
+    EXPLORE_ASSERT(found != RTI_ASYNC_FOUND_LIVE);
+    (void)rti_u32_add_relaxed(&refused, found == RTI_ASYNC_FOUND_AWAITED);
+}
+
+static void await_first(void)
+{
+    EXPLORE_ASSERT(rti_parker_park(&parker, explore_port(), RTI_TIME_NEVER));
+    rti_wait_finish(&wait);
+    EXPLORE_ASSERT(rti_asyncs_collect(&asyncs, handle, NULL) == RTI_ASYNC_FOUND_ENDED);
+}
+
+/* The first one waits already. */
+static void setup_awaited(void)
+{
+    setup();
+    rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, unlink_waiter);
+    waiter.slot = (void *)(uintptr_t)handle;
+    EXPLORE_ASSERT(rti_asyncs_watch(&asyncs, handle, FIBER) == RTI_ASYNC_FOUND_LIVE);
+}
+
+static void check_awaited(void)
+{
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&wakes) == 1);
+    explore_outcome(rti_u32_load_relaxed(&refused));
+}
+
+MODEL(async_fiber_that_waits_keeps_its_place){
+    .about = "a fiber that waits for an end is told of it, whoever else comes with the handle",
+    .setup = setup_awaited,
+    .threads = {await_first, end, come_second},
+    .check = check_awaited,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joins of poll tasks: by fibers, by poll contexts and by poll tasks, that stay or lose interest.
+/* Joins of poll tasks: by fibers, by poll contexts and by poll tasks, that stay or lose interest,
+ * and by several who come with one handle.
  */
 #define RTI_MODULE "async_join_test"
 #include <orrery/rt.h>
@@ -258,4 +259,122 @@ static void *waits_for_something_else(void *arg)
 TEST(async_task_that_waits_for_something_else_joins_no_more)
 {
     tasks_run_everywhere(waits_for_something_else, NULL);
+}
+
+static void *joins_for(void *arg)
+{
+    rt_async_task *task = arg;
+    rt_status ended = {RT_ERR_STATE, NULL};
+    CHECK_OK(rt_async_join(&task, NULL, &ended));
+    CHECK_STATUS(ended, RT_ERR_CLOSED);
+    CHECK(task == NULL);
+    return NULL;
+}
+
+/* A fiber waits; whoever else comes with the handle is told so, and changes nothing. */
+static void *comes_while_a_fiber_waits(void *arg)
+{
+    rt_async_frame frame = {0};
+    rt_async_task *task = rt_async(waits, &frame);
+    rt_task *first = rt_go(joins_for, task);
+    const struct rti_async *async = &module()->slots[(uintptr_t)task & RTI_ASYNC_INDEX_MASK];
+    while (rti_task_life(&async->life) != RTI_TASK_WATCHED) {
+        settle();
+    }
+    rt_async_task *copy = task;
+    CHECK_STATUS(rt_async_join(&copy, NULL, NULL), RT_ERR_INVALID);
+    CHECK_STATUS(rt_async_join_until(&copy, NULL, NULL, rt_clock() + RT_NS_PER_MS), RT_ERR_INVALID);
+    CHECK(copy == task);
+    CHECK_STATUS(rt_async_detach(task), RT_ERR_INVALID);
+    struct asker plain = {.task = task, .deadline = RT_TIME_NEVER};
+    struct asker with_context = {.task = task, .deadline = RT_TIME_NEVER - 1};
+    rt_async_task *askers[] = {rt_async(asks, &plain), rt_async(asks, &with_context)};
+    for (int i = 0; i < 2; i++) {
+        rt_status ended = RT_SUCCESS;
+        CHECK_OK(rt_async_join(&askers[i], NULL, &ended));
+        CHECK_STATUS(ended, RT_ERR_INVALID);
+    }
+    CHECK_OK(rt_async_wake(task));
+    CHECK_OK(rt_join(first, NULL));
+    CHECK_STATUS(rt_async_detach(task), RT_ERR_INVALID);
+    CHECK_EQ(rti_asyncs_audit(module()), 0);
+    return arg;
+}
+
+TEST(async_join_with_a_handle_that_a_fiber_waits_with_is_refused)
+{
+    tasks_run_everywhere(comes_while_a_fiber_waits, NULL);
+}
+
+/* ---- several who come with one handle in the same moment ---- */
+
+enum { RIVALS = 4, CONTESTS = 100 };
+
+static rt_async_task *contested;
+static rti_atomic_u32 contest; /* the number of the one that is on */
+static rti_atomic_u32 winners;
+static rti_atomic_u32 answers;
+
+static void *comes_each_time(void *arg)
+{
+    uint32_t self = (uint32_t)(uintptr_t)arg;
+    for (uint32_t round = 1; round <= CONTESTS; round++) {
+        /* Acquire pairs with the release in holds_contests: the handle is seen. */
+        while (rti_u32_load_acquire(&contest) != round) {
+            rt_yield();
+        }
+        rt_async_task *handle = contested;
+        rt_status status = (round / 2 + self) % 3 == 0
+                               ? rt_async_detach(handle)
+                               : rt_async_join_until(&handle, NULL, NULL, RT_TIME_NEVER);
+        if (status.code != RT_ERR_INVALID) {
+            CHECK_OK(status);
+            (void)rti_u32_add_relaxed(&winners, 1);
+        }
+        (void)rti_u32_add_acqrel(&answers, 1);
+    }
+    return NULL;
+}
+
+static rt_status ends_at_once(void *state, rt_cx *cx)
+{
+    (void)state, (void)cx;
+    return RT_SUCCESS;
+}
+
+static void *holds_contests(void *arg)
+{
+    rt_task *rivals[RIVALS];
+    rti_u32_init(&contest, 0);
+    for (uintptr_t i = 0; i < RIVALS; i++) {
+        rivals[i] = rt_go(comes_each_time, (void *)i);
+    }
+    for (uint32_t round = 1; round <= CONTESTS; round++) {
+        rti_u32_store_relaxed(&winners, 0);
+        rti_u32_store_relaxed(&answers, 0);
+        contested = rt_async(ends_at_once, NULL);
+        if (round % 2 == 0) {
+            rt_yield();
+        }
+        /* Release pairs with the acquire of those who come. */
+        rti_u32_store_release(&contest, round);
+        while (rti_u32_load_acquire(&answers) != RIVALS) {
+            (void)rt_async_wake(contested);
+            (void)rt_async_cancel(contested);
+            rt_yield();
+        }
+        CHECK_EQ(rti_u32_load_relaxed(&winners), 1);
+        CHECK_STATUS(rt_async_wake(contested), RT_ERR_INVALID);
+    }
+    for (int i = 0; i < RIVALS; i++) {
+        CHECK_OK(rt_join(rivals[i], NULL));
+    }
+    return arg;
+}
+
+TEST(async_join_of_several_who_come_with_one_handle_is_that_of_one)
+{
+    static const rt_config parallel = {.workers = 4};
+    CHECK_OK(rt_run_main(&(rt_main_config){.parallel = &parallel}, holds_contests, NULL));
+    CHECK_OK(tasks_run(holds_contests, NULL));
 }

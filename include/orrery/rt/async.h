@@ -103,7 +103,8 @@ typedef struct rt_nap {
     uint64_t opaque[9];
 } rt_nap;
 
-/* What there is room for; all zero: RT_MAX_ASYNC and RT_MAX_ASYNC_CONTEXTS, in static memory.
+/* What rt_async_reserve makes room for; without it there is room for RT_MAX_ASYNC tasks and
+ * RT_MAX_ASYNC_CONTEXTS contexts, in static memory.
  *
  * Tasks begin in the order in which they were started. A tree of tasks that start tasks is alive as
  * a whole then before its first leaf ends. With `is_last_first` the one that was started last
@@ -135,8 +136,11 @@ RT_API RT_MUST_CHECK rt_async_task *rt_async(rt_poll_fn poll, void *state);
  * With RT_OK the handle is consumed, *task becomes NULL and `out`, unless NULL, gets the status
  * that the task ended with; else the handle stays the caller's. Returns RT_OK; RT_ERR_CANCELLED or
  * RT_ERR_BUDGET_EXHAUSTED as rt_checkpoint, also while it waits; RT_ERR_WOULDBLOCK to a poll
- * context, and outside of any task instead of waiting; RT_ERR_INVALID if there is no such task or
- * it is consumed; RT_ERR_THREAD on another thread. Nothing is lost on cancel. */
+ * context, and outside of any task instead of waiting; RT_ERR_INVALID if there is no such task, it
+ * is consumed, or a task or an actor waits with the handle, whose it stays; RT_ERR_THREAD on
+ * another thread. Of several that come in the same moment one gets the result, the others
+ * RT_ERR_INVALID. A poll context that waits is not asked: who comes after it takes its place, and
+ * it learns nothing. Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK RT_SUSPENDS rt_status rt_async_join(rt_async_task **task, rt_cx *cx,
                                                          rt_status *out);
 
@@ -153,8 +157,8 @@ RT_API RT_MUST_CHECK RT_SUSPENDS rt_status rt_async_join_until(rt_async_task **t
  * Callable on a thread of the runtime.
  * Never suspends.
  * `task` is consumed.
- * Returns RT_OK; RT_ERR_INVALID if there is no such task or it is consumed; RT_ERR_THREAD on
- * another thread. Nothing is lost on cancel. */
+ * Returns RT_OK; RT_ERR_INVALID if there is no such task, it is consumed, or a task or an actor
+ * waits with the handle; RT_ERR_THREAD on another thread. Nothing is lost on cancel. */
 RT_API rt_status rt_async_detach(rt_async_task *task);
 
 /* Asks a poll task to stop: its context is cancelled, and what it waits for ends with
