@@ -138,6 +138,9 @@ static void trace_write(char *text, const uint8_t *bytes, size_t count)
 
 rt_status rt_trace_format(const struct rt_trace *trace, char text[RT_TRACEPARENT_LENGTH + 1])
 {
+    if (text == NULL) {
+        return (rt_status){RT_ERR_INVALID, "there is no room for the text"};
+    }
     if (trace == NULL || trace_is_zero(trace->trace_id, sizeof(trace->trace_id))) {
         text[0] = '\0';
         return (rt_status){RT_ERR_INVALID, "there is no trace context"};

@@ -50,6 +50,9 @@ TEST(trace_field_that_is_malformed_changes_nothing)
     CHECK_STATUS(rt_trace_format(&trace, text), RT_ERR_INVALID);
     CHECK_STR(text, "");
     CHECK_STATUS(rt_trace_format(NULL, text), RT_ERR_INVALID);
+    char *volatile nowhere = NULL;
+    CHECK_OK(rt_trace_parse(field, 55, &trace));
+    CHECK_STATUS(rt_trace_format(&trace, nowhere), RT_ERR_INVALID);
 }
 
 static void *has_the_context(void *arg)

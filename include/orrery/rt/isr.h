@@ -46,7 +46,8 @@ RT_API RT_MUST_CHECK rt_status rt_isr_open(rt_isr *isr, actor_id to, void *buffe
  * Callable from the runtime's thread, in or outside of actors.
  * Never suspends.
  * Takes no ownership.
- * Returns nothing. While `to` is no living actor its entries are dropped.
+ * Returns nothing. While `to` is no living actor its entries are dropped. An `isr` that was never
+ * made, or NULL, is a bug and panics.
  * Nothing is lost on cancel. */
 RT_API void rt_isr_set_receiver(rt_isr *isr, actor_id to);
 

@@ -31,7 +31,10 @@
  *
  * Several loops, one per thread, form a group. Their machines send ops to each other by name; only
  * the loops know that threads are in between. All loops of a group are made before the first of
- * them runs, and end together: each goes on answering until all are closed. */
+ * them runs, and end together: each goes on answering until all are closed.
+ *
+ * A loop, a port or a group that is named is never NULL, as in <orrery/rt/machine.h>; what makes
+ * one answers RT_ERR_INVALID to it, or panics. */
 
 #include <orrery/rt/journal.h>
 #include <orrery/rt/machine.h>

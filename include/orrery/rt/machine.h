@@ -28,7 +28,11 @@
  * Ops that the platform knows are in <orrery/rt/machine_op.h>, the loop in <orrery/rt/loop.h>.
  *
  * Who may call: every function here is called on the thread of the machine's loop, by convention
- * from the tick of the machine that it names. None of them suspends or blocks. */
+ * from the tick of the machine that it names. None of them suspends or blocks.
+ *
+ * A machine, an op, a gather or a ring that is named is never NULL, unless it is said that it may
+ * be. These functions are called for every op, and look at nothing that a program that works never
+ * gives them: a NULL there is a fault of memory, as in a call of memcpy. */
 
 #include <stdbool.h>
 #include <stddef.h>

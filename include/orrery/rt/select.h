@@ -17,7 +17,8 @@
  *     if (status.code == RT_OK) switch (chosen.index) { case 0: ... chosen.status ... }
  *
  * An arm that is made once can be used for any number of selects, one at a time. An arm of zeros is
- * never ready: so is one for a NULL handle, which is how an arm is left out for a while.
+ * never ready: so is one for a NULL handle, which is how an arm is left out for a while. The arm
+ * itself that is to be made is never NULL.
  *
  * While a select waits, its arms, and the values they point to, belong to it and stay where they
  * are; for a poll context that is from RT_ERR_WOULDBLOCK until another result, or until the context

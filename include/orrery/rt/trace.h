@@ -68,7 +68,8 @@ RT_API RT_MUST_CHECK rt_status rt_trace_parse(const char *text, size_t length,
  * Callable from any thread, interrupt and signal handler.
  * Never suspends.
  * Both pointers stay the caller's.
- * Returns RT_OK; RT_ERR_INVALID, and `text` is an empty string, if there is no context.
+ * Returns RT_OK; RT_ERR_INVALID, and `text` is an empty string, if there is no context; also if
+ * `text` is NULL.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_trace_format(const struct rt_trace *trace,
                                  char text[RT_TRACEPARENT_LENGTH + 1]);
