@@ -233,7 +233,7 @@
 #endif
 
 /* 0: an rt_status is its code alone, which fits a register; a program that reads `msg` does not
- * compile. */
+ * compile. On Cortex-M, without tasks. */
 #ifndef RT_STATUS_MSG
 #define RT_STATUS_MSG 1
 #endif

@@ -98,6 +98,17 @@ typedef uintptr_t rti_count;
 #define RTI_ONE_WORKER 0
 #endif
 
+/* Definitions that do not go together, where the compiler would find no words for it. */
+#if !RTI_ONE_WORKER && !(RT_TRACE && RT_HAS_TASKS && RT_HAS_MONITORS && RT_STATUS_MSG)
+#error "RT_TRACE=0, RT_HAS_TASKS=0, RT_HAS_MONITORS=0 and RT_STATUS_MSG=0 are for Cortex-M"
+#endif
+#if !RT_STATUS_MSG && RT_HAS_TASKS
+#error "RT_STATUS_MSG=0 is for actors alone: it needs RT_HAS_TASKS=0"
+#endif
+#if !RT_HAS_MONITORS && RT_HAS_BEHAVIOURS
+#error "behaviours need monitors: RT_HAS_MONITORS=0 needs RT_HAS_BEHAVIOURS=0"
+#endif
+
 /* What tools ask of a program that runs: who started a fiber, since when it waits. It takes memory
  * in every fiber, so a small machine that keeps no traces is without. */
 #define RTI_HAS_TOOLS (RT_TRACE || !RTI_ONE_WORKER)
