@@ -527,6 +527,9 @@ rt_status rt_cx_push_budget(rt_cx *given, rt_budget budget, rt_budget_scope *sto
     if (cx == NULL) {
         return cx_missing(given);
     }
+    if (RTI_UNLIKELY(rti_cx_is_passing(cx))) {
+        return RTI_CX_PASSING_FAIL;
+    }
     struct rti_budget_scope *scope = (struct rti_budget_scope *)(void *)storage;
     scope->cx = cx;
     scope->outer = cx->scope;

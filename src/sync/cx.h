@@ -80,6 +80,8 @@ struct rti_cx {
     bool is_waiting;
     bool is_shield : 1;  /* the cancellation of the context around does not reach it */
     bool has_timers : 1; /* POLL: timers of a region were started with it, and end with it */
+    bool is_passing : 1; /* POLL: it ends with the call that it was made for */
+    bool is_refused : 1; /* POLL: something was refused for that */
     uint8_t outcome;     /* rt_outcome, but for a cancellation that was seen */
     struct rti_cancel cancel;
     struct rti_region_member member; /* of a region, if it has one */
@@ -231,6 +233,24 @@ static inline bool rti_cx_poll_is_for(struct rti_cx *cx, struct rti_cx_op op)
     }
     return cx->is_waiting;
 }
+
+/* Does this context end with the call of its poll task, since there was no other to lend
+ * (task/async.h)? Then nothing that lasts longer may be begun with it: no lock is taken, no place
+ * reserved, no region entered. The task is called again. */
+static inline bool rti_cx_is_passing(struct rti_cx *cx)
+{
+    if (RTI_LIKELY(cx == NULL || !cx->is_passing)) {
+        return false;
+    }
+    cx->is_refused = true;
+    return true;
+}
+
+/* What is said then by who may be asked again, and by who may not. */
+#define RTI_CX_PASSING_WAIT                                                                        \
+    ((rt_status){RT_ERR_WOULDBLOCK, "no context is left that could hold it"})
+#define RTI_CX_PASSING_FAIL                                                                        \
+    ((rt_status){RT_ERR_RESOURCE_EXHAUSTED, "no context is left that could hold it"})
 
 /* The stack for what an operation of this context holds; NULL outside of any runnable. */
 static inline struct rti_list *rti_cx_cleanups(struct rti_cx *cx, struct rti_worker *worker)

@@ -123,6 +123,9 @@ rt_status rti_mutex_take(struct rti_mutex *mutex, struct rti_line_call *call)
         return (rt_status){RT_ERR_THREAD, "only a task, an actor or a poll context can hold it"};
     }
     if (!call->is_served) {
+        if (RTI_UNLIKELY(rti_cx_is_passing(call->cx))) {
+            return RTI_CX_PASSING_WAIT;
+        }
         rti_line_enter(&mutex->line);
         rt_status status = mutex_try(mutex, holder);
         if (status.code == RT_ERR_WOULDBLOCK) {
@@ -159,8 +162,10 @@ rt_status rt_mutex_lock(rt_mutex *storage, rt_cx *given)
     return rt_mutex_lock_until(storage, given, RT_TIME_NEVER);
 }
 
-/* What try_lock and recover begin with: the caller and its stack of what it holds. */
-static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, struct rti_list **out_holder)
+/* What try_lock, unlock and recover begin with: the caller and its stack of what it holds.
+ * `is_taking`: it is to hold the mutex. */
+static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, bool is_taking,
+                              struct rti_list **out_holder)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_cx *cx = NULL;
@@ -171,6 +176,9 @@ static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, struct rti_list *
     if (RT_FAILED(status)) {
         return status;
     }
+    if (RTI_UNLIKELY(is_taking && rti_cx_is_passing(cx))) {
+        return RTI_CX_PASSING_FAIL;
+    }
     *out_holder = rti_cx_cleanups(cx, worker);
     return *out_holder != NULL
                ? RT_SUCCESS
@@ -180,7 +188,7 @@ static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, struct rti_list *
 rt_status rt_mutex_try_lock(rt_mutex *storage, rt_cx *given)
 {
     struct rti_list *holder = NULL;
-    rt_status status = mutex_caller(storage, given, &holder);
+    rt_status status = mutex_caller(storage, given, true, &holder);
     if (RT_FAILED(status)) {
         return status;
     }
@@ -214,7 +222,7 @@ bool rti_mutex_is_held(const struct rti_mutex *mutex, struct rti_cx *cx, struct 
 rt_status rt_mutex_unlock(rt_mutex *storage, rt_cx *given)
 {
     struct rti_list *holder = NULL;
-    rt_status status = mutex_caller(storage, given, &holder);
+    rt_status status = mutex_caller(storage, given, false, &holder);
     if (RT_FAILED(status)) {
         return status;
     }
@@ -229,7 +237,7 @@ rt_status rt_mutex_unlock(rt_mutex *storage, rt_cx *given)
 rt_status rt_mutex_recover(rt_mutex *storage, rt_cx *given)
 {
     struct rti_list *holder = NULL;
-    rt_status status = mutex_caller(storage, given, &holder);
+    rt_status status = mutex_caller(storage, given, true, &holder);
     if (RT_FAILED(status)) {
         return status;
     }

@@ -224,6 +224,9 @@ rt_status rt_region_enter(rt_region *storage, rt_cx *given)
     if (cx == NULL || cx->member.region != NULL) {
         return (rt_status){RT_ERR_STATE, "the caller has no context, or it has a region"};
     }
+    if (RTI_UNLIKELY(rti_cx_is_passing(cx))) {
+        return RTI_CX_PASSING_FAIL;
+    }
     rt_status status = rti_region_join(region, &cx->member);
     if (!RT_FAILED(status)) {
         rti_cx_tighten(cx, region->budget);

@@ -300,6 +300,9 @@ rt_status rt_region_timer_start(rt_region *region_storage, rt_cx *given, rt_regi
         (given != NULL && RT_FAILED(rti_cx_resolve(worker, given, &cx)))) {
         return (rt_status){RT_ERR_INVALID, "there is no region, no timer or no such context"};
     }
+    if (RTI_UNLIKELY(rti_cx_is_passing(cx))) {
+        return RTI_CX_PASSING_FAIL;
+    }
     struct rti_sched *sched = worker->sched;
     struct region_timer *timer = (struct region_timer *)(void *)storage;
     rti_region_member_init(&timer->member, &timer_member_ops);

@@ -224,8 +224,8 @@ static RTI_NOINLINE void async_keep_context(struct rti_async *async, struct rti_
     async->cx = cx;
 }
 
-/* No context is left: one for the time of the call. What it registers is given up, so the task is
- * called again in any case. */
+/* No context is left: one for the time of the call. What it registers is given up, and what it
+ * would hold is refused, so the task is called again then. */
 static RTI_NOINLINE void async_step_without(struct rti_async *async, struct rti_worker *worker)
 {
     struct rti_cx cx;
@@ -235,9 +235,11 @@ static RTI_NOINLINE void async_step_without(struct rti_async *async, struct rti_
     if (rti_async_is_cancelled(async)) {
         rti_cx_cancel(&cx);
     }
+    cx.is_passing = true;
     status = async->poll(async->state, (rt_cx *)(void *)&cx);
     RT_SOMETIMES(true, "async: no context was left");
-    bool is_needed = async_waits_or_holds(&cx);
+    RT_ASSERT(rti_list_is_empty(&cx.cleanups));
+    bool is_needed = cx.is_waiting || cx.is_refused;
     (void)rt_cx_deinit((rt_cx *)(void *)&cx);
     if (status.code != RT_ERR_WOULDBLOCK) {
         async_end(async, worker, status);

@@ -24,8 +24,8 @@
  * a step borrows one of the module's; it stays with the task as long as it waits or holds something
  * (a permit, a mutex), and from when it is changed for good (a region, a budget, a timer, a
  * cancellation), and goes back otherwise. If no context is left, the step makes one for the time of
- * the call: what the call registers is given up at its end, and the task is called again, as often
- * as it takes.
+ * the call: what the call registers is given up at its end, what it would hold or change for good
+ * is refused (rti_cx_is_passing), and the task is called again, as often as it takes.
  *
  * Three waits need no context. A task that pauses is woken, and one that naps waits with the nap in
  * its own state. One that joins another poll task, with nothing else that could end its wait but a

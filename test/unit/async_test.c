@@ -390,6 +390,94 @@ static void *runs_out_of_contexts(void *arg)
     return arg;
 }
 
+/* What lasts longer than a call cannot be begun with a context that ends with it. */
+struct taker {
+    rt_async_frame frame;
+    rt_mutex *mutex;
+    rt_channel_sender *tx;
+    rt_region *region;
+    rt_send_permit permit;
+    rt_budget_scope scope;
+    rt_status budget; /* what was said when there was no context */
+    rt_status entry;
+    rt_status attempt;
+    int calls;
+    int value;
+};
+
+static rt_status takes_much(void *state, rt_cx *cx)
+{
+    struct taker *self = state;
+    rt_budget budget = RT_BUDGET_UNLIMITED;
+    self->calls++;
+    RT_ASYNC_BEGIN(&self->frame);
+    budget.deadline = RT_TIME_NEVER - 1;
+    self->budget = rt_cx_push_budget(cx, budget, &self->scope);
+    self->entry = rt_region_enter(self->region, cx);
+    self->attempt = rt_channel_try_reserve(self->tx, cx, &self->permit);
+    RT_AWAIT(rt_mutex_lock(self->mutex, cx));
+    CHECK_OK(rt_awaited);
+    RT_AWAIT(rt_channel_reserve(self->tx, cx, &self->permit));
+    CHECK_OK(rt_awaited);
+    RT_AWAIT(rt_async_pause(cx));
+    CHECK_OK(rt_awaited);
+    self->value = 7;
+    CHECK_OK(rt_send_permit_send(&self->permit, &self->value));
+    CHECK_OK(rt_mutex_unlock(self->mutex, cx));
+    RT_ASYNC_END(RT_SUCCESS);
+}
+
+static void *takes_without_a_context(void *arg)
+{
+    rt_mutex mutex;
+    rt_region region;
+    rt_channel_sender *tx[2];
+    rt_channel_receiver *rx[2];
+    int value = 3;
+    CHECK_OK(rt_async_reserve(&(rt_async_config){.tasks = 4, .contexts = 1}));
+    CHECK_OK(rt_mutex_init(&mutex));
+    CHECK_OK(rt_region_open(&region, NULL, NULL));
+    channel(&tx[0], &rx[0], 1);
+    channel(&tx[1], &rx[1], 1);
+    /* The only one is that of a task that waits. */
+    struct echo waiter = {.rx = rx[0]};
+    rt_async_task *first = rt_async(waits_in_a_channel, &waiter);
+    rt_yield();
+    struct taker taker = {.mutex = &mutex, .tx = tx[1], .region = &region};
+    rt_async_task *second = rt_async(takes_much, &taker);
+    for (int i = 0; i < 3; i++) {
+        rt_yield();
+        CHECK(taker.calls > i); /* it is called again and again */
+    }
+    CHECK_STATUS(taker.budget, RT_ERR_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(taker.entry, RT_ERR_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(taker.attempt, RT_ERR_RESOURCE_EXHAUSTED);
+    CHECK_OK(rt_mutex_try_lock(&mutex, NULL));
+    CHECK_OK(rt_mutex_unlock(&mutex, NULL));
+    CHECK_OK(rt_channel_send(tx[0], NULL, &value));
+    CHECK_OK(rt_async_join(&first, NULL, NULL));
+    rt_yield();
+    rt_yield();
+    CHECK_STATUS(rt_mutex_try_lock(&mutex, NULL), RT_ERR_WOULDBLOCK);
+    CHECK_OK(rt_async_wake(second));
+    CHECK_OK(rt_async_join(&second, NULL, NULL));
+    CHECK_OK(rt_channel_recv(rx[1], NULL, &value));
+    CHECK_EQ(value, 7);
+    CHECK_OK(rt_region_close(&region, NULL));
+    CHECK_OK(rt_mutex_deinit(&mutex));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(rt_channel_close_sender(tx[i]));
+        CHECK_OK(rt_channel_close_receiver(rx[i]));
+    }
+    return arg;
+}
+
+TEST(async_task_without_a_context_holds_nothing_until_it_has_one)
+{
+    CHECK_OK(tasks_run(takes_without_a_context, NULL));
+    CHECK_OK(tasks_run_fixed(takes_without_a_context, NULL));
+}
+
 TEST(async_task_without_a_context_still_gets_there)
 {
     CHECK_OK(tasks_run(runs_out_of_contexts, NULL));

@@ -39,7 +39,11 @@
  * The handle is consumed by rt_async_join or rt_async_detach. A task that waits with its context
  * needs one of RT_MAX_ASYNC_CONTEXTS, which are about 600 bytes each; one that naps, pauses or
  * joins another poll task without a deadline does not, unless it holds something with it or has
- * changed it: by a region, a budget, a timer. */
+ * changed it: by a region, a budget, a timer. When none is left a task is called with one that ends
+ * with the call, and again and again until another is free. With that one nothing is begun that
+ * would last: a mutex is not locked and no place in a channel reserved, RT_ERR_WOULDBLOCK; what
+ * cannot wait, the try of either, a budget, a region or its timer, gives RT_ERR_RESOURCE_EXHAUSTED.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
