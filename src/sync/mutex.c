@@ -123,9 +123,6 @@ rt_status rti_mutex_take(struct rti_mutex *mutex, struct rti_line_call *call)
         return (rt_status){RT_ERR_THREAD, "only a task, an actor or a poll context can hold it"};
     }
     if (!call->is_served) {
-        if (RTI_UNLIKELY(rti_cx_is_passing(call->cx))) {
-            return RTI_CX_PASSING_WAIT;
-        }
         rti_line_enter(&mutex->line);
         rt_status status = mutex_try(mutex, holder);
         if (status.code == RT_ERR_WOULDBLOCK) {
@@ -143,6 +140,12 @@ rt_status rti_mutex_take(struct rti_mutex *mutex, struct rti_line_call *call)
     return RT_SUCCESS;
 }
 
+/* Can the caller, whose context was found to be one, not hold anything? */
+static inline bool mutex_is_refused(rt_cx *given)
+{
+    return RTI_UNLIKELY(given != NULL) && rti_cx_is_passing(rti_cx_of(given));
+}
+
 rt_status rt_mutex_lock_until(rt_mutex *storage, rt_cx *given, rt_time deadline)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -154,7 +157,10 @@ rt_status rt_mutex_lock_until(rt_mutex *storage, rt_cx *given, rt_time deadline)
     struct rti_cx_op op = {.what = &mutex_tag, .on = (uintptr_t)mutex};
     rti_mutex_call(mutex, &call, op, deadline);
     rt_status status = rti_line_begin(&call, given);
-    return RT_FAILED(status) ? status : rti_mutex_take(mutex, &call);
+    if (RT_FAILED(status)) {
+        return status;
+    }
+    return mutex_is_refused(given) ? RTI_CX_PASSING_WAIT : rti_mutex_take(mutex, &call);
 }
 
 rt_status rt_mutex_lock(rt_mutex *storage, rt_cx *given)
@@ -162,10 +168,8 @@ rt_status rt_mutex_lock(rt_mutex *storage, rt_cx *given)
     return rt_mutex_lock_until(storage, given, RT_TIME_NEVER);
 }
 
-/* What try_lock, unlock and recover begin with: the caller and its stack of what it holds.
- * `is_taking`: it is to hold the mutex. */
-static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, bool is_taking,
-                              struct rti_list **out_holder)
+/* What try_lock, unlock and recover begin with: the caller and its stack of what it holds. */
+static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, struct rti_list **out_holder)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_cx *cx = NULL;
@@ -176,9 +180,6 @@ static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, bool is_taking,
     if (RT_FAILED(status)) {
         return status;
     }
-    if (RTI_UNLIKELY(is_taking && rti_cx_is_passing(cx))) {
-        return RTI_CX_PASSING_FAIL;
-    }
     *out_holder = rti_cx_cleanups(cx, worker);
     return *out_holder != NULL
                ? RT_SUCCESS
@@ -188,9 +189,12 @@ static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, bool is_taking,
 rt_status rt_mutex_try_lock(rt_mutex *storage, rt_cx *given)
 {
     struct rti_list *holder = NULL;
-    rt_status status = mutex_caller(storage, given, true, &holder);
+    rt_status status = mutex_caller(storage, given, &holder);
     if (RT_FAILED(status)) {
         return status;
+    }
+    if (mutex_is_refused(given)) {
+        return RTI_CX_PASSING_FAIL;
     }
     struct rti_mutex *mutex = rti_mutex_of(storage);
     rti_line_enter(&mutex->line);
@@ -222,7 +226,7 @@ bool rti_mutex_is_held(const struct rti_mutex *mutex, struct rti_cx *cx, struct 
 rt_status rt_mutex_unlock(rt_mutex *storage, rt_cx *given)
 {
     struct rti_list *holder = NULL;
-    rt_status status = mutex_caller(storage, given, false, &holder);
+    rt_status status = mutex_caller(storage, given, &holder);
     if (RT_FAILED(status)) {
         return status;
     }
@@ -237,9 +241,12 @@ rt_status rt_mutex_unlock(rt_mutex *storage, rt_cx *given)
 rt_status rt_mutex_recover(rt_mutex *storage, rt_cx *given)
 {
     struct rti_list *holder = NULL;
-    rt_status status = mutex_caller(storage, given, true, &holder);
+    rt_status status = mutex_caller(storage, given, &holder);
     if (RT_FAILED(status)) {
         return status;
+    }
+    if (mutex_is_refused(given)) {
+        return RTI_CX_PASSING_FAIL;
     }
     struct rti_mutex *mutex = rti_mutex_of(storage);
     rti_line_enter(&mutex->line);

@@ -278,7 +278,7 @@ rt_status rt_channel_reserve_until(rt_channel_sender *tx, rt_cx *cx, rt_send_per
     if (RT_FAILED(status)) {
         return status;
     }
-    if (RTI_UNLIKELY(rti_cx_is_passing(call.cx))) {
+    if (RTI_UNLIKELY(cx != NULL) && rti_cx_is_passing(call.cx)) {
         return RTI_CX_PASSING_WAIT;
     }
     struct rti_cx_op op = {.what = &permit_reserve_tag, .on = (uintptr_t)tx};
@@ -304,7 +304,7 @@ rt_status rt_channel_try_reserve(rt_channel_sender *tx, rt_cx *cx, rt_send_permi
     if (RT_FAILED(status)) {
         return status;
     }
-    if (RTI_UNLIKELY(rti_cx_is_passing(call.cx))) {
+    if (RTI_UNLIKELY(cx != NULL) && rti_cx_is_passing(call.cx)) {
         return RTI_CX_PASSING_FAIL;
     }
     struct rti_permit *record = rti_permit_alloc(call.channels);
