@@ -86,7 +86,8 @@ struct rti_member {
     bool is_spinning;
     bool is_waiting; /* pinned and asleep; crew's lock */
     bool is_absent;  /* pinned, and its thread ended with an earlier run; crew's lock */
-    bool is_started; /* has a thread; crew's lock */
+    bool is_manned;  /* has a thread in this run, or is about to have; crew's lock */
+    bool is_started; /* the thread is there, and is to be joined; crew's lock */
 };
 
 struct rti_crew {

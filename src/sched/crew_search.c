@@ -67,8 +67,10 @@ static struct rti_member *crew_new_member(struct rti_crew *crew)
     while (crew->members_count < crew->members_max) {
         struct rti_member *member = &crew->members[crew->members_count];
         crew->members_count++;
-        /* Else it is kept for its fiber. */
-        if (member->pin == 0) {
+        /* Else it is kept for its fiber, or was, and got its thread then. */
+        if (member->pin == 0 && !member->is_manned) {
+            member->is_manned = true;
+            member->is_absent = false;
             return member;
         }
     }
@@ -96,6 +98,7 @@ bool rti_crew_start_member(struct rti_crew *crew, struct rti_member *member)
     rt_status status = port->ops->thread_start(port, &member->thread, rti_member_main, member);
     bool is_started = !RT_FAILED(status);
     rti_lock_acquire(&crew->lock, crew->sched);
+    RT_ASSERT(member->is_manned && !member->is_started);
     member->is_started = is_started;
     if (!is_started) {
         crew->members_count = crew->members_max;

@@ -73,6 +73,7 @@ static bool pin_give(struct rti_member *target, struct rti_station *station,
         target->given_first = runnable;
         *is_asleep = target->is_waiting;
         *is_absent = target->is_absent;
+        target->is_manned = target->is_manned || target->is_absent;
         target->is_waiting = false;
         target->is_absent = false;
     }
@@ -196,6 +197,7 @@ void rti_pin_absent(struct rti_crew *crew)
 {
     for (uint32_t i = 1; i < crew->members_max; i++) {
         crew->members[i].is_absent = crew->members[i].pin != 0;
+        crew->members[i].is_manned = false;
     }
     RT_AUDIT(rti_pin_audit(crew));
 }

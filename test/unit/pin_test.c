@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "sched/crew_search.h"
 #include "support/test.h"
 
 #define ROUNDS 200
@@ -384,6 +385,18 @@ static void write_to(void *arg)
     rt_exit();
 }
 
+/* Those that have ended refuse it. */
+static void write_to_who_is_left(void *arg)
+{
+    const actor_id *waiting = arg;
+    int heard = 0;
+    for (int i = 0; i < 3; i++) {
+        heard += !RT_FAILED(rt_ipc_send(waiting[i], "x", 1, IPC_ASYNC));
+    }
+    CHECK_EQ(heard, 1);
+    rt_exit();
+}
+
 TEST(pinned_actors_outlive_the_end_of_a_run_and_get_a_thread_in_the_next)
 {
     static actor_id waiting[3];
@@ -396,6 +409,56 @@ TEST(pinned_actors_outlive_the_end_of_a_run_and_get_a_thread_in_the_next)
     rt_run();
     CHECK_EQ(rti_u32_load_relaxed(&ends), 3);
     spawn(write_to, waiting);
+    rt_run();
+    CHECK_EQ(rti_u32_load_relaxed(&ends), 6);
+    rt_cleanup();
+}
+
+/* The member that the caller's thread is. */
+static uint32_t seat(void)
+{
+    return rti_worker_current()->member->index;
+}
+
+static rti_atomic_u32 seats; /* a bit each that was pinned */
+
+/* Of three that are pinned, the one with the last seat outlives the run. In the next one its thread
+ * is started for it alone; when it lets go, that is one like others, and has been started. */
+static void outlive_in_the_last_seat(void *arg)
+{
+    rt_message message;
+    (void)arg;
+    CHECK_OK(rt_pin());
+    uint32_t own = UINT32_C(1) << seat();
+    rti_u32_add_relaxed(&seats, own);
+    count_end();
+    while (rti_u32_load_relaxed(&ends) < 3) {
+        rt_yield();
+    }
+    if (rti_u32_load_relaxed(&seats) < 2 * own) {
+        CHECK_OK(rt_ipc_recv(&message, -1));
+        CHECK_OK(rt_unpin());
+        for (uint32_t i = 0; i < 3; i++) {
+            CHECK(rti_crew_start_spare(rti_worker_current()->member->crew));
+        }
+    } else {
+        CHECK_OK(rt_unpin());
+    }
+    count_end();
+    rt_exit();
+}
+
+TEST(pinned_thread_of_an_earlier_run_is_not_started_again_when_it_is_nobodys)
+{
+    static actor_id waiting[3];
+    start(2, 16);
+    for (int i = 0; i < 3; i++) {
+        waiting[i] = rt_spawn(outlive_in_the_last_seat, NULL);
+        CHECK(waiting[i] != ACTOR_ID_INVALID);
+    }
+    spawn(stop_run, (void *)(uintptr_t)5);
+    rt_run();
+    spawn(write_to_who_is_left, waiting);
     rt_run();
     CHECK_EQ(rti_u32_load_relaxed(&ends), 6);
     rt_cleanup();
