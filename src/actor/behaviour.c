@@ -77,6 +77,7 @@ static struct rti_behaviour *behaviour_take_place(struct rti_behaviours *module)
         module->free_head = place->next_free;
     } else if (module->fresh < module->capacity) {
         place = &module->places[module->fresh];
+        rti_port_use_dense(module->sched->port, &module->dense, place + 1);
         behaviour_init_place(place, module->fresh);
         module->fresh++;
     }
@@ -637,6 +638,7 @@ void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actor
     module->live_max = 0;
     module->kept_count = 0;
     module->mapped = NULL;
+    rti_port_expect_dense(module->sched->port, &module->dense, NULL, 0);
     rti_u32_init(&module->dead_letters, 0);
     rti_lock_init(&module->lock, actors->sched, RTI_LOCK_CHANNEL);
     rti_lock_init(&module->mute_lock, actors->sched, RTI_LOCK_CHANNEL);
@@ -685,7 +687,7 @@ rt_status rt_behaviour_reserve(const rt_behaviour_room *room)
     if (memory == NULL) {
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("the system has no memory")};
     }
-    rti_port_expect_dense(port, memory, places_size);
+    rti_port_expect_dense(port, &module->dense, memory, places_size);
     module->mapped = memory;
     module->mapped_size = size;
     behaviours_set_room(module, (struct rti_behaviour *)(void *)memory, room->behaviours);

@@ -115,6 +115,7 @@ struct rti_behaviours {
     struct rti_cells cells;
     void *mapped; /* from rt_behaviour_reserve; NULL: the static memory */
     size_t mapped_size;
+    struct rti_dense dense; /* the places */
     struct rti_behaviour static_places[RT_MAX_BEHAVIOURS];
     _Alignas(RTI_ONE_WORKER ? 16 : RTI_CACHE_LINE) unsigned char static_cells[RTI_CELLS_BYTES(
         RTI_CELLS_STOCK_MAX(RT_BEHAVIOUR_MESSAGE_POOL_SIZE))];

@@ -41,6 +41,12 @@ struct rti_port_thread {
     uintptr_t opaque[4];
 };
 
+/* Memory that is used from its beginning on, and how far (memory_expect_dense). */
+struct rti_dense {
+    uintptr_t ready; /* the end of what may be used without a word to the port */
+    uintptr_t end;
+};
+
 struct rti_port_ops {
     const char *name;
 
@@ -113,8 +119,12 @@ struct rti_port_ops {
     void *(*memory_map)(struct rti_port *port, size_t size);
     void (*memory_unmap)(struct rti_port *port, void *memory, size_t size);
     /* Says of mapped memory that it will be used from its beginning on, without gaps: the system
-     * may give it in larger pieces where little is lost by that. NULL: it makes no difference. */
-    void (*memory_expect_dense)(struct rti_port *port, void *memory, size_t size);
+     * may give it in larger pieces where little is lost by that. `dense->ready` is where it
+     * begins, and is moved on; who uses what lies behind it says so first. NULL: it makes no
+     * difference. */
+    void (*memory_expect_dense)(struct rti_port *port, struct rti_dense *dense);
+    /* Moves `dense->ready` on, by at least 64 kB if there is more. */
+    void (*memory_advance)(struct rti_port *port, struct rti_dense *dense);
     /* Makes whole pages of memory that is not shared, mapped or the program's own, fault at any
      * access, until they are unguarded or unmapped. Their content is lost. RT_OK;
      * RT_ERR_INVALID if not whole pages; RT_ERR_NOMEM if the system has no more mappings;
@@ -183,11 +193,25 @@ struct rti_port {
     struct rti_port_counts counts;
 };
 
-/* The same for who does not know the port. For tables that are filled from their beginning. */
-static inline void rti_port_expect_dense(struct rti_port *port, void *memory, size_t size)
+/* Makes mapped memory, or other memory if `size` is 0, a table that is filled from its beginning.
+ */
+static inline void rti_port_expect_dense(struct rti_port *port, struct rti_dense *dense,
+                                         void *memory, size_t size)
 {
-    if (port->ops->memory_expect_dense != NULL) {
-        port->ops->memory_expect_dense(port, memory, size);
+    *dense = (struct rti_dense){.ready = UINTPTR_MAX, .end = (uintptr_t)memory + size};
+    if (size > 0 && port->ops->memory_expect_dense != NULL) {
+        dense->ready = (uintptr_t)memory;
+        port->ops->memory_expect_dense(port, dense);
+    }
+}
+
+/* Before the first use of what ends at `end`, which is not much after what was used before. One at
+ * a time. */
+static inline void rti_port_use_dense(struct rti_port *port, struct rti_dense *dense,
+                                      const void *end)
+{
+    if (!RTI_ONE_WORKER && RTI_UNLIKELY((uintptr_t)end > dense->ready)) {
+        port->ops->memory_advance(port, dense);
     }
 }
 

@@ -64,6 +64,7 @@ rt_status rti_asyncs_init(struct rti_asyncs *asyncs, struct rti_sched *sched)
         return (rt_status){RT_ERR_STATE, "this runtime has its poll tasks already"};
     }
     asyncs->sched = sched;
+    rti_port_expect_dense(sched->port, &asyncs->dense, NULL, 0);
     asyncs->mapping = NULL;
     asyncs->mapping_size = 0;
     asyncs->early_max = 0;
@@ -130,7 +131,7 @@ rt_status rt_async_reserve(const rt_async_config *config)
     if (memory == NULL) {
         return (rt_status){RT_ERR_NOMEM, "the system has no memory for so many"};
     }
-    rti_port_expect_dense(port, memory, slots_size);
+    rti_port_expect_dense(port, &asyncs->dense, memory, slots_size);
     asyncs->mapping = memory;
     asyncs->mapping_size = size;
     bool is_early = config->is_last_first && rti_sched_is_local(asyncs->sched);
@@ -150,6 +151,7 @@ struct rti_async *rti_asyncs_take_fresh(struct rti_asyncs *asyncs)
         return NULL;
     }
     struct rti_async *async = &asyncs->slots[fresh];
+    rti_port_use_dense(asyncs->sched->port, &asyncs->dense, async + 1);
     rti_async_init_slot(async, asyncs);
     rti_u32_store_relaxed(&asyncs->fresh, fresh + 1);
     return async;

@@ -91,6 +91,7 @@ struct rti_asyncs {
     struct rti_cx *spares; /* initialized and clean, linked by `next_spare` */
     void *mapping;         /* NULL: the static memory is used */
     size_t mapping_size;
+    struct rti_dense dense; /* the slots */
     struct rti_async static_slots[RT_MAX_ASYNC];
     RTI_POOL_STORAGE(static_contexts, struct rti_cx, RT_MAX_ASYNC_CONTEXTS + RTI_ASYNC_DESKS);
     struct rti_async_guard guards[RTI_ASYNC_GUARDS];

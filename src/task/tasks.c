@@ -28,6 +28,9 @@ rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint6
     rti_u32_init(&tasks->fresh, 0);
     tasks->capacity = RT_MAX_TASKS;
     tasks->more = NULL;
+    tasks->origins[0] = (uintptr_t)tasks->slots;
+    tasks->origins[1] = 0;
+    rti_port_expect_dense(sched->port, &tasks->dense, NULL, 0);
     rti_stack_slab_init(&tasks->slab, sched);
     rti_u32_init(&tasks->serial, 0);
     rti_u64_init(&tasks->spawned, 0);
@@ -55,6 +58,9 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
         return NULL;
     }
     struct rti_task *task = rti_tasks_slot(tasks, index);
+    if (index >= RT_MAX_TASKS) {
+        rti_port_use_dense(tasks->sched->port, &tasks->dense, task + 1);
+    }
     task->index = index;
     /* Relaxed: who looks up the new one has its handle from who made it. */
     rti_u32_store_relaxed(&tasks->fresh, index + 1);
@@ -114,9 +120,10 @@ rt_status rt_task_reserve(const rt_task_room *room)
         port->ops->memory_unmap(port, more, room->tasks * sizeof(struct rti_task));
         return status;
     }
-    rti_port_expect_dense(port, more, room->tasks * sizeof(struct rti_task));
     rti_lock_acquire(&tasks->lock, tasks->sched);
+    rti_port_expect_dense(port, &tasks->dense, more, room->tasks * sizeof(struct rti_task));
     tasks->more = more;
+    tasks->origins[1] = (uintptr_t)more - RT_MAX_TASKS * sizeof(struct rti_task);
     tasks->capacity = capacity;
     rti_lock_release(&tasks->lock);
     return RT_SUCCESS;

@@ -59,6 +59,8 @@ struct rti_tasks {
     bool is_cut_short;          /* tasks were killed: who should have joined them could not */
     uint32_t capacity;          /* slots that there are */
     struct rti_task *more;      /* those from RT_MAX_TASKS on; NULL: there are none */
+    uintptr_t origins[2];       /* where both parts would have the slot 0 */
+    struct rti_dense dense;     /* them */
     struct rti_stack_slab slab; /* stacks, for who names no size; or none */
     struct rti_local_key keys[RT_MAX_LOCALS];
     struct rti_undertaker undertaker;
@@ -69,10 +71,8 @@ struct rti_tasks {
 static inline struct rti_task *rti_tasks_slot(const struct rti_tasks *tasks, uint32_t index)
 {
     /* A choice of where to count from, and no branch. */
-    uintptr_t base = index < RT_MAX_TASKS
-                         ? (uintptr_t)tasks->slots
-                         : (uintptr_t)tasks->more - RT_MAX_TASKS * sizeof(struct rti_task);
-    return (struct rti_task *)(base + (uintptr_t)index * sizeof(struct rti_task));
+    uintptr_t origin = tasks->origins[index >= RT_MAX_TASKS];
+    return (struct rti_task *)(origin + (uintptr_t)index * sizeof(struct rti_task));
 }
 
 /* How many slots were ever used. Any thread; with several workers it may have grown since. */
@@ -114,12 +114,13 @@ static inline struct rti_tasks *rti_tasks_of(const struct rti_worker *worker)
     return worker == NULL ? NULL : worker->sched->modules[RTI_MODULE_TASK];
 }
 
-/* Makes a slot that was taken one with a handle. */
-static RTI_ALWAYSINLINE void rti_task_give_handle(struct rti_task *task)
+/* Makes a slot that was taken one with a handle, and gives that. */
+static RTI_ALWAYSINLINE uintptr_t rti_task_give_handle(struct rti_task *task)
 {
     uintptr_t handle = task->next_handle;
     task->next_handle = handle + RTI_TASK_HANDLE_STEP;
     rti_size_store_relaxed(&task->handle, handle);
+    return handle;
 }
 
 /* Takes a slot, the one that was given back last; NULL if as many tasks exist as there are slots.
@@ -135,7 +136,7 @@ static inline struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
     }
     rti_lock_release(&tasks->lock);
     if (RTI_LIKELY(task != NULL)) {
-        rti_task_give_handle(task);
+        (void)rti_task_give_handle(task);
     }
     return task;
 }
@@ -165,11 +166,12 @@ static inline void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task
 static RTI_ALWAYSINLINE struct rti_task *rti_tasks_place(const struct rti_tasks *tasks,
                                                          const rt_task *handle)
 {
-    uintptr_t index = (uintptr_t)handle & RTI_TASK_INDEX_MASK;
-    if (RTI_UNLIKELY(tasks == NULL || index == 0 || index > rti_tasks_fresh(tasks))) {
+    /* Of no handle: the greatest. */
+    uint32_t index = (uint32_t)((uintptr_t)handle & RTI_TASK_INDEX_MASK) - 1;
+    if (RTI_UNLIKELY(tasks == NULL) || RTI_UNLIKELY(index >= rti_tasks_fresh(tasks))) {
         return NULL;
     }
-    return rti_tasks_slot(tasks, (uint32_t)index - 1);
+    return rti_tasks_slot(tasks, index);
 }
 
 /* The task that a handle names; NULL if it is none, or consumed, or `tasks` is NULL. */

@@ -13,8 +13,10 @@ TEST(memory_without_huge_pages_commits_no_page_that_is_not_touched)
     size_t size = 16 * huge;
     char *memory = port->ops->memory_map(port, size);
     CHECK(memory != NULL);
-    rti_port_expect_dense(port, memory, size);
+    struct rti_dense dense;
+    rti_port_expect_dense(port, &dense, memory, size);
     for (size_t at = 0; at < size; at += huge) {
+        rti_port_use_dense(port, &dense, memory + at + 1);
         CHECK_EQ(memory[at], 0);
         memory[at] = 1;
     }

@@ -5,8 +5,10 @@
  * filled from its beginning has them from its ninth megabyte on: until then it takes no byte more
  * than without, from there on at most one huge page, and 512 faults, of 1.8 microseconds each where
  * this was measured, become one. Where pages are not of 4 kB a huge one is too large for that. The
- * system may have to move memory to make one, and who touches it first waits: RT_HUGE_PAGES is for
- * those who would rather not.
+ * system may have to move memory to make one, or get it from the host of a virtual machine, and who
+ * touches it first waits, many times as long as 512 small pages would take. So the first touch of
+ * each is made here and looked at: after one that took longer than small pages do the rest of the
+ * table has small ones. RT_HUGE_PAGES is for those who would rather not wait once.
  *
  * A guard is made by MADV_GUARD_INSTALL where it works, which costs no mapping, so that a million
  * stacks may have one; else by mprotect, which splits the mapping in two and ends at
@@ -49,19 +51,41 @@ void *rti_linux_memory_map(struct rti_port *port, size_t size)
     return memory;
 }
 
-void rti_linux_memory_expect_dense(struct rti_port *port, void *memory, size_t size)
+/* The end of the huge pages of a table. */
+static uintptr_t memory_huge_end(const struct rti_dense *dense)
 {
-    if (!RT_HUGE_PAGES || rti_port_linux_of(port)->page_size != MEMORY_PAGE ||
-        size < MEMORY_SMALL_ONLY) {
+    return dense->end - dense->end % MEMORY_HUGE;
+}
+
+void rti_linux_memory_expect_dense(struct rti_port *port, struct rti_dense *dense)
+{
+    uintptr_t low = dense->ready + MEMORY_SMALL_ONLY + MEMORY_HUGE - 1;
+    uintptr_t high = memory_huge_end(dense);
+    low -= low % MEMORY_HUGE;
+    dense->ready = UINTPTR_MAX;
+    if (!RT_HUGE_PAGES || rti_port_linux_of(port)->page_size != MEMORY_PAGE || low >= high) {
         return;
     }
-    uintptr_t low = (uintptr_t)memory + MEMORY_SMALL_ONLY + MEMORY_HUGE - 1;
-    uintptr_t high = (uintptr_t)memory + size;
-    low -= low % MEMORY_HUGE;
-    high -= high % MEMORY_HUGE;
-    if (low < high) {
-        /* It is advice: a kernel that does not take it gives small pages. */
-        (void)madvise((void *)low, high - low, MADV_HUGEPAGE);
+    /* It is advice: a kernel that does not take it gives small pages. */
+    if (madvise((void *)low, high - low, MADV_HUGEPAGE) == 0) {
+        dense->ready = low;
+    }
+}
+
+void rti_linux_memory_advance(struct rti_port *port, struct rti_dense *dense)
+{
+    volatile unsigned char *huge = (volatile unsigned char *)dense->ready;
+    uintptr_t high = memory_huge_end(dense);
+    RT_ASSERT(dense->ready < high && dense->ready % MEMORY_HUGE == 0);
+    uint64_t before_ns = rti_linux_clock_now();
+    *huge = 0; /* as it was */
+    bool is_slow = rti_linux_clock_now() - before_ns >= rti_port_linux_of(port)->huge_max_ns;
+    dense->ready += MEMORY_HUGE;
+    if (is_slow && dense->ready < high) {
+        (void)madvise((void *)dense->ready, high - dense->ready, MADV_NOHUGEPAGE);
+    }
+    if (is_slow || dense->ready == high) {
+        dense->ready = UINTPTR_MAX;
     }
 }
 

@@ -271,6 +271,7 @@ static const struct rti_port_ops port_linux_ops = {
     .memory_map = rti_linux_memory_map,
     .memory_unmap = rti_linux_memory_unmap,
     .memory_expect_dense = rti_linux_memory_expect_dense,
+    .memory_advance = rti_linux_memory_advance,
     .memory_guard = rti_linux_memory_guard,
     .memory_unguard = rti_linux_memory_unguard,
     .memory_page_size = rti_linux_memory_page_size,
@@ -310,6 +311,7 @@ void rti_port_linux_init_bare(struct rti_port_linux *self)
     rti_list_init(&self->answered);
     self->stack_size = RTI_PORT_STACK_SIZE;
     self->page_size = (size_t)sysconf(_SC_PAGESIZE);
+    self->huge_max_ns = RTI_PORT_HUGE_MAX_NS;
     self->has_guard_install = rti_linux_memory_guard_install_works(self->page_size);
 }
 

@@ -17,6 +17,10 @@
 #define RTI_PORT_STACK_SIZE (512U * 1024U)
 #endif
 
+/* A huge page takes 0.1 to 0.2 ms where one is ready, 512 small ones from 0.1 to 0.9 ms, a huge
+ * one that is not ready several ms. */
+#define RTI_PORT_HUGE_MAX_NS (RTI_NS_PER_MS)
+
 /* All zero, or no config at all, gives the defaults. */
 struct rti_port_linux_config {
     uint32_t pool_threads;     /* of the file lane; 0: RTI_BLOCKING_THREADS */
@@ -42,6 +46,7 @@ struct rti_port_linux {
     bool is_guard_mixed;      /* it did not for some memory, which mprotect guards */
     size_t stack_size;
     size_t page_size;
+    uint64_t huge_max_ns;     /* a huge page that takes so long is the last of its table */
     uint32_t fork_generation; /* of the process that made it */
     uint64_t signal_mask;     /* of the thread that made it: signals that are blocked */
     struct rti_poller poller;
@@ -76,7 +81,8 @@ bool rti_linux_futex_wait(struct rti_port *port, rti_atomic_u32 *word, uint32_t 
 void rti_linux_futex_wake(struct rti_port *port, rti_atomic_u32 *word, uint32_t count);
 void *rti_linux_memory_map(struct rti_port *port, size_t size);
 void rti_linux_memory_unmap(struct rti_port *port, void *memory, size_t size);
-void rti_linux_memory_expect_dense(struct rti_port *port, void *memory, size_t size);
+void rti_linux_memory_expect_dense(struct rti_port *port, struct rti_dense *dense);
+void rti_linux_memory_advance(struct rti_port *port, struct rti_dense *dense);
 rt_status rti_linux_memory_guard(struct rti_port *port, void *memory, size_t size);
 void rti_linux_memory_unguard(struct rti_port *port, void *memory, size_t size);
 size_t rti_linux_memory_page_size(struct rti_port *port);
