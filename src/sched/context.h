@@ -190,6 +190,9 @@ static inline void rti_context_clear(struct rti_context *context)
 {
     rti_context_unmark(context);
     rti_context_forget_bounds(context);
+#if RTI_VALGRIND_KNOWS
+    context->valgrind_stack_id = 0;
+#endif
 }
 
 /* Init in two steps, for who starts many. First the controls: those of `starter`, which runs on

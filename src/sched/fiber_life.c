@@ -106,9 +106,11 @@ static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct 
                           rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
         return false;
     }
-    fiber->context.stack_low = rti_stack_usable(&fiber->stack);
-    fiber->context.stack_size = rti_stack_usable_size(&fiber->stack);
-    fiber->context.valgrind_stack_id = 0;
+    if (RT_CHECKS) {
+        /* For rti_context_audit, which takes no note for any. Valgrind is not told of the stack. */
+        rti_context_set_bounds(&fiber->context, rti_stack_usable(&fiber->stack),
+                               rti_stack_usable_size(&fiber->stack));
+    }
     rti_arch_fp_control_switch(gone, &fiber->context.saved);
     return true;
 }
@@ -143,7 +145,7 @@ static RTI_ALWAYSINLINE void fiber_pass_on(struct rti_worker *worker, struct rti
             rti_fiber_bring_errno(worker, fiber);
             rti_context_pass(&gone, &fiber->context, worker);
         }
-        if (next != NULL && fiber_is_unborn(next)) {
+        if (RTI_LIKELY(next != NULL) && RTI_LIKELY(fiber_is_unborn(next))) {
             struct rti_fiber *fiber = rti_fiber_of(next);
             if (RTI_LIKELY(fiber_begin_here(worker, fiber, here, &gone))) {
                 return;

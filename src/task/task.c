@@ -33,6 +33,7 @@ struct task_order {
     const rt_task_config *config;
     const void *address;       /* behind the call of rt_go_at */
     struct rti_fiber *starter; /* who runs; NULL: the worker itself */
+    struct rti_task *parent;   /* the same, if it is a task */
     struct rti_region *region;
     bool is_inherited; /* the region is that of who starts it */
     bool is_straight;  /* the call goes straight (worker->straight) */
@@ -59,18 +60,42 @@ static void task_finish(struct rti_task *task, void *value)
 {
     task->value = value;
     task->has_value = true;
-    /* A context that lay in a frame of the function is garbage now. */
-    RT_ASSERT(task->fiber.cx == &task->cx);
     if (RTI_UNLIKELY(rti_task_has_duties(task))) {
+        /* A context that lay in a frame of the function is garbage now; without duties it is the
+         * fiber's end that looks. */
+        RT_ASSERT(task->fiber.cx == &task->cx);
         (void)rti_fiber_worker();
         rti_task_run_hooks(task);
     }
+}
+
+/* With one worker: asks for what the beginning and the end of the next in the queue will touch, if
+ * that is a task: among a thousand that were started together each has left the nearest cache. */
+static RTI_ALWAYSINLINE void task_foresee(const struct rti_task *task)
+{
+#if !RTI_ONE_WORKER
+    const void *next = task->tasks->sched->processor.levels[RT_PRIO_NORMAL].head;
+    if (next == NULL) {
+        return;
+    }
+    const char *slot = next;
+    for (size_t at = 0; at < offsetof(struct rti_fiber, origin); at += RTI_CACHE_LINE) {
+        RTI_PREFETCH(slot + at);
+    }
+    for (size_t at = offsetof(struct rti_task, life); at < offsetof(struct rti_task, cx.budget);
+         at += RTI_CACHE_LINE) {
+        RTI_PREFETCH(slot + at);
+    }
+#else
+    (void)task;
+#endif
 }
 
 /* The program's function returns to here, and it may fault before it has a frame. */
 RTI_OUTSIDE void rti_task_main(void *arg)
 {
     struct rti_task *task = arg;
+    task_foresee(task);
     task_finish(task, task->fn(task->arg));
 }
 
@@ -123,7 +148,6 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
                                         const struct rti_worker *worker,
                                         const struct task_order *order, bool is_of_slab)
 {
-    const struct rti_task *parent = rti_task_of_fiber(order->starter);
     bool is_local = order->is_straight || rti_sched_is_local(tasks->sched);
     uint32_t serial = task_next_serial(tasks, is_local);
     task->outcome = RT_OUTCOME_OK;
@@ -136,7 +160,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     task->name = order->config->name != NULL ? order->config->name : order->site->what;
     RT_DCHECK(!rti_task_has_duties(task) && !task->has_message && task->joins == NULL);
     RT_DCHECK(task->hook_depth == 0 && task->fiber.main == rti_task_main);
-    task_begin_sites(task, worker, order->site, parent);
+    task_begin_sites(task, worker, order->site, order->parent);
     struct rti_fiber_life life = {
         .starter = order->starter,
         .site = order->address,
@@ -183,7 +207,7 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
     struct rti_task *task = tasks->free_head;
     if (order->is_straight && RTI_LIKELY(task != NULL)) {
         tasks->free_head = task->next;
-        rti_task_give_handle(task);
+        (void)rti_task_give_handle(task);
     } else {
         task = rti_tasks_take(tasks);
     }
@@ -245,6 +269,15 @@ static RTI_ALWAYSINLINE rt_status task_order_check(struct task_order *order,
     return RT_SUCCESS;
 }
 
+/* Makes a task ready whose start goes straight. */
+static RTI_ALWAYSINLINE void task_start_straight(struct rti_worker *worker, struct rti_tasks *tasks,
+                                                 struct rti_task *task, uint8_t priority)
+{
+    rti_tasks_count_as(&tasks->spawned, true);
+    rti_task_to_held(&task->life);
+    rti_fiber_start_straight(worker->sched, &task->fiber, priority);
+}
+
 static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_order *order,
                                          rt_status *status)
 {
@@ -255,7 +288,6 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
         *status = (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
         return NULL;
     }
-    order->starter = worker->fiber;
     *status = task_order_check(order, order->starter);
     if (RTI_UNLIKELY(RT_FAILED(*status))) {
         return NULL;
@@ -264,13 +296,13 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
     if (RTI_UNLIKELY(task == NULL)) {
         return NULL;
     }
-    rti_tasks_count_as(&tasks->spawned, order->is_straight || tasks->sched->is_local);
     rt_task *handle = (rt_task *)rti_size_load_relaxed(&task->handle);
-    rti_task_to_held(&task->life);
     if (order->is_straight) {
-        rti_fiber_start_straight(worker->sched, &task->fiber, task_priority(order->config));
+        task_start_straight(worker, tasks, task, task_priority(order->config));
         return handle;
     }
+    rti_tasks_count(tasks, &tasks->spawned);
+    rti_task_to_held(&task->life);
     const char *name = task->name; /* static, and the task may have ended soon */
     rti_fiber_start_begun(tasks->sched, &task->fiber);
     if (rti_worker_records(worker)) {
@@ -279,14 +311,20 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
     return handle;
 }
 
-/* rt_go_at with a configuration. */
+/* rt_go_at in every way. */
 static RTI_NOINLINE rt_task *task_go_ex(const rt_site *site, rt_task_fn fn, void *arg,
                                         const rt_task_config *config, const void *address)
 {
+    struct rti_worker *worker = rti_worker_enter();
     rt_status status;
-    struct task_order order = {
-        .site = site, .fn = fn, .arg = arg, .config = config, .address = address};
-    rt_task *handle = task_go(rti_worker_enter(), &order, &status);
+    struct task_order order = {.site = site,
+                               .fn = fn,
+                               .arg = arg,
+                               .config = config,
+                               .address = address,
+                               .starter = worker == NULL ? NULL : worker->fiber,
+                               .parent = rti_task_of(worker)};
+    rt_task *handle = task_go(worker, &order, &status);
     if (config->status != NULL) {
         *config->status = status;
     }
@@ -295,21 +333,60 @@ static RTI_NOINLINE rt_task *task_go_ex(const rt_site *site, rt_task_fn fn, void
 
 static const rt_task_config task_defaults = {.name = NULL};
 
-rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_config *config)
+/* The same without a configuration, for a call that goes straight. */
+static RTI_NOINLINE rt_task *task_go_plain(const rt_site *site, rt_task_fn fn, void *arg,
+                                           const void *address)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    if (RTI_UNLIKELY(config != NULL || worker == NULL ||
-                     worker->straight[RTI_MODULE_TASK] == NULL)) {
-        return task_go_ex(site, fn, arg, config != NULL ? config : &task_defaults, RTI_CALL_SITE());
+    struct rti_worker *worker = rti_worker_current();
+    if (worker == NULL || worker->straight[RTI_MODULE_TASK] == NULL) {
+        return task_go_ex(site, fn, arg, &task_defaults, address);
     }
     rt_status status;
     struct task_order order = {.site = site,
                                .fn = fn,
                                .arg = arg,
                                .config = &task_defaults,
-                               .address = RTI_CALL_SITE(),
+                               .address = address,
+                               .starter = worker->fiber,
+                               .parent = rti_task_of(worker),
                                .is_straight = true};
     return task_go(worker, &order, &status);
+}
+
+/* Is the task in no region, as far as is seen at once? */
+static inline bool task_is_at_large(const struct rti_task *task)
+{
+    return task->fiber.cx == &task->cx && task->cx.member.region == NULL;
+}
+
+rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_config *config)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_task *parent = rti_task_of(worker);
+    if (RTI_UNLIKELY(config != NULL)) {
+        return task_go_ex(site, fn, arg, config, RTI_CALL_SITE());
+    }
+    /* The common case: a task starts one that takes its stack when it begins, in a slot that was
+     * used before. */
+    struct rti_tasks *tasks = parent == NULL ? NULL : worker->straight[RTI_MODULE_TASK];
+    struct rti_task *task = tasks == NULL ? NULL : tasks->free_head;
+    if (RTI_UNLIKELY(task == NULL) || RTI_UNLIKELY(fn == NULL) || RTI_UNLIKELY(site == NULL) ||
+        RTI_UNLIKELY(!task_is_of_slab(tasks, 0)) || RTI_UNLIKELY(!task_is_at_large(parent))) {
+        return task_go_plain(site, fn, arg, RTI_CALL_SITE());
+    }
+    tasks->free_head = task->next;
+    rt_task *handle = (rt_task *)rti_task_give_handle(task);
+    const struct task_order order = {.site = site,
+                                     .fn = fn,
+                                     .arg = arg,
+                                     .config = &task_defaults,
+                                     .address = RTI_CALL_SITE(),
+                                     .starter = &parent->fiber,
+                                     .parent = parent,
+                                     .is_straight = true};
+    task_begin(task, tasks, worker, &order, true);
+    task_start_straight(worker, tasks, task, RT_PRIO_NORMAL);
+    return handle;
 }
 
 rt_task *rt_region_go_at(const rt_site *site, rt_region *region, rt_task_fn fn, void *arg)
@@ -462,12 +539,15 @@ void rti_task_on_done(struct rti_fiber *fiber)
     struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
     /* The common case, with one worker: it has returned, was not cancelled and has no duties. */
     bool is_plain = RTI_LIKELY(task->life.is_local) && fiber->end == RTI_FIBER_RETURNED &&
-                    RTI_LIKELY(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK) &&
-                    RTI_LIKELY(task->joins == NULL) && RTI_LIKELY(!rti_task_has_duties(task));
+                    RTI_LIKELY(!fiber->is_hindered) &&
+                    RTI_LIKELY(task->cx.outcome == RT_OUTCOME_OK) &&
+                    RTI_LIKELY(!rti_task_has_duties(task));
     if (RTI_UNLIKELY(!is_plain)) {
         task_on_done_any(task);
         return;
     }
+    /* Who is not hindered was not cancelled; who joins and returns has left the join. */
+    RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == NULL);
     fiber->cx = NULL;
     fiber->cancel = NULL;
     task_conclude(task, RT_OUTCOME_OK, true);
