@@ -311,11 +311,11 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
     return handle;
 }
 
-/* rt_go_at in every way. */
+/* rt_go_at in every way. The caller has entered: what it was let through with is enough. */
 static RTI_NOINLINE rt_task *task_go_ex(const rt_site *site, rt_task_fn fn, void *arg,
                                         const rt_task_config *config, const void *address)
 {
-    struct rti_worker *worker = rti_worker_enter();
+    struct rti_worker *worker = rti_worker_current();
     rt_status status;
     struct task_order order = {.site = site,
                                .fn = fn,
@@ -392,6 +392,7 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
 rt_task *rt_region_go_at(const rt_site *site, rt_region *region, rt_task_fn fn, void *arg)
 {
     const rt_task_config config = {.region = region};
+    (void)rti_worker_enter();
     return region == NULL ? NULL : task_go_ex(site, fn, arg, &config, RTI_CALL_SITE());
 }
 
