@@ -176,6 +176,15 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched);
 }
 
+/* Takes a stack of this size, 0 for the usual one, for a slot; false if there is none. */
+static RTI_ALWAYSINLINE bool task_take_stack(struct rti_task *task, struct rti_tasks *tasks,
+                                             size_t stack_size)
+{
+    task->stack.size = stack_size != 0 ? stack_size : RT_TASK_STACK_SIZE;
+    task->stack.is_heap = false;
+    return rti_stacks_take(tasks->stacks, &task->stack, &task->fiber.stack);
+}
+
 /* Gives back the stack of a task that has ended, or did not come to begin. */
 static RTI_ALWAYSINLINE void task_give_stack(struct rti_task *task, bool is_local)
 {
@@ -217,14 +226,10 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
     }
     size_t stack_size = order->config->stack_size;
     bool is_of_slab = task_is_of_slab(tasks, stack_size);
-    if (RTI_UNLIKELY(!is_of_slab)) {
-        task->stack.size = stack_size != 0 ? stack_size : RT_TASK_STACK_SIZE;
-        task->stack.is_heap = false;
-        if (!rti_stacks_take(tasks->stacks, &task->stack, &task->fiber.stack)) {
-            rti_tasks_give(tasks, task);
-            *why = task_no_stack;
-            return NULL;
-        }
+    if (RTI_UNLIKELY(!is_of_slab) && !task_take_stack(task, tasks, stack_size)) {
+        rti_tasks_give(tasks, task);
+        *why = task_no_stack;
+        return NULL;
     }
     task_begin(task, tasks, worker, order, is_of_slab);
     if (RTI_UNLIKELY(order->region != NULL)) {
@@ -366,13 +371,16 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
     if (RTI_UNLIKELY(config != NULL)) {
         return task_go_ex(site, fn, arg, config, RTI_CALL_SITE());
     }
-    /* The common case: a task starts one that takes its stack when it begins, in a slot that was
-     * used before. */
+    /* The common case: a task starts one in a slot that was used before. */
     struct rti_tasks *tasks = parent == NULL ? NULL : worker->straight[RTI_MODULE_TASK];
     struct rti_task *task = tasks == NULL ? NULL : tasks->free_head;
     if (RTI_UNLIKELY(task == NULL) || RTI_UNLIKELY(fn == NULL) || RTI_UNLIKELY(site == NULL) ||
-        RTI_UNLIKELY(!task_is_of_slab(tasks, 0)) || RTI_UNLIKELY(!task_is_at_large(parent))) {
+        RTI_UNLIKELY(!task_is_at_large(parent))) {
         return task_go_plain(site, fn, arg, RTI_CALL_SITE());
+    }
+    bool is_of_slab = task_is_of_slab(tasks, 0);
+    if (RTI_UNLIKELY(!is_of_slab) && !task_take_stack(task, tasks, 0)) {
+        return NULL;
     }
     tasks->free_head = task->next;
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
@@ -384,7 +392,7 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
                                      .starter = &parent->fiber,
                                      .parent = parent,
                                      .is_straight = true};
-    task_begin(task, tasks, worker, &order, true);
+    task_begin(task, tasks, worker, &order, is_of_slab);
     task_start_straight(worker, tasks, task, RT_PRIO_NORMAL);
     return handle;
 }
