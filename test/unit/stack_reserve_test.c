@@ -126,12 +126,18 @@ static __attribute__((noinline)) void call_channels(void)
 
 static size_t deepest;
 
+/* Of the actor's stack is left what the calls below have on it themselves. */
+#ifdef __OPTIMIZE__
+#define LEFT 1024
+#else
+#define LEFT 4096
+#endif
+
 static __attribute__((noinline)) void call_all_with_the_reserve(void)
 {
     struct rti_fiber *self = rti_fiber_current();
     char *here = rti_arch_stack_pointer();
-    /* What the calls below have on the stack themselves comes off it. */
-    volatile char *fill = __builtin_alloca((size_t)(here - self->stack.limit) - 1024);
+    volatile char *fill = __builtin_alloca((size_t)(here - self->stack.limit) - LEFT);
     fill[0] = 1;
     call_actors();
     call_bus();
@@ -144,7 +150,6 @@ static void calls_all(void *arg)
 {
     (void)arg;
     call_all_with_the_reserve();
-    CHECK_OK(rt_ipc_send(echo_id, NULL, 0, IPC_ASYNC));
     rt_exit();
 }
 
@@ -157,6 +162,7 @@ static void watches_calls_all(void *arg)
     CHECK_OK(rt_ipc_recv(&msg, -1));
     CHECK_OK(rt_decode_exit(&msg, &end));
     reason = end.reason;
+    CHECK_OK(rt_ipc_send(echo_id, NULL, 0, IPC_ASYNC));
     rt_exit();
 }
 
