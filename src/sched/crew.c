@@ -112,6 +112,13 @@ uint64_t rti_crew_live(const struct rti_crew *crew)
     return live;
 }
 
+/* The station that the caller holds in this crew; NULL: none. */
+static struct rti_station *crew_own_station(const struct rti_crew *crew)
+{
+    const struct rti_worker *worker = rti_worker_current();
+    return worker != NULL && worker->sched == crew->sched ? worker->station : NULL;
+}
+
 /* Queues at the caller's station, or for everybody if it has none, and sees that somebody runs. */
 void rti_crew_queue(struct rti_crew *crew, struct rti_runnable *runnable)
 {
@@ -137,13 +144,33 @@ void rti_crew_queue_next(struct rti_crew *crew, struct rti_runnable *runnable)
     }
 }
 
-void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable)
+/* Makes a new one ready, and counts it. */
+static void crew_begin(struct rti_crew *crew, struct rti_runnable *runnable)
 {
     rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
     runnable->is_shared = true;
     runnable->is_fresh = true;
     count_live(crew, 1);
+}
+
+void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable)
+{
+    crew_begin(crew, runnable);
     rti_crew_queue(crew, runnable);
+}
+
+void rti_crew_start_early(struct rti_crew *crew, struct rti_runnable *runnable)
+{
+    struct rti_station *station = crew_own_station(crew);
+    crew_begin(crew, runnable);
+    if (station == NULL) {
+        rti_crew_queue(crew, runnable);
+        return;
+    }
+    rti_station_queue_early(station, runnable);
+    /* Queued, then fence, then look for sleepers: see crew.h. */
+    rti_fence_seqcst();
+    rti_crew_rouse_one(crew);
 }
 
 void rti_crew_ended(struct rti_crew *crew)

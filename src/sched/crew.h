@@ -142,8 +142,9 @@ rt_status rti_crew_run(struct rti_crew *crew);
 /* Makes rti_crew_run return soon. Any member's thread. */
 void rti_crew_stop(struct rti_crew *crew);
 
-/* rti_sched_start, _end and _wake of a crew. Any thread that may call those. */
+/* rti_sched_start, _start_first, _end and _wake of a crew. Any thread that may call those. */
 void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable);
+void rti_crew_start_early(struct rti_crew *crew, struct rti_runnable *runnable);
 void rti_crew_ended(struct rti_crew *crew);
 void rti_crew_wake(struct rti_crew *crew, struct rti_runnable *runnable);
 

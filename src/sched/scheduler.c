@@ -182,7 +182,13 @@ void rti_sched_start_first(struct rti_sched *sched, struct rti_runnable *runnabl
 {
     RTI_PROBE2(spawn, runnable->id, runnable->priority);
     rti_worker_note_here(RTI_NOTE_START, runnable->priority, runnable->id);
-    RT_ASSERT(rti_sched_is_local(sched) && rti_worker_here() == &sched->worker);
+    if (!rti_sched_is_local(sched)) {
+        /* Before it can run, and end. */
+        sched_record_start(sched, runnable);
+        rti_crew_start_early(rti_sched_crew(sched), runnable);
+        return;
+    }
+    RT_ASSERT(rti_worker_here() == &sched->worker);
     rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
     sched->live++;
     rti_processor_stack(&sched->processor, runnable);

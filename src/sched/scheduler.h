@@ -300,7 +300,7 @@ void rti_sched_stop(struct rti_sched *sched);
 /* Makes a new runnable ready; it is live until rti_sched_settle. */
 void rti_sched_start(struct rti_sched *sched, struct rti_runnable *runnable);
 
-/* The same, before all of its level that are ready. One worker. */
+/* The same, before all of its level that are ready here. */
 void rti_sched_start_first(struct rti_sched *sched, struct rti_runnable *runnable);
 
 /* Says that a runnable other than a fiber has come to its end; called from its own step. */

@@ -17,6 +17,7 @@ void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sc
 {
     *station = (struct rti_station){.index = index, .sched = sched};
     rti_backlog_init(&station->backlog, sched);
+    rti_backlog_init(&station->early, sched);
     rti_ptr_init(&station->next, NULL);
     rti_u32_init(&station->state, RTI_STATION_IDLE);
     for (size_t i = 0; i < RTI_PRIORITY_LEVELS; i++) {
@@ -79,6 +80,13 @@ void rti_station_queue(struct rti_station *station, struct rti_runnable *runnabl
     }
 }
 
+void rti_station_queue_early(struct rti_station *station, struct rti_runnable *runnable)
+{
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
+    station->early_hint |= 1U << runnable->priority;
+    rti_backlog_push(&station->early, station->sched, &runnable, 1);
+}
+
 bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *runnable,
                             struct rti_injector *injector)
 {
@@ -120,6 +128,46 @@ static struct rti_runnable *station_pop(struct rti_station *station, uint32_t be
     return NULL;
 }
 
+/* Takes one of `early`, the last one or, now and then, one that has lain there long. */
+static struct rti_runnable *station_take_early(struct rti_station *station)
+{
+    struct rti_runnable *runnable = NULL;
+    station->early_streak += 1 + station->streak;
+    station->early_taken++;
+    if (RTI_UNLIKELY(station->early_taken % RTI_STATION_BEGIN_MAX == 0)) {
+        runnable = rti_backlog_take_old(&station->early, station->sched);
+    } else {
+        size_t count = rti_backlog_take(&station->early, station->sched, &runnable, 1);
+        /* The most urgent one: of the levels before its own there is nobody. */
+        station->early_hint &= count > 0 ? UINT32_MAX << runnable->priority : 0;
+    }
+    if (runnable == NULL) {
+        /* Thieves have taken them: only the holder brings new ones. */
+        station->early_hint = 0;
+    }
+    return runnable;
+}
+
+/* Takes from the rings and from `early`, of a level more urgent than `below`. */
+static struct rti_runnable *station_take_queued(struct rti_station *station, uint32_t below)
+{
+    uint32_t mask = (1U << below) - 1;
+    if (RTI_LIKELY((station->early_hint & mask) == 0)) {
+        return station_pop(station, below);
+    }
+    uint32_t level = (uint32_t)__builtin_ctz(station->early_hint);
+    bool is_rings_turn = station->early_streak >= RTI_STATION_EARLY_MAX;
+    struct rti_runnable *runnable = station_pop(station, is_rings_turn ? level + 1 : level);
+    if (is_rings_turn) {
+        RT_SOMETIMES(runnable != NULL, "station: the rings go before those that begin early");
+        station->early_streak = 0;
+    }
+    if (runnable == NULL) {
+        runnable = station_take_early(station);
+    }
+    return runnable != NULL ? runnable : station_pop(station, below);
+}
+
 /* Has it so little to run that what is taken from a backlog at once fits into any ring? */
 static bool station_is_low(const struct rti_station *station)
 {
@@ -139,18 +187,18 @@ static void station_push(struct rti_station *station, struct rti_runnable *runna
     RT_ASSERT(is_pushed);
 }
 
-/* Takes from a backlog for a station that is low: one is returned, the others are queued. NULL if
- * there is nobody. */
+/* Takes at most `*count` from a backlog for a station that is low: one is returned, the others are
+ * queued, and `*count` is how many they are. NULL if there is nobody. */
 static struct rti_runnable *station_relieve(struct rti_station *station,
-                                            struct rti_backlog *backlog, size_t max)
+                                            struct rti_backlog *backlog, size_t *count)
 {
     struct rti_runnable *taken[RTI_RING_CAPACITY / 2];
-    size_t count = rti_backlog_take(backlog, station->sched, taken, max);
-    for (size_t i = 1; i < count; i++) {
+    *count = rti_backlog_take(backlog, station->sched, taken, *count);
+    for (size_t i = 1; i < *count; i++) {
         station_push(station, taken[i]);
         station->is_stocked = true;
     }
-    return count > 0 ? taken[0] : NULL;
+    return *count > 0 ? taken[0] : NULL;
 }
 
 /* The rings are empty. */
@@ -159,15 +207,16 @@ static struct rti_runnable *station_pick_fresh(struct rti_station *station)
     if (RTI_LIKELY(rti_backlog_is_empty(&station->backlog))) {
         return NULL;
     }
-    return station_relieve(station, &station->backlog, RTI_RING_CAPACITY / 2);
+    size_t count = RTI_RING_CAPACITY / 2;
+    return station_relieve(station, &station->backlog, &count);
 }
 
 struct rti_runnable *rti_station_begin_old(struct rti_station *station)
 {
     struct rti_runnable *first = rti_backlog_take_old(&station->backlog, station->sched);
     if (first != NULL && station_is_low(station)) {
-        struct rti_runnable *second =
-            station_relieve(station, &station->backlog, RTI_RING_CAPACITY / 2 - 1);
+        size_t count = RTI_RING_CAPACITY / 2 - 1;
+        struct rti_runnable *second = station_relieve(station, &station->backlog, &count);
         if (second != NULL) {
             station_push(station, second);
             station->is_stocked = true;
@@ -181,15 +230,15 @@ struct rti_runnable *rti_station_pick(struct rti_station *station)
     station->tick++;
     void *next = rti_ptr_load_relaxed(&station->next);
     if (next == NULL) {
+        struct rti_runnable *oldest = station_take_queued(station, RTI_PRIORITY_LEVELS);
         station->streak = 0;
-        struct rti_runnable *oldest = station_pop(station, RTI_PRIORITY_LEVELS);
         return RTI_LIKELY(oldest != NULL) ? oldest : station_pick_fresh(station);
     }
     /* Rings that go first: those of more urgent levels; all of them when `next` has had its share.
      */
     bool is_capped = station->streak >= RTI_STATION_STREAK_MAX;
     struct rti_runnable *runnable =
-        station_pop(station, is_capped ? RTI_PRIORITY_LEVELS : rti_next_priority(next));
+        station_take_queued(station, is_capped ? RTI_PRIORITY_LEVELS : rti_next_priority(next));
     if (runnable != NULL) {
         if (is_capped) {
             rti_station_count(&station->capped, 1);
@@ -200,9 +249,27 @@ struct rti_runnable *rti_station_pick(struct rti_station *station)
     station->streak++;
     runnable = station_take_next(station, next);
     if (RTI_UNLIKELY(runnable == NULL)) {
-        runnable = station_pop(station, RTI_PRIORITY_LEVELS);
+        runnable = station_take_queued(station, RTI_PRIORITY_LEVELS);
     }
     return RTI_LIKELY(runnable != NULL) ? runnable : station_pick_fresh(station);
+}
+
+/* Takes half of those who have not run yet. */
+static struct rti_runnable *station_steal_fresh(struct rti_station *thief,
+                                                struct rti_backlog *backlog)
+{
+    uint32_t there = rti_u32_load_relaxed(&backlog->count);
+    if (there == 0 || !station_is_low(thief)) {
+        return NULL;
+    }
+    size_t half = there / 2 + 1;
+    size_t count = half < RTI_RING_CAPACITY / 2 ? half : RTI_RING_CAPACITY / 2;
+    struct rti_runnable *runnable = station_relieve(thief, backlog, &count);
+    if (runnable != NULL) {
+        rti_station_count(&thief->steals, 1);
+        rti_station_count(&thief->stolen, count);
+    }
+    return runnable;
 }
 
 struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim)
@@ -220,18 +287,8 @@ struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_sta
             return runnable;
         }
     }
-    uint32_t there = rti_u32_load_relaxed(&victim->backlog.count);
-    if (there == 0 || !station_is_low(thief)) {
-        return NULL;
-    }
-    size_t half = there / 2 + 1;
-    size_t max = half < RTI_RING_CAPACITY / 2 ? half : RTI_RING_CAPACITY / 2;
-    struct rti_runnable *runnable = station_relieve(thief, &victim->backlog, max);
-    if (runnable != NULL) {
-        rti_station_count(&thief->steals, 1);
-        rti_station_count(&thief->stolen, max);
-    }
-    return runnable;
+    struct rti_runnable *runnable = station_steal_fresh(thief, &victim->early);
+    return runnable != NULL ? runnable : station_steal_fresh(thief, &victim->backlog);
 }
 
 struct rti_runnable *rti_station_steal_next(struct rti_station *thief, struct rti_station *victim)
@@ -260,7 +317,7 @@ bool rti_station_is_empty(const struct rti_station *station)
             return false;
         }
     }
-    return rti_backlog_is_empty(&station->backlog);
+    return rti_backlog_is_empty(&station->backlog) && rti_backlog_is_empty(&station->early);
 }
 
 size_t rti_station_audit(const struct rti_station *station)
@@ -272,5 +329,8 @@ size_t rti_station_audit(const struct rti_station *station)
         total += count;
     }
     total += rti_backlog_audit(&station->backlog);
+    size_t early = rti_backlog_audit(&station->early);
+    RT_ASSERT(early == 0 || station->early_hint != 0);
+    total += early;
     return total + (rti_ptr_load_relaxed(&station->next) != NULL ? 1 : 0);
 }

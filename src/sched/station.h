@@ -7,7 +7,8 @@
  * A worker must hold a station to run anything, and there are as many stations as workers may run
  * at a time. What is ready at a station lies in four rings, one per priority level, which the
  * holder fills and empties and other workers steal from, and in `next`, one place for the runnable
- * that was woken last. Who was started and finds its ring full may lie in the backlog as well.
+ * that was woken last. Who was started and finds its ring full may lie in the backlog as well; who
+ * was started to begin before all of its level lies on the stack `early`, a backlog too.
  *
  * Why `next`. Who is woken is likely to want what its waker has just touched, and the waker is
  * likely to wait for it: run it as soon as the waker suspends, before what has waited longer, and a
@@ -23,9 +24,17 @@
  * Its priority is kept in the low bits of the pointer: a thief may have taken it, and its memory
  * may be gone, by the time it would be looked at.
  *
- * I1  A READY runnable lies in exactly one ring, `next`, backlog or the injector.   (explored;
- * ring.h) I2  Only the holder pushes, pops and writes the fields that are not atomic. I3  After at
- * most RTI_STATION_STREAK_MAX from `next`, a ring that has somebody is served. (rti_station_pick)
+ * `early` is for trees of tasks (decision 097): depth first, a tree keeps few alive. The holder
+ * takes the last one, a thief half of them. A chain that starts its own successor for ever would so
+ * keep the rings from their turns; after RTI_STATION_EARLY_MAX from there in a row the rings go
+ * first, and at every RTI_STATION_BEGIN_MAX-th one begins that has lain there long (backlog.h, I2).
+ *
+ * I1  A READY runnable lies in exactly one ring, `next`, backlog, `early` or the injector.
+ *                                                                        (explored; ring.h)
+ * I2  Only the holder pushes, pops and writes the fields that are not atomic.
+ * I3  After RTI_STATION_STREAK_MAX from `next` in a row, a ring or `early` is served if it has
+ *     somebody; a ring after at most RTI_STATION_EARLY_MAX + 2 * RTI_STATION_STREAK_MAX from
+ *     `next` and from `early`, one of its level.                         (rti_station_pick)
  *
  * Pairs: who puts a runnable into `next`, by a store where it is empty and else by an exchange,
  * releases it to whoever takes it, which acquires.
@@ -46,6 +55,11 @@
 /* Runnables taken from `next` in a row while others wait. */
 #define RTI_STATION_STREAK_MAX 32
 
+/* Those of `early` taken in a row while others of their level wait, those of `next` that came
+ * between them counted in; and after how many one begins that has lain there long. */
+#define RTI_STATION_EARLY_MAX 61
+#define RTI_STATION_BEGIN_MAX 1024
+
 /* Picks after which what waits elsewhere is asked first. A prime: no pattern of the program falls
  * in step with it. */
 #define RTI_STATION_TICKS 61
@@ -63,6 +77,9 @@ struct rti_station {
     uint32_t levels_hint;          /* holder: bit n: levels[n] may have somebody */
     uint32_t streak;               /* holder: taken from `next` in a row */
     uint32_t tick;                 /* holder: picks */
+    uint32_t early_hint;           /* holder: bit n: `early` may have somebody of level n */
+    uint32_t early_streak;         /* holder: from `early`, and `next`, since the rings' turn */
+    uint32_t early_taken;          /* holder: taken from `early` */
     uint32_t index;                /* which one it is; fixed */
     bool is_stocked;               /* holder: see rti_station_is_restocked */
     rti_atomic_u32 state;          /* enum rti_station_state */
@@ -79,6 +96,7 @@ struct rti_station {
     struct rti_ring levels[RTI_PRIORITY_LEVELS];
     struct rti_sched *sched;
     struct rti_backlog backlog;
+    struct rti_backlog early; /* started, to begin before the rings of their level */
 };
 
 void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sched *sched);
@@ -87,6 +105,9 @@ void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sc
  * the backlog as far as it has not run. Holder. */
 void rti_station_queue(struct rti_station *station, struct rti_runnable *runnable,
                        struct rti_injector *injector);
+
+/* Puts a READY runnable that has not run yet before all others of its level. Holder. */
+void rti_station_queue_early(struct rti_station *station, struct rti_runnable *runnable);
 
 /* Puts a READY runnable into `next`; who was there goes to its ring: true, there is work for
  * another worker now, and between this and what the holder loads afterwards is a full barrier.
@@ -101,8 +122,9 @@ struct rti_runnable *rti_station_pick(struct rti_station *station);
  * they have few. For every so manieth pick. Holder. */
 struct rti_runnable *rti_station_begin_old(struct rti_station *station);
 
-/* Takes from `victim` for `thief`: half of its most urgent ring that has anybody, or of its
- * backlog, one of them returned and the others queued. NULL if there is nothing. Holder of `thief`.
+/* Takes from `victim` for `thief`: half of its most urgent ring that has anybody, or of its `early`
+ * or backlog, one of them returned and the others queued. NULL if there is nothing. Holder of
+ * `thief`.
  */
 struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim);
 
@@ -110,7 +132,8 @@ struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_sta
  * moment: else it is about to be run where its data is. Holder of `thief`. */
 struct rti_runnable *rti_station_steal_next(struct rti_station *thief, struct rti_station *victim);
 
-/* Is nobody in the rings and in the backlog? True at some moment during the call. Any thread. */
+/* Is nobody in the rings, in `early` and in the backlog? True at some moment during the call. Any
+ * thread. */
 bool rti_station_is_empty(const struct rti_station *station);
 
 /* Is it time to ask what waits elsewhere? Holder. */
@@ -167,14 +190,15 @@ static RTI_ALWAYSINLINE bool rti_station_put_next(struct rti_station *station,
 }
 
 /* rti_station_pick in the case that a pair that talks is in: what is in `next` is taken, because
- * no ring that would go first has anybody. NULL if it is any other case, or a thief was
- * faster; then nothing has changed. Holder. */
+ * no ring that would go first has anybody, nor has `early`. NULL if it is any other case, or a
+ * thief was faster; then nothing has changed. Holder. */
 static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_next(struct rti_station *station)
 {
     void *next = rti_ptr_load_relaxed(&station->next);
     bool is_capped = station->streak >= RTI_STATION_STREAK_MAX;
     uint32_t first = is_capped ? UINT32_MAX : (1U << rti_next_priority(next)) - 1;
-    if (RTI_UNLIKELY(next == NULL || (station->levels_hint & first) != 0)) {
+    uint32_t queued = station->levels_hint | station->early_hint;
+    if (RTI_UNLIKELY(next == NULL || (queued & first) != 0)) {
         return NULL;
     }
     void *seen = next;

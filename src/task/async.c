@@ -71,6 +71,10 @@ static RTI_ALWAYSINLINE bool async_is_early(struct rti_asyncs *asyncs)
     if (RTI_LIKELY(asyncs->early_max == 0)) {
         return false;
     }
+    if (!rti_sched_is_local(asyncs->sched)) {
+        /* The station sees that the others have their turns. */
+        return true;
+    }
     bool is_early = asyncs->early_left > 0;
     asyncs->early_left = is_early ? asyncs->early_left - 1 : asyncs->early_max;
     return is_early;
@@ -454,7 +458,7 @@ static RTI_ALWAYSINLINE void async_start(struct rti_async *async, struct rti_wor
     struct rti_sched *sched = worker->sched;
     if (RTI_UNLIKELY(!rti_sched_is_local(sched) || rti_sched_journal(sched) != NULL)) {
         rti_u32_store_relaxed(&async->run.state, RTI_RUNNABLE_NEW);
-        if (rti_sched_is_local(sched) && async_is_early(async->asyncs)) {
+        if (async_is_early(async->asyncs)) {
             rti_sched_start_first(sched, &async->run);
         } else {
             rti_sched_start(sched, &async->run);

@@ -134,8 +134,7 @@ rt_status rt_async_reserve(const rt_async_config *config)
     rti_port_expect_dense(port, &asyncs->dense, memory, slots_size);
     asyncs->mapping = memory;
     asyncs->mapping_size = size;
-    bool is_early = config->is_last_first && rti_sched_is_local(asyncs->sched);
-    asyncs->early_max = is_early ? EARLY_MAX : 0;
+    asyncs->early_max = config->is_last_first ? EARLY_MAX : 0;
     asyncs->early_left = asyncs->early_max;
     asyncs_drop_spares(asyncs);
     rti_pool_deinit(&asyncs->contexts);

@@ -81,8 +81,8 @@ struct rti_asyncs {
     struct rti_lock lock;
     uint32_t free_head; /* `count` if none */
     rti_atomic_u32 serial;
-    uint32_t early_max;  /* that go before who is ready, in a row; 0: none do. One worker */
-    uint32_t early_left; /* of them, until one goes behind */
+    uint32_t early_max;  /* that go before who is ready, in a row; 0: none do */
+    uint32_t early_left; /* of them, until one goes behind; one worker */
     struct rti_pool contexts;
 #if RTI_ASYNC_FORESIGHT
     uint32_t wakes;                      /* of those noted */

@@ -127,6 +127,16 @@ static void queue_one(void)
     rti_crew_rouse_one(&crew);
 }
 
+/* Starts one that begins early, and computes on. */
+static void queue_early_one(void)
+{
+    struct rti_runnable *runnable = ready(0);
+    runnable->is_fresh = true;
+    rti_station_queue_early(&stations[0], runnable);
+    rti_fence_seqcst();
+    rti_crew_rouse_one(&crew);
+}
+
 static void inject_one(void)
 {
     rti_injector_push(&crew.injector, ready(0));
@@ -222,6 +232,15 @@ MODEL(crew_runs_what_is_queued_while_another_goes_to_sleep){
     .about = "one queues at its station and computes on, one goes to sleep, one may be started",
     .setup = setup,
     .threads = {queue_one, work_for_one, late_for_one},
+    .check = check_one,
+    .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
+    .executions_max = 300000,
+};
+
+MODEL(crew_runs_what_begins_early_while_another_goes_to_sleep){
+    .about = "one starts an early one and computes on, one goes to sleep, one may be started",
+    .setup = setup,
+    .threads = {queue_early_one, work_for_one, late_for_one},
     .check = check_one,
     .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
     .executions_max = 300000,

@@ -228,3 +228,31 @@ MODEL(station_that_spills_loses_nothing_to_a_thief){
     .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
     .executions_max = 300000,
 };
+
+/* Those that begin early: the last one for the holder, half of them for a thief. */
+static void hold_early(void)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        items[i].run.priority = 1;
+        items[i].run.is_fresh = true;
+        rti_station_queue_early(&stations[0], ready(i));
+    }
+    take(rti_station_pick(&stations[0]));
+    items[3].run.is_fresh = true;
+    rti_station_queue_early(&stations[0], ready(3));
+    take_all(&stations[0]);
+}
+
+static void check_early(void)
+{
+    check_taken(4);
+}
+
+MODEL(station_early_ones_are_taken_once){
+    .about = "holder queues early ones and picks, a thief steals half of them",
+    .setup = setup,
+    .threads = {hold_early, steal_twice},
+    .check = check_early,
+    .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(2)},
+    .executions_max = 300000,
+};

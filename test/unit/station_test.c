@@ -207,3 +207,140 @@ TEST(station_that_is_low_begins_a_share_of_its_backlog)
     CHECK_EQ(rti_backlog_audit(&stations[0].backlog), 0);
     CHECK_EQ(rti_station_audit(&stations[0]), HALF - 1);
 }
+
+/* Started to begin before the others. */
+static void start_early(uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        runnables[i].is_fresh = true;
+        rti_station_queue_early(&stations[0], &runnables[i]);
+    }
+}
+
+TEST(station_early_ones_begin_last_first_before_the_ring_of_their_level)
+{
+    start();
+    runnables[1].priority = 0;
+    runnables[2].priority = 3;
+    queue(0, 3);
+    start_early(3, 2);
+    CHECK(!rti_station_queue_next(&stations[0], &runnables[5], &injector));
+    CHECK_EQ(rti_station_audit(&stations[0]), 6);
+    static const uint32_t order[] = {1, 5, 4, 3, 0, 2};
+    for (size_t i = 0; i < RTI_COUNT_OF(order); i++) {
+        CHECK(!rti_station_is_empty(&stations[0]));
+        CHECK_EQ(rti_station_pick(&stations[0])->id, order[i]);
+    }
+    CHECK(rti_station_is_empty(&stations[0]));
+    CHECK(rti_station_pick(&stations[0]) == NULL);
+}
+
+TEST(station_chain_of_early_ones_cannot_starve_the_ring)
+{
+    start();
+    queue(0, 1);
+    for (uint32_t picks = 0;; picks++) {
+        CHECK(picks <= RTI_STATION_EARLY_MAX);
+        start_early(1, 1);
+        struct rti_runnable *runnable = rti_station_pick(&stations[0]);
+        if (runnable == &runnables[0]) {
+            CHECK_EQ(picks, RTI_STATION_EARLY_MAX);
+            break;
+        }
+        CHECK(runnable == &runnables[1]);
+    }
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 1);
+}
+
+TEST(station_chain_of_early_ones_lets_all_others_begin)
+{
+    start();
+    start_early(0, 10);
+    uint32_t begun = 0;
+    for (uint32_t picks = 0; begun < 10; picks++) {
+        /* All that lie there become old at once, the chain itself among them. */
+        CHECK(picks <= 11 * RTI_STATION_BEGIN_MAX);
+        start_early(10, 1);
+        struct rti_runnable *runnable = rti_station_pick(&stations[0]);
+        if (runnable != &runnables[10]) {
+            begun++;
+            /* The chain goes on by the one that it has. */
+            CHECK(rti_station_pick(&stations[0]) == &runnables[10]);
+        }
+    }
+}
+
+TEST(station_chain_of_next_cannot_starve_early_ones)
+{
+    for (int is_pair = 0; is_pair < 2; is_pair++) {
+        start();
+        start_early(0, 1);
+        uint32_t taken = 0;
+        for (;;) {
+            CHECK(taken <= RTI_STATION_STREAK_MAX);
+            CHECK(!rti_station_queue_next(&stations[0], &runnables[1], &injector));
+            struct rti_runnable *runnable =
+                is_pair != 0 ? rti_station_pick_next(&stations[0]) : NULL;
+            if (runnable == NULL) {
+                runnable = rti_station_pick(&stations[0]);
+            }
+            if (runnable == &runnables[0]) {
+                break;
+            }
+            taken++;
+        }
+        CHECK_EQ(taken, RTI_STATION_STREAK_MAX);
+    }
+}
+
+TEST(station_chain_of_next_and_early_ones_cannot_starve_the_ring)
+{
+    /* Those that are woken in a row between two that begin. */
+    for (uint32_t woken = 1; woken <= RTI_STATION_STREAK_MAX + 1; woken++) {
+        start();
+        queue(0, 1);
+        for (uint32_t picks = 0;; picks++) {
+            CHECK(picks <= RTI_STATION_EARLY_MAX + 2 * RTI_STATION_STREAK_MAX);
+            if (rti_backlog_is_empty(&stations[0].early)) {
+                start_early(1, 1);
+            }
+            if (picks % (woken + 1) < woken && rti_ptr_load_relaxed(&stations[0].next) == NULL) {
+                CHECK(!rti_station_queue_next(&stations[0], &runnables[2], &injector));
+            }
+            if (rti_station_pick(&stations[0]) == &runnables[0]) {
+                break;
+            }
+        }
+    }
+}
+
+TEST(station_early_ones_are_as_urgent_as_the_most_urgent_that_is_left)
+{
+    start();
+    runnables[0].priority = 0;
+    runnables[1].priority = 3;
+    runnables[2].priority = 3;
+    start_early(1, 2);
+    start_early(0, 1);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 0);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 2);
+    queue(3, 1);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 3);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 1);
+}
+
+TEST(station_thief_takes_half_of_the_early_ones)
+{
+    start();
+    start_early(0, 9);
+    CHECK_EQ(rti_station_steal(&stations[1], &stations[0])->id, 8);
+    CHECK_EQ(rti_u64_load_relaxed(&stations[1].stolen), 5);
+    CHECK_EQ(rti_station_audit(&stations[1]), 4);
+    CHECK_EQ(rti_station_audit(&stations[0]), 4);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 3);
+    while (rti_station_steal(&stations[1], &stations[0]) != NULL) {
+    }
+    CHECK(rti_station_pick(&stations[0]) == NULL);
+    start_early(20, 1);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 20);
+}

@@ -71,6 +71,9 @@ static bool has_queued(const struct rti_crew *crew)
     }
     for (uint32_t i = 0; i < crew->stations_count; i++) {
         const struct rti_station *station = &crew->stations[i];
+        if (station->backlog.count.word != 0 || station->early.count.word != 0) {
+            return true;
+        }
         for (uint32_t level = 0; level < RTI_PRIORITY_LEVELS; level++) {
             if (!is_ring_empty(&station->levels[level])) {
                 return true;

@@ -114,13 +114,13 @@ typedef struct rt_nap {
  * a whole then before its first leaf ends. With `is_last_first` the one that was started last
  * begins first, before others that are ready, and a poll task whose join has come goes on before
  * them: the tree is gone through branch by branch, in little memory. After 1,024 of those one takes
- * its turn in the order of the others, so that these have theirs too. With several workers the
- * order of starts is not promised either way: there many that wait for their beginning are taken
- * last first without being asked. */
+ * its turn in the order of the others, so that these have theirs too. With several workers each of
+ * them takes those that it has started in this way and idle ones take a half of them; the order of
+ * starts is not promised there either way. */
 typedef struct {
     size_t tasks;       /* that exist at a time */
     size_t contexts;    /* of those that wait with their context at a time; 0: as many as tasks */
-    bool is_last_first; /* with one worker: who is started last begins first */
+    bool is_last_first; /* who is started last begins first */
 } rt_async_config;
 
 /* Starts a poll task: `poll(state, cx)` is called soon, and again whenever there may be something
