@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The clock of leap.c leaps, within its bound, and never back; test/leap/run runs a case with it,
-# and says so where there is none.
+# The clock of leap.c leaps, within its bound, and never back; test/leap/run runs cases with it, and
+# says so where there is none or one fails.
 set -eu
 cd "$(dirname "$0")/../.."
 folder=$(mktemp -d)
@@ -13,6 +13,14 @@ if test/leap/run --seeds 1 --filter '^no_case_is_called_so$' > "$folder/out"; th
     echo "leap: no case, and no complaint"
     exit 1
 fi
+
+if test/leap/run --seeds 1 --binary build/plain/self/broken_cases --filter '_passes$|_fails$' \
+    > "$folder/out"; then
+    echo "leap: a case failed, and no complaint"
+    exit 1
+fi
+grep -q '^bad_case_fails: ' "$folder/out"
+grep -qx '1 passed, 1 failed' "$folder/out"
 
 cat > "$folder/look.c" << 'END'
 #define _GNU_SOURCE
