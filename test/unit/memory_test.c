@@ -61,29 +61,37 @@ static size_t committed(char *memory, size_t from, size_t to)
     return count;
 }
 
+#define HUGE_SIZE ((size_t)2 << 20)
+
+/* Memory that is expected dense, where a huge page that takes `late_ns` is too late. */
+static char *map_dense(size_t size, uint64_t late_ns, struct rti_dense *dense)
+{
+    char *memory = port->ops->memory_map(port, size);
+    CHECK(memory != NULL);
+    fixture.huge_max_ns = late_ns;
+    rti_port_expect_dense(port, dense, memory, size);
+    return memory;
+}
+
 TEST(memory_expected_dense_commits_at_most_a_huge_page_too_many_and_at_first_nothing)
 {
     fixture_open(NULL);
-    size_t huge = (size_t)2 << 20;
-    size_t size = 16 * huge + fixture.page_size;
-    char *memory = port->ops->memory_map(port, size);
+    size_t size = 16 * HUGE_SIZE + fixture.page_size;
     struct rti_dense dense;
-    CHECK(memory != NULL);
-    fixture.huge_max_ns = UINT64_MAX;
-    rti_port_expect_dense(port, &dense, memory, size);
+    char *memory = map_dense(size, UINT64_MAX, &dense);
     rti_port_use_dense(port, &dense, memory + 1);
     memory[0] = 1;
     CHECK_EQ(committed(memory, fixture.page_size, size), 0);
-    memory[4 * huge - 1] = 1;
-    CHECK_EQ(committed(memory, fixture.page_size, 4 * huge - fixture.page_size), 0);
-    CHECK_EQ(committed(memory, 4 * huge, size), 0);
-    for (size_t at = 4 * huge; at < 6 * huge; at += fixture.page_size) {
+    memory[4 * HUGE_SIZE - 1] = 1;
+    CHECK_EQ(committed(memory, fixture.page_size, 4 * HUGE_SIZE - fixture.page_size), 0);
+    CHECK_EQ(committed(memory, 4 * HUGE_SIZE, size), 0);
+    for (size_t at = 4 * HUGE_SIZE; at < 6 * HUGE_SIZE; at += fixture.page_size) {
         rti_port_use_dense(port, &dense, memory + at + fixture.page_size);
         CHECK_EQ(memory[at], 0);
         memory[at] = 1;
     }
-    CHECK_EQ(committed(memory, 4 * huge, 6 * huge), 2 * huge / fixture.page_size);
-    CHECK_EQ(committed(memory, 7 * huge, size), 0);
+    CHECK_EQ(committed(memory, 4 * HUGE_SIZE, 6 * HUGE_SIZE), 2 * HUGE_SIZE / fixture.page_size);
+    CHECK_EQ(committed(memory, 7 * HUGE_SIZE, size), 0);
     port->ops->memory_unmap(port, memory, size);
     fixture_close();
 }
@@ -91,20 +99,16 @@ TEST(memory_expected_dense_commits_at_most_a_huge_page_too_many_and_at_first_not
 TEST(memory_whose_first_huge_page_came_late_has_no_second)
 {
     fixture_open(NULL);
-    size_t huge = (size_t)2 << 20;
-    size_t size = 16 * huge;
-    char *memory = port->ops->memory_map(port, size);
+    size_t size = 16 * HUGE_SIZE;
     struct rti_dense dense;
-    CHECK(memory != NULL);
-    fixture.huge_max_ns = 0; /* every one is too late */
-    rti_port_expect_dense(port, &dense, memory, size);
-    for (size_t at = 0; at < 14 * huge; at += huge) {
+    char *memory = map_dense(size, 0, &dense);
+    for (size_t at = 0; at < 14 * HUGE_SIZE; at += HUGE_SIZE) {
         rti_port_use_dense(port, &dense, memory + at + 1);
         CHECK_EQ(memory[at], 0);
         memory[at] = 1;
     }
     /* The first lies at the fifth or sixth boundary; the last touched is none. */
-    CHECK_EQ(committed(memory, 6 * huge, size), 8);
+    CHECK_EQ(committed(memory, 6 * HUGE_SIZE, size), 8);
     CHECK(dense.ready > (uintptr_t)memory + size);
     port->ops->memory_unmap(port, memory, size);
     fixture_close();
@@ -113,13 +117,9 @@ TEST(memory_whose_first_huge_page_came_late_has_no_second)
 TEST(memory_whose_huge_pages_come_in_time_is_asked_for_one_at_a_time)
 {
     fixture_open(NULL);
-    size_t huge = (size_t)2 << 20;
-    size_t size = 16 * huge;
-    char *memory = port->ops->memory_map(port, size);
+    size_t size = 16 * HUGE_SIZE;
     struct rti_dense dense;
-    CHECK(memory != NULL);
-    fixture.huge_max_ns = UINT64_MAX;
-    rti_port_expect_dense(port, &dense, memory, size);
+    char *memory = map_dense(size, UINT64_MAX, &dense);
     size_t asked = 0;
     for (size_t at = 0; at < size; at += fixture.page_size) {
         uintptr_t before = dense.ready;

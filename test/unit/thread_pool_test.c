@@ -224,15 +224,23 @@ static bool is_awaited(rt_job *handle)
     return job->waiter != NULL;
 }
 
-static void *comes_while_another_waits(void *arg)
+/* A pool whose one job stands at the gate, and a task that waits for it. */
+static rt_pool *open_with_one_that_joins(rt_task **joiner)
 {
     reset();
     rt_pool *pool = rt_pool_open(1, 4);
     shared_job = rt_pool_spawn(pool, waits_at_the_gate, TASKS_NUMBER(3), NULL);
-    rt_task *first = rt_go(joins_shared_job, NULL);
+    *joiner = rt_go(joins_shared_job, NULL);
     while (!is_awaited(shared_job)) {
         rt_yield();
     }
+    return pool;
+}
+
+static void *comes_while_another_waits(void *arg)
+{
+    rt_task *first;
+    rt_pool *pool = open_with_one_that_joins(&first);
     CHECK_STATUS(rt_pool_join(shared_job, NULL), RT_ERR_INVALID);
     CHECK_STATUS(rt_pool_detach(shared_job), RT_ERR_INVALID);
     rti_u32_store_release(&gate, 1);
@@ -250,13 +258,8 @@ TEST(pool_join_with_a_handle_that_another_waits_with_is_refused)
 /* A fiber that is killed while it joins has consumed the handle. */
 static void *kills_who_joins(void *arg)
 {
-    reset();
-    rt_pool *pool = rt_pool_open(1, 4);
-    shared_job = rt_pool_spawn(pool, waits_at_the_gate, TASKS_NUMBER(3), NULL);
-    rt_task *first = rt_go(joins_shared_job, NULL);
-    while (!is_awaited(shared_job)) {
-        rt_yield();
-    }
+    rt_task *first;
+    rt_pool *pool = open_with_one_that_joins(&first);
     rti_task_kill(rti_task_lookup(rti_worker_current(), first));
     CHECK_STATUS(rt_join(first, NULL), RT_ERR_CANCELLED);
     CHECK_STATUS(rt_pool_detach(shared_job), RT_ERR_INVALID);
