@@ -405,9 +405,16 @@ rt_status rti_crew_run(struct rti_crew *crew)
     first->turns_until_look = 0;
     crew->is_preemptive = rti_preempt_open(crew->sched);
     member_attend(first);
-    rti_u32_store_relaxed(&crew->is_over, 0);
+    /* A promise to look for work: nobody starts a member before the pin of the first is settled. */
+    rti_u32_add_acqrel(&crew->spinning, 1);
+    /* Release pairs with the acquire in rti_crew_rouse_one: who finds the run begun finds the
+     * promise. */
+    rti_u32_store_release(&crew->is_over, 0);
     rti_warden_start(&crew->warden);
     rti_pin_begin(crew);
+    rti_crew_stop_spinning(crew);
+    /* Not promised any more; fence; then idle stations: pairs with who queues, then looks. */
+    rti_fence_after_rmw();
     rti_crew_rouse_one(crew);
     member_work(first);
     rti_warden_stop(&crew->warden);

@@ -133,7 +133,7 @@ static bool crew_send(struct rti_crew *crew, struct rti_station *station,
     return false;
 }
 
-static void crew_stop_spinning(struct rti_crew *crew)
+void rti_crew_stop_spinning(struct rti_crew *crew)
 {
     uint32_t before = rti_u32_sub_acqrel(&crew->spinning, 1);
     RT_ASSERT(before > 0);
@@ -146,7 +146,7 @@ static bool crew_rouse(struct rti_crew *crew)
 {
     struct rti_station *station = rti_crew_take_idle(crew);
     if (station == NULL) {
-        crew_stop_spinning(crew);
+        rti_crew_stop_spinning(crew);
         /* Not promised any more; fence; then idle stations: pairs with who queues, then looks. */
         rti_fence_after_rmw();
         return false;
@@ -158,7 +158,7 @@ static bool crew_rouse(struct rti_crew *crew)
         rti_port_log("no thread left for a worker: work waits for those that run");
     }
     (void)rti_crew_give_back(crew, station);
-    crew_stop_spinning(crew);
+    rti_crew_stop_spinning(crew);
     /* Whoever sleeps in the poller can take it. */
     crew->sched->port->ops->wake(crew->sched->port);
     return true;
@@ -229,7 +229,7 @@ void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station)
         if (crew_send(crew, station, NULL)) {
             return;
         }
-        crew_stop_spinning(crew);
+        rti_crew_stop_spinning(crew);
     }
     bool are_all_idle = rti_crew_give_back(crew, station);
     /* Given back; fence; then looks again, as a member does. */
@@ -252,7 +252,7 @@ void rti_crew_send_first(struct rti_crew *crew, struct rti_station *station,
         if (crew_send(crew, station, first)) {
             return;
         }
-        crew_stop_spinning(crew);
+        rti_crew_stop_spinning(crew);
     }
     /* Before all others: who takes the station next may find one there that is pinned to the
      * caller, and would send it back before this one had its turn. */
@@ -577,7 +577,7 @@ static void member_calm(struct rti_member *member)
 {
     if (member->is_spinning) {
         member->is_spinning = false;
-        crew_stop_spinning(member->crew);
+        rti_crew_stop_spinning(member->crew);
     }
 }
 

@@ -14,6 +14,9 @@ struct rti_runnable *rti_crew_search(struct rti_member *member);
  * work was queued and a fence. */
 void rti_crew_rouse_one(struct rti_crew *crew);
 
+/* Ends a promise to look for work that was counted in `spinning`. A fence follows, and a look. */
+void rti_crew_stop_spinning(struct rti_crew *crew);
+
 /* Takes an idle station for the caller, or NULL. */
 struct rti_station *rti_crew_take_idle(struct rti_crew *crew);
 

@@ -65,7 +65,8 @@ void rti_pin_give_up(struct rti_member *member);
 void rti_pin_release(struct rti_member *member, struct rti_runnable *runnable);
 
 /* Before the first member, the caller, begins to work in a run: if it is pinned, another thread is
- * started, and the pin given up if the system has none. */
+ * started, and the pin given up if the system has none. No other member has a thread yet, and none
+ * is started meanwhile: it could find the fiber, and send it to where it is pinned no more. */
 void rti_pin_begin(struct rti_crew *crew);
 
 /* Wakes every pinned member that sleeps, for the end of the run. */

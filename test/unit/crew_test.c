@@ -7,6 +7,7 @@
 
 #include <orrery/rt/pin.h>
 
+#include "sched/crew_search.h"
 #include "sched/fault.h"
 #include "sched/lock.h"
 #include "support/crew.h"
@@ -581,4 +582,78 @@ TEST(crew_of_pinned_fibers_comes_to_its_end_however_few_threads_the_system_gives
         CHECK_EQ(rti_sched_live(&crew_world.sched), 0);
     }
     crew_world_close();
+}
+
+/* ---- a run that begins on a pinned thread ---- */
+
+static rti_atomic_u32 is_first_pinned;
+static void (*late_main)(void *arg);
+
+/* A thread that begins when the first member is pinned: nobody else finds that fiber before. */
+static void begin_late(void *arg)
+{
+    while (rti_u32_load_acquire(&is_first_pinned) == 0) {
+        rti_pause();
+    }
+    late_main(arg);
+}
+
+static void be_pinned_to_the_first(void *arg)
+{
+    (void)arg;
+    CHECK_EQ(rti_worker_member(rti_worker_current())->index, 0);
+    CHECK_OK(rt_pin());
+    rti_sched_stop(&crew_world.sched);
+    rti_u32_store_release(&is_first_pinned, 1);
+    rti_fiber_yield(rti_worker_current());
+    CHECK_OK(rt_unpin());
+}
+
+static rt_status thread_start_late(struct rti_port *port, struct rti_port_thread *thread,
+                                   void (*main)(void *arg), void *arg)
+{
+    if (main != rti_member_main) {
+        return (rt_status){RT_ERR_NOMEM, "no thread for the warden, says the test"};
+    }
+    late_main = main;
+    return rti_linux_thread_start(port, thread, begin_late, arg);
+}
+
+/* The system has no thread for the first member's pin, but one for somebody who makes work outside
+ * at the same time. If that one's thread found the pinned fiber, it would send its station away. */
+static rt_status thread_start_beside(struct rti_port *port, struct rti_port_thread *thread,
+                                     void (*main)(void *arg), void *arg)
+{
+    static bool is_beside;
+    struct rti_crew *crew = crew_world.sched.crew;
+    if (is_beside) {
+        return rti_linux_thread_start(port, thread, main, arg);
+    }
+    if (main == rti_member_main) {
+        is_beside = true;
+        rti_crew_rouse_one(crew);
+        is_beside = false;
+        bool is_sent = false;
+        while (crew->members[2].is_started && !is_sent) {
+            rti_lock_acquire(&crew->lock, crew->sched);
+            is_sent = crew->members[0].given != NULL;
+            rti_lock_release(&crew->lock);
+        }
+    }
+    return (rt_status){RT_ERR_NOMEM, "no thread, says the test"};
+}
+
+TEST(crew_that_begins_on_a_pinned_thread_settles_that_before_others_look_for_work)
+{
+    static struct rti_port_ops ops;
+    crew_world_open(2);
+    ops = *crew_world.port.port.ops;
+    ops.thread_start = thread_start_late;
+    crew_world.port.port.ops = &ops;
+    crew_world_go(be_pinned_to_the_first, NULL, 1);
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    CHECK_EQ(rti_sched_live(&crew_world.sched), 1);
+    ops.thread_start = thread_start_beside;
+    crew_world_close();
+    CHECK_EQ(rti_u32_load_relaxed(&crew_world.ended[RTI_FIBER_RETURNED]), 1);
 }
