@@ -162,12 +162,12 @@ static void report_stack(struct rti_text *text, const struct rti_fiber *fiber,
 {
     unsigned char bytes[RTI_REPORT_STACK_MAX];
     struct rti_context context = fiber->context;
+    struct rti_stack stack = fiber->stack;
     const char *sp = context.saved.sp;
-    if (context.saved.pc == NULL || sp < context.stack_low ||
-        sp >= context.stack_low + context.stack_size) {
+    if (context.saved.pc == NULL || sp < stack.low || sp >= stack.high_guard) {
         return;
     }
-    size_t size = (size_t)(context.stack_low + context.stack_size - sp);
+    size_t size = (size_t)(stack.high_guard - sp);
     size = size < options->stack_bytes_max ? size : options->stack_bytes_max;
     size = size < sizeof(bytes) ? size : sizeof(bytes);
     if (!report_copy(options, bytes, sp, size)) {

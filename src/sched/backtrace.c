@@ -46,12 +46,14 @@ static void trace_walk(struct rti_backtrace *trace, const struct rti_frame *fram
 
 void rti_backtrace_take(struct rti_backtrace *trace, const struct rti_fiber *fiber)
 {
-    /* One copy: who goes on meanwhile changes it. */
+    /* Copies: who goes on meanwhile changes them. */
     struct rti_context context;
+    struct rti_stack stack;
     (void)rti_peek_copy(NULL, &context, &fiber->context, sizeof(context));
+    (void)rti_peek_copy(NULL, &stack, &fiber->stack, sizeof(stack));
     struct rti_frame frame = frame_of(&context.saved);
-    uintptr_t low = (uintptr_t)context.stack_low;
-    uintptr_t high = low + context.stack_size;
+    uintptr_t low = (uintptr_t)stack.low;
+    uintptr_t high = (uintptr_t)stack.high_guard;
     trace->count = 0;
     trace->is_whole = false;
     if (frame.pc != 0 && frame.pc != (uintptr_t)rti_arch_entry && frame.sp >= low &&

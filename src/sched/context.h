@@ -312,18 +312,17 @@ _Noreturn static RTI_ALWAYSINLINE void rti_context_leave(struct rti_context *fro
 #endif
 }
 
-#if !RTI_CONTEXT_ANNOTATED && RTI_CONTEXT_BOUNDED
-/* Forgets all frames of `self`, which runs, and calls entry(transfer) at the top of its stack. */
-_Noreturn static RTI_ALWAYSINLINE void
-rti_context_restart(struct rti_context *self, void (*entry)(void *transfer), void *transfer)
+#if !RTI_CONTEXT_ANNOTATED
+
+/* Forgets all frames of `self`, which runs, and calls entry(transfer) at `top`, that of its stack.
+ */
+_Noreturn static RTI_ALWAYSINLINE void rti_context_restart(struct rti_context *self, char *top,
+                                                           void (*entry)(void *transfer),
+                                                           void *transfer)
 {
-    rti_arch_prepare(&self->saved, rti_context_top_of(self->stack_low, self->stack_size),
-                     (void (*)(void))entry, self);
+    rti_arch_prepare(&self->saved, top, (void (*)(void))entry, self);
     rti_arch_leave(&self->saved, transfer);
 }
-#endif
-
-#if !RTI_CONTEXT_ANNOTATED
 
 /* Like leave, from a context whose memory is another's by now; `gone` is a copy of what it had
  * saved, which still says what its controls were. */

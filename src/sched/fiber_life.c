@@ -209,7 +209,9 @@ _Noreturn void rti_fiber_exit(struct rti_worker *worker)
         self->end = RTI_FIBER_EXITED;
         fiber_pass_on(worker, self);
         /* The next one begins on this stack, but not below the frames of this one. */
-        rti_context_restart(&worker->fiber->context, rti_fiber_entry, worker);
+        const struct rti_stack *stack = &worker->fiber->stack;
+        char *top = rti_context_top_of(rti_stack_usable(stack), rti_stack_usable_size(stack));
+        rti_context_restart(&worker->fiber->context, top, rti_fiber_entry, worker);
     }
 #endif
     fiber_finish(worker, RTI_FIBER_EXITED);

@@ -254,8 +254,8 @@ class ParameterPrefix(gdb.Command):
 
 def thread_of(fiber):
     """The gdb thread whose stack pointer lies in the fiber's stack, or None."""
-    low = int(fiber["context"]["stack_low"])
-    high = low + int(fiber["context"]["stack_size"])
+    low = int(fiber["stack"]["low"])
+    high = int(fiber["stack"]["high_guard"])
     before = gdb.selected_thread()
     found = None
     with unselected():
