@@ -7,7 +7,8 @@
 #include "sched/overrun.h"
 #include "sched/station.h"
 
-bool rti_preempt_is_outside(const struct rti_fiber *fiber, uintptr_t pc, uintptr_t sp)
+RTI_UNSANITIZED bool rti_preempt_is_outside(const struct rti_fiber *fiber, uintptr_t pc,
+                                            uintptr_t sp)
 {
     if (!rti_stack_holds(&fiber->stack, sp) || rti_text_holds(pc)) {
         return false;

@@ -77,6 +77,30 @@ TEST(crew_run_ends_though_its_last_fiber_ends_without_a_station)
     crew_world_close();
 }
 
+/* A sanitizer watches over what lies around an array. One whose size it does not know is always on
+ * the stack itself. */
+static void loop_beside_an_array(void *arg)
+{
+    volatile size_t size = 40;
+    char array[size];
+    char *volatile place = array;
+    *place = 1;
+    loop_until_evicted(arg);
+    CHECK_EQ(*place, 1);
+}
+
+TEST(crew_takes_the_station_from_a_fiber_with_arrays_on_its_stack)
+{
+    skip_without_interrupts();
+    crew_world_open(2);
+    CHECK_OK(rti_faults_open(&crew_world.sched));
+    crew_world_go(loop_beside_an_array, NULL, 2);
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    CHECK_EQ(rti_sched_live(&crew_world.sched), 0);
+    rti_faults_close(&crew_world.sched);
+    crew_world_close();
+}
+
 static void loop_until_evicted_then_stop(void *arg)
 {
     loop_until_evicted(arg);
