@@ -9,18 +9,14 @@
 #define RTI_MODULE "context"
 #include "sched/context.h"
 
+#include "base/memcheck.h"
+
 #if RTI_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if RTI_TSAN
 #include <sanitizer/tsan_interface.h>
-#endif
-#if !defined(NVALGRIND) && defined(__has_include)
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#define CONTEXT_VALGRIND 1
-#endif
 #endif
 
 #if RTI_CONTEXT_ANNOTATED
@@ -92,7 +88,7 @@ uintptr_t rti_context_room_below(const struct rti_context *context)
 {
     RT_ASSERT(rti_context_is_marked(context));
     uintptr_t room = (uintptr_t)context->saved.sp - CONTEXT_RED_ZONE;
-#if defined(CONTEXT_VALGRIND)
+#if RTI_MEMCHECK
     (void)VALGRIND_MAKE_MEM_UNDEFINED(room - CONTEXT_ROOM, CONTEXT_ROOM);
 #endif
     return room;
@@ -141,7 +137,7 @@ void rti_context_init(struct rti_context *context, void *stack_low, size_t stack
                       void (*entry)(void *transfer))
 {
     context_init(context, stack_low, stack_size, entry);
-#if defined(CONTEXT_VALGRIND)
+#if RTI_MEMCHECK
     context->valgrind_stack_id =
         VALGRIND_STACK_REGISTER(stack_low, context->stack_low + stack_size);
 #endif
@@ -179,7 +175,7 @@ void rti_context_forget(struct rti_context *context)
         __tsan_destroy_fiber(context->tsan_fiber);
     }
 #endif
-#if defined(CONTEXT_VALGRIND)
+#if RTI_MEMCHECK
     if (context->valgrind_stack_id != 0) {
         VALGRIND_STACK_DEREGISTER(context->valgrind_stack_id);
         /* What lay below the last stack pointer is memory like any other again. */

@@ -2,6 +2,7 @@
 #define RTI_MODULE "preempt"
 #include "sched/preempt.h"
 
+#include "base/memcheck.h"
 #include "base/text.h"
 #include "port/backtrace.h"
 #include "sched/overrun.h"
@@ -20,6 +21,7 @@ RTI_UNSANITIZED bool rti_preempt_is_outside(const struct rti_fiber *fiber, uintp
     const uintptr_t *end = (const uintptr_t *)(const void *)fiber->stack.high_guard;
     for (; word < end; word++) {
         uintptr_t value = *(const volatile uintptr_t *)word;
+        RTI_MEMCHECK_DEFINED(value); /* not every word of a frame is written */
         if (value >= low && value < high && rti_text_holds(value)) {
             return false;
         }

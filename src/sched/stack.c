@@ -2,23 +2,16 @@
 #define RTI_MODULE "stack"
 #include "sched/stack.h"
 
-#if !defined(NVALGRIND) && defined(__has_include)
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#define STACK_VALGRIND 1
-#endif
-#endif
+#include "base/memcheck.h"
 
 /* Memcheck takes what lies below a stack pointer for nobody's; who measures reads it. */
-#if defined(STACK_VALGRIND)
+#if RTI_MEMCHECK
 #define STACK_MEASURE_BEGIN()   VALGRIND_DISABLE_ERROR_REPORTING
 #define STACK_MEASURE_END()     VALGRIND_ENABLE_ERROR_REPORTING
-#define STACK_MEASURED(count)   ((void)VALGRIND_MAKE_MEM_DEFINED(&(count), sizeof(count)))
 #define STACK_UNUSED(low, size) ((void)VALGRIND_MAKE_MEM_UNDEFINED(low, size))
 #else
 #define STACK_MEASURE_BEGIN()   ((void)0)
 #define STACK_MEASURE_END()     ((void)0)
-#define STACK_MEASURED(count)   ((void)(count))
 #define STACK_UNUSED(low, size) ((void)(low))
 #endif
 
@@ -55,6 +48,6 @@ size_t rti_stack_high_water(const struct rti_stack *stack)
         untouched++;
     }
     STACK_MEASURE_END();
-    STACK_MEASURED(untouched);
+    RTI_MEMCHECK_DEFINED(untouched);
     return (count - untouched) * sizeof(uint64_t);
 }

@@ -2,14 +2,10 @@
 #define RTI_MODULE "stack_slab"
 #include "sched/stack_slab.h"
 
+#include "base/memcheck.h"
+
 #if RTI_ASAN
 #include <sanitizer/asan_interface.h>
-#endif
-#if !defined(NVALGRIND) && defined(__has_include)
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#define SLAB_VALGRIND 1
-#endif
 #endif
 
 /* Bays are whole pages. */
@@ -65,7 +61,7 @@ void rti_stack_slab_deinit(struct rti_stack_slab *slab)
     RT_ASSERT(rti_stack_slab_audit(slab) == 0);
     for (uint32_t i = 0; i < slab->fresh; i++) {
         rti_stack_slab_show(slab, slab->free[i]);
-#if defined(SLAB_VALGRIND)
+#if RTI_MEMCHECK
         VALGRIND_STACK_DEREGISTER(slab->valgrind_ids[slab->free[i] >> 1]);
 #endif
     }
@@ -97,7 +93,7 @@ static rti_bay slab_make(struct rti_stack_slab *slab, uint32_t index, struct rti
     }
     rti_stack_slab_describe(slab, bay, stack);
     rti_stack_mend(stack);
-#if defined(SLAB_VALGRIND)
+#if RTI_MEMCHECK
     if (RUNNING_ON_VALGRIND) {
         char *low = rti_stack_usable(stack);
         slab->valgrind_ids[index] =

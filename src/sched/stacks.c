@@ -2,14 +2,10 @@
 #define RTI_MODULE "stacks"
 #include "sched/stacks.h"
 
+#include "base/memcheck.h"
+
 #if RTI_ASAN
 #include <sanitizer/asan_interface.h>
-#endif
-#if !defined(NVALGRIND) && defined(__has_include)
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#define STACKS_VALGRIND 1
-#endif
 #endif
 
 /* Guards and blocks are multiples of it. 1 where there are none, so that rounding changes nothing.
@@ -74,7 +70,7 @@ static void stack_init(const struct rti_stack_block *memory, struct rti_stack *s
 /* Tells valgrind of a new stack. It stays told until the memory becomes something else. */
 static void stack_show_tool(struct rti_stack_block *memory, const struct rti_stack *stack)
 {
-#if defined(STACKS_VALGRIND)
+#if RTI_MEMCHECK
     char *low = rti_stack_usable(stack);
     memory->valgrind_id = VALGRIND_STACK_REGISTER(low, low + rti_stack_usable_size(stack));
 #else
@@ -85,7 +81,7 @@ static void stack_show_tool(struct rti_stack_block *memory, const struct rti_sta
 
 static void stack_hide_tool(const struct rti_stack_block *memory, const struct rti_stack *stack)
 {
-#if defined(STACKS_VALGRIND)
+#if RTI_MEMCHECK
     if (memory->valgrind_id != 0) {
         VALGRIND_STACK_DEREGISTER(memory->valgrind_id);
         /* What lay below the last stack pointer is memory like any other again. */

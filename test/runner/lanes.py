@@ -27,6 +27,7 @@ VALGRIND_FILES = (
     "bus_test",
     "call_test",
     "context_test",
+    "crew_evict_test",
     "death_test",
     "fiber_test",
     "file_test",
