@@ -6,30 +6,18 @@
 #define _GNU_SOURCE
 #include <orrery/rt.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "support/census.h"
 #include "support/test.h"
 
 TEST_TIMEOUT(60);
 
 #define ROUNDS_KILL    100
 #define ROUNDS_CLEANUP 20
-
-static size_t count_entries(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    CHECK(dir != NULL);
-    size_t count = 0;
-    while (readdir(dir) != NULL) {
-        count++;
-    }
-    closedir(dir);
-    return count;
-}
 
 /* What they wait for. */
 static actor_id deaf; /* receives nothing: its senders and callers wait */
@@ -262,7 +250,7 @@ static void kills_all(void *arg)
 
 TEST(all_waiting_calls_killed_a_hundred_times_lose_nothing)
 {
-    size_t fds = count_entries("/proc/self/fd");
+    size_t fds = count_fds();
     CHECK_OK(rt_init());
     open_all();
     CHECK(rt_spawn(kills_all, NULL) != ACTOR_ID_INVALID);
@@ -270,7 +258,7 @@ TEST(all_waiting_calls_killed_a_hundred_times_lose_nothing)
     /* Waits for what threads of the pool still open for those who are gone, and closes it. */
     rt_cleanup();
     close_all();
-    CHECK_EQ(count_entries("/proc/self/fd"), fds);
+    CHECK_EQ(count_fds(), fds);
 }
 
 static void ends_the_run(void *arg)
@@ -284,10 +272,10 @@ static void ends_the_run(void *arg)
 
 TEST(cleanup_with_everything_in_flight_leaves_no_thread_and_no_descriptor)
 {
+    size_t threads = threads_outside();
     CHECK_OK(rt_init());
     rt_cleanup();
-    size_t tasks = count_entries("/proc/self/task");
-    size_t fds = count_entries("/proc/self/fd");
+    size_t fds = count_fds();
     for (unsigned round = 0; round < ROUNDS_CLEANUP; round++) {
         CHECK_OK(rt_init());
         open_all();
@@ -300,11 +288,7 @@ TEST(cleanup_with_everything_in_flight_leaves_no_thread_and_no_descriptor)
         }
         rt_cleanup();
         close_all();
-        CHECK_EQ(count_entries("/proc/self/fd"), fds);
-        /* A thread that was joined may be listed for a moment longer. */
-        for (int wait = 0; wait < 1000 && count_entries("/proc/self/task") > tasks; wait++) {
-            usleep(1000);
-        }
-        CHECK_EQ(count_entries("/proc/self/task"), tasks);
+        CHECK_EQ(count_fds(), fds);
+        threads_await(threads);
     }
 }

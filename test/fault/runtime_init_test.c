@@ -5,12 +5,12 @@
 #define RTI_MODULE "runtime_init_test"
 #include <orrery/rt.h>
 
-#include <dirent.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "support/census.h"
 #include "support/test.h"
 
 static int ran;
@@ -32,18 +32,6 @@ static void use_and_end(void)
     rt_cleanup();
 }
 
-static size_t count_entries(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    CHECK(dir != NULL);
-    size_t count = 0;
-    while (readdir(dir) != NULL) {
-        count++;
-    }
-    closedir(dir);
-    return count;
-}
-
 static void limit_set(int what, rlim_t value)
 {
     struct rlimit limit;
@@ -63,7 +51,7 @@ static int fd_lowest_free(void)
 
 TEST(init_without_descriptors_is_refused_at_each_step_and_leaves_nothing)
 {
-    size_t fds = count_entries("/proc/self/fd");
+    size_t fds = count_fds();
     int first = fd_lowest_free();
     int refused = 0;
     for (int room = 0; room < 8; room++) {
@@ -84,7 +72,7 @@ TEST(init_without_descriptors_is_refused_at_each_step_and_leaves_nothing)
     limit_set(RLIMIT_NOFILE, 256);
     CHECK_OK(rt_init());
     use_and_end();
-    CHECK_EQ(count_entries("/proc/self/fd"), fds);
+    CHECK_EQ(count_fds(), fds);
 }
 
 /* The address space of this process now, in bytes. */
@@ -103,8 +91,8 @@ TEST(init_without_room_for_its_threads_is_refused_at_each_of_them_and_leaves_not
     if (RTI_ASAN || RTI_TSAN) {
         test_skip("sanitizers take the address space that is to be limited");
     }
-    size_t fds = count_entries("/proc/self/fd");
-    size_t tasks = count_entries("/proc/self/task");
+    size_t fds = count_fds();
+    size_t threads = threads_outside();
     rlim_t start = address_space();
     int refused = 0;
     bool is_made = false;
@@ -124,9 +112,6 @@ TEST(init_without_room_for_its_threads_is_refused_at_each_of_them_and_leaves_not
         test_skip("the address space cannot be limited here");
     }
     CHECK(refused >= 3);
-    CHECK_EQ(count_entries("/proc/self/fd"), fds);
-    for (int i = 0; i < 1000 && count_entries("/proc/self/task") > tasks; i++) {
-        usleep(1000);
-    }
-    CHECK_EQ(count_entries("/proc/self/task"), tasks);
+    CHECK_EQ(count_fds(), fds);
+    threads_await(threads);
 }

@@ -6,7 +6,6 @@
  */
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "port/linux/port_linux.h"
+#include "support/census.h"
 #include "support/test.h"
 
 static struct rti_port_linux fixture;
@@ -119,25 +119,6 @@ static inline int client_open(const struct sockaddr_in *address)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_EQ(connect(fd, (const struct sockaddr *)address, sizeof(*address)), 0);
     return fd;
-}
-
-/* Entries of a directory of /proc, without "." and "..". */
-static inline size_t count_entries(const char *path)
-{
-    DIR *dir = opendir(path);
-    CHECK(dir != NULL);
-    size_t count = 0;
-    struct dirent *entry;
-    while ((entry = readdir(dir)) != NULL) {
-        count += entry->d_name[0] != '.';
-    }
-    closedir(dir);
-    return count;
-}
-
-static inline size_t count_fds(void)
-{
-    return count_entries("/proc/self/fd");
 }
 
 #endif

@@ -53,39 +53,6 @@ static void work_submit(struct probe *probe, enum rti_op_code code, void (*work)
     port->ops->submit(port, &probe->op);
 }
 
-static void do_nothing(void *arg)
-{
-    (void)arg;
-}
-
-/* The threads of this process, after the first one was made: a sanitizer adds its own with it. */
-static size_t count_threads(void)
-{
-    static bool is_warm;
-    struct rti_port_thread thread;
-    if (!is_warm) {
-        size_t before = count_entries("/proc/self/task");
-        fixture_open(NULL);
-        CHECK_OK(port->ops->thread_start(port, &thread, do_nothing, NULL));
-        port->ops->thread_join(port, &thread);
-        fixture_close();
-        /* The kernel takes a joined thread out of the list a moment later. */
-        for (int i = 0; i < 100 && count_entries("/proc/self/task") > before; i++) {
-            usleep(1000);
-        }
-        is_warm = true;
-    }
-    return count_entries("/proc/self/task");
-}
-
-static void await_threads(size_t count)
-{
-    while (count_threads() > count) {
-        usleep(100);
-    }
-    CHECK_EQ(count_threads(), count);
-}
-
 static void pool_open(const struct rti_port_linux_config *config)
 {
     scheduler_thread = pthread_self();
@@ -124,7 +91,7 @@ TEST(pool_work_runs_on_another_thread_and_is_told_by_wait)
 TEST(pool_threads_start_when_first_needed)
 {
     struct probe probe;
-    size_t before = count_threads();
+    size_t before = threads_outside();
     pool_open(NULL);
     CHECK_EQ(file_lane()->threads_started, 0);
     for (unsigned i = 0; i < 10; i++) {
@@ -132,7 +99,7 @@ TEST(pool_threads_start_when_first_needed)
         fixture_wait_for(&probe, 1);
     }
     CHECK_EQ(file_lane()->threads_started, 1);
-    await_threads(before + 1);
+    threads_await(before + 1);
     fixture_close();
 }
 
@@ -302,7 +269,7 @@ TEST(pool_shutdown_waits_for_what_runs_and_leaves_no_thread_and_no_descriptor)
     struct probe ran;
     struct probe queued;
     struct rti_port_thread opener;
-    size_t threads_before = count_threads();
+    size_t threads_before = threads_outside();
     size_t fds_before = count_fds();
     pool_open(&(struct rti_port_linux_config){.pool_threads = 1});
     work_submit(&ran, RTI_OP_WORK, work_at_the_gate);
@@ -314,7 +281,7 @@ TEST(pool_shutdown_waits_for_what_runs_and_leaves_no_thread_and_no_descriptor)
     CHECK_ANSWER(&queued, RT_ERR_CANCELLED, 0);
     rti_linux_thread_join(port, &opener);
     CHECK_EQ(count_fds(), fds_before);
-    await_threads(threads_before);
+    threads_await(threads_before);
 }
 
 TEST(pool_port_can_be_made_again_after_its_end)

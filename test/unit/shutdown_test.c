@@ -45,18 +45,6 @@ int munmap(void *address, size_t size)
 }
 #endif
 
-/* The thread sanitizer starts one of its own with the first of the program. */
-#if defined(__SANITIZE_THREAD__)
-#define THREADS_OF_TOOLS 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREADS_OF_TOOLS 1
-#endif
-#endif
-#ifndef THREADS_OF_TOOLS
-#define THREADS_OF_TOOLS 0
-#endif
-
 #define ROUNDS 3
 
 static rti_atomic_u32 started;
@@ -169,24 +157,6 @@ static void *release_later(void *arg)
     return arg;
 }
 
-/* How many there are without a runtime: this one, and those of tools and of an emulator. */
-static size_t threads_outside(void)
-{
-    static size_t count;
-    if (count == 0) {
-        count = count_entries("/proc/self/task") + THREADS_OF_TOOLS;
-    }
-    return count;
-}
-
-/* Threads that have been joined may be seen for a moment still. */
-static void await_threads(size_t count)
-{
-    while (count_entries("/proc/self/task") != count) {
-        usleep(100);
-    }
-}
-
 static void end_in(actor_fn fn, bool is_parallel)
 {
     uint64_t bytes = rti_u64_load_relaxed(&mapped_bytes);
@@ -216,7 +186,7 @@ static void end_in(actor_fn fn, bool is_parallel)
             close(sockets[i]);
             close(pipe_ends[i]);
         }
-        await_threads(threads);
+        threads_await(threads);
         CHECK_EQ(count_fds(), fds);
         CHECK(!COUNTS_BYTES || rti_u64_load_relaxed(&mapped_bytes) == bytes);
     }
