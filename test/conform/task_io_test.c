@@ -8,16 +8,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/census.h"
 #include "support/tasks.h"
 #include "support/test.h"
 
 static int listener;
 static uint16_t port;
 static char fifo[64];
+static int fifo_other;   /* its other end, in the end */
+static bool is_blocking; /* all that does not wait for ever is done */
 
 static void *accepts(void *arg)
 {
     int fd;
+    is_blocking = true;
     *(rt_status *)arg = rt_net_accept(listener, &fd, -1);
     return NULL;
 }
@@ -27,7 +31,8 @@ static void *connects_and_receives(void *arg)
     int fd;
     char byte;
     size_t count;
-    CHECK_OK(rt_net_connect("127.0.0.1", port, &fd, 1000));
+    CHECK_OK(rt_net_connect("127.0.0.1", port, &fd, -1));
+    is_blocking = true;
     *(rt_status *)arg = rt_net_recv(fd, &byte, 1, &count, -1);
     CHECK_OK(rt_net_close(fd));
     return NULL;
@@ -39,6 +44,7 @@ static void *receives_datagrams(void *arg)
     char byte;
     size_t count;
     CHECK_OK(rt_udp_open("127.0.0.1", 0, &fd));
+    is_blocking = true;
     *(rt_status *)arg = rt_udp_recv(fd, &byte, 1, &count, NULL, -1);
     CHECK_OK(rt_net_close(fd));
     return NULL;
@@ -47,6 +53,7 @@ static void *receives_datagrams(void *arg)
 static void *opens_a_fifo(void *arg)
 {
     int fd;
+    is_blocking = true;
     *(rt_status *)arg = rt_file_open(fifo, O_RDONLY, 0, &fd);
     return NULL;
 }
@@ -64,7 +71,11 @@ static void *cancels_blocked_io(void *arg)
     open_listener();
     for (size_t i = 0; i < sizeof(blocked) / sizeof(blocked[0]); i++) {
         rt_status status = {RT_ERR_STATE, NULL};
+        is_blocking = false;
         rt_task *task = rt_go(blocked[i], &status);
+        while (!is_blocking) {
+            CHECK_OK(rt_sleep(RT_NS_PER_MS));
+        }
         CHECK_OK(rt_sleep(5 * RT_NS_PER_MS));
         /* Nobody will ever answer: what comes back was cancelled. */
         CHECK_STATUS(rt_cancel(task, NULL), RT_ERR_CANCELLED);
@@ -77,11 +88,9 @@ static void *cancels_blocked_io(void *arg)
             CHECK_STATUS(status, RT_ERR_CANCELLED);
         }
     }
-    /* The thread that opens the fifo is let go: what it opened is closed again. */
-    int other = open(fifo, O_RDWR | O_NONBLOCK);
-    CHECK(other >= 0);
-    CHECK_OK(rt_sleep(20 * RT_NS_PER_MS));
-    close(other);
+    /* The thread that opens the fifo is let go, if only now does it come to that. */
+    fifo_other = open(fifo, O_RDWR | O_NONBLOCK);
+    CHECK(fifo_other >= 0);
     CHECK_OK(rt_net_close(listener));
     return arg;
 }
@@ -94,10 +103,13 @@ TEST(task_io_that_is_blocked_is_cancelled_at_once)
     strcpy(folder, fifo);
     strcat(fifo, "/pipe");
     CHECK(mkfifo(fifo, 0600) == 0);
-    rt_status status = tasks_run_fixed(cancels_blocked_io, NULL);
+    size_t fds = count_fds();
+    CHECK_OK(tasks_run_fixed(cancels_blocked_io, NULL));
+    close(fifo_other);
+    /* What the thread has opened for who was gone is closed again. */
+    CHECK_EQ(count_fds(), fds);
     unlink(fifo);
     rmdir(folder);
-    CHECK_OK(status);
 }
 
 static void *serves_one(void *arg)
@@ -188,6 +200,7 @@ TEST(task_io_close_works_for_the_cancelled)
 static void *has_a_budget(void *arg)
 {
     int fd;
+    is_blocking = true;
     *(rt_status *)arg = rt_net_accept(listener, &fd, -1);
     return NULL;
 }
