@@ -156,9 +156,19 @@ struct program {
 };
 
 static struct program program;
+static rti_atomic_u32 is_begun; /* who shuts a runtime down before there is one, does nothing */
+
+static void *begins(void *arg)
+{
+    rti_u32_store_relaxed(&is_begun, 1);
+    return program.fn(arg);
+}
 
 static void *ends_it(void *arg)
 {
+    while (rti_u32_load_relaxed(&is_begun) == 0) {
+        usleep(AFTER / 1000);
+    }
     int looks = program.is_silent ? 60 : LOOKS_MAX;
     for (int i = 0; i < looks && !is_told(); i++) {
         usleep(AFTER / 1000);
@@ -174,10 +184,11 @@ static void run_in_the_world(void)
     const rt_config parallel = {.workers = 2};
     const rt_main_config config = {.deadlock_after = AFTER,
                                    .parallel = program.is_parallel ? &parallel : NULL};
+    rti_u32_store_relaxed(&is_begun, 0);
     if (program.is_ended) {
         CHECK_EQ(pthread_create(&thread, NULL, ends_it, NULL), 0);
     }
-    (void)rt_run_main(&config, program.fn, NULL);
+    (void)rt_run_main(&config, begins, NULL);
     if (program.is_ended) {
         CHECK_EQ(pthread_join(thread, NULL), 0);
     }
