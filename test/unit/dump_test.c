@@ -203,14 +203,14 @@ TEST(dump_shows_who_called_whom_into_a_wait)
 }
 
 static rti_atomic_u32 is_over;
-static unsigned dumps_made;
+static rti_atomic_u32 dumps_made;
 
 static void *dumps_from_outside(void *arg)
 {
     int fd = *(int *)arg;
     while (rti_u32_load_relaxed(&is_over) == 0) {
         CHECK_OK(rt_dump(fd));
-        dumps_made++;
+        (void)rti_u32_add_relaxed(&dumps_made, 1);
     }
     return NULL;
 }
@@ -234,7 +234,7 @@ static void *naps_and_yields(void *arg)
 
 static void *keeps_many_going(void *arg)
 {
-    for (int round = 0; round < 5; round++) {
+    for (int round = 0; round < 5 || rti_u32_load_relaxed(&dumps_made) == 0; round++) {
         rt_task *tasks[8];
         for (int i = 0; i < 8; i++) {
             tasks[i] = rt_go(naps_and_yields, NULL);
@@ -259,6 +259,6 @@ TEST(dump_of_a_crew_that_runs_on_is_made_from_a_thread_outside)
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK_OK(rt_join(task, NULL));
     rt_cleanup();
-    CHECK(dumps_made > 0);
+    CHECK(rti_u32_load_relaxed(&dumps_made) > 0);
     close(fd);
 }
