@@ -159,9 +159,12 @@ TEST(port_each_single_wake_ends_a_wait)
     fixture_close();
 }
 
-static void wake_once_after_a_while(void *arg)
+static void wake_who_has_slept_for_a_while(void *arg)
 {
     (void)arg;
+    while (rti_u32_load_relaxed(&fixture.poller.wake.word) != RTI_WAKE_ASLEEP) {
+        usleep(100);
+    }
     usleep(30000);
     port->ops->wake(port);
 }
@@ -175,7 +178,7 @@ TEST(port_wait_without_anything_to_do_blocks_once_and_wakes_for_nothing)
     fixture_open(NULL);
     socket_pair(fds);
     probe_submit(&probe, RTI_OP_READ, fds[0], &byte, 1);
-    CHECK_OK(port->ops->thread_start(port, &thread, wake_once_after_a_while, NULL));
+    CHECK_OK(port->ops->thread_start(port, &thread, wake_who_has_slept_for_a_while, NULL));
     CHECK_EQ(port->ops->wait(port, RTI_TIME_NEVER), RTI_WAIT_WOKEN);
     CHECK_EQ(fixture.poller.blocks, 1);
     CHECK(fixture.poller.events <= 1);
