@@ -199,6 +199,13 @@ LANES = (
         ("gcc",),
     ),
     Lane(
+        "unchecked",
+        "gcc -O2, checks off: what is released",
+        collect.all_binaries,
+        ("unchecked",),
+        ("gcc",),
+    ),
+    Lane(
         "asan",
         "AddressSanitizer, leaks, undefined behaviour",
         collect.all_binaries,
