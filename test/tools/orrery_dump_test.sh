@@ -48,6 +48,10 @@ done
 
 # Several workers never all stand still: they are looked at while they run.
 start "$work/program" wait 2
+# Those on the other worker may be on their way still.
+comes '^actor [0-9]+ mail_waiter: waits for mail, since ' "$tool" dump "$pid"
+comes '^task t[0-9]+ outer: waits for the end of task t[0-9]+ inner, since ' "$tool" dump "$pid"
+comes '^    inner_task at waiting_program.c:[0-9]+$' "$tool" dump "$pid"
 expect 0 "$tool" dump "$pid"
 has "^process $pid: 5 tasks and actors\$"
 has '^actor [0-9]+ mail_waiter: waits for mail, since '
@@ -131,6 +135,8 @@ done
 # What has no stack is shown too, with what it waits for.
 for workers in "" 2; do
     start "$work/program" stackless $workers
+    comes '^poll task p[0-9]+: waits for a value of channel 1 ' "$tool" dump "$pid"
+    comes '^poll task p[0-9]+: waits until in 3' "$tool" dump "$pid"
     expect 0 "$tool" dump "$pid"
     has "^process $pid: 4 tasks and actors"
     has '^behaviour b[0-9]+ quiet: waits for mail$'
@@ -189,7 +195,7 @@ is_json
 # Who waits for a signal, or for a thread, is in none.
 for what in signal job; do
     start "$work/program" "$what"
-    sleep 0.1
+    comes '^actor [0-9]+ '"$what"': waits for ' "$tool" dump "$pid"
     expect 0 "$tool" dump "$pid"
     has '^actor [0-9]+ '"$what"': waits for '
     hasnt '^DEADLOCK: '

@@ -74,6 +74,19 @@ start() {
     done
 }
 
+# comes PATTERN COMMAND...: as expect 0, until a line matches: what a program says of itself may be
+# true a while later only.
+comes() {
+    pattern=$1
+    shift
+    waited=0
+    until "$@" >"$work/out" 2>&1 && grep -q -E -- "$pattern" "$work/out"; do
+        waited=$((waited + 1))
+        [ "$waited" -lt 300 ] || fail "no line ever matches: $pattern"
+        sleep 0.05
+    done
+}
+
 # stop: ends the program that was started last, one that would use up a core until the test is over.
 stop() {
     kill "$pid"
