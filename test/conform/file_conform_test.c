@@ -118,11 +118,11 @@ static void use_all_seven(void *arg)
     CHECK(actual == 3 && memcmp(buf, "Yde", 3) == 0);
     CHECK_OK(rt_file_close(fd));
     CHECK_OK(rt_file_open(path, O_RDONLY, 0, &fd));
-    CHECK_OK(rt_file_read(fd, buf, 4, &actual, 1000));
+    CHECK_OK(rt_file_read(fd, buf, 4, &actual, 3600000));
     CHECK(actual == 4 && memcmp(buf, "aXYd", 4) == 0);
-    CHECK_OK(rt_file_read(fd, buf, sizeof(buf), &actual, 1000));
+    CHECK_OK(rt_file_read(fd, buf, sizeof(buf), &actual, 3600000));
     CHECK(actual == 2 && memcmp(buf, "ef", 2) == 0);
-    CHECK_OK(rt_file_read(fd, buf, sizeof(buf), &actual, 1000));
+    CHECK_OK(rt_file_read(fd, buf, sizeof(buf), &actual, 3600000));
     CHECK_EQ(actual, 0);
     CHECK_OK(rt_file_close(fd));
     CHECK_STATUS(rt_file_close(fd), RT_ERR_INVALID);

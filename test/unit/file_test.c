@@ -80,11 +80,11 @@ static void write_then_read(void *arg)
     check_content("hello world");
     /* In parts, each from where the last one stopped. */
     CHECK_OK(rt_file_open(path, O_RDONLY, 0, &fd));
-    CHECK_OK(rt_file_read(fd, buf, 6, &actual, 1000));
+    CHECK_OK(rt_file_read(fd, buf, 6, &actual, 3600000));
     CHECK(actual == 6 && memcmp(buf, "hello ", 6) == 0);
-    CHECK_OK(rt_file_read(fd, buf, sizeof(buf), &actual, 1000));
+    CHECK_OK(rt_file_read(fd, buf, sizeof(buf), &actual, 3600000));
     CHECK(actual == 5 && memcmp(buf, "world", 5) == 0);
-    CHECK_OK(rt_file_read(fd, buf, sizeof(buf), &actual, 1000));
+    CHECK_OK(rt_file_read(fd, buf, sizeof(buf), &actual, 3600000));
     CHECK_EQ(actual, 0);
     CHECK_OK(rt_file_close(fd));
 }

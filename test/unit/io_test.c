@@ -62,7 +62,7 @@ static void use_files(void)
     CHECK_OK(rt_file_pwrite(fd, "hello", 5, 5, &count, -1));
     CHECK_OK(rt_file_sync(fd, -1));
     CHECK_OK(rt_file_pread(fd, buf, 10, 0, &count, -1));
-    CHECK_OK(rt_file_read(fd, buf, 10, &count, 1000));
+    CHECK_OK(rt_file_read(fd, buf, 10, &count, 3600000));
     CHECK_OK(rt_file_close(fd));
 }
 

@@ -79,6 +79,9 @@ static __attribute__((noinline)) void call_bus(void)
     CHECK_OK(rt_bus_destroy(bus));
 }
 
+/* A wait with a limit, which does not end at it. */
+#define LIMIT_MS 3600000
+
 static __attribute__((noinline)) void call_io(void)
 {
     int fd;
@@ -91,10 +94,10 @@ static __attribute__((noinline)) void call_io(void)
     CHECK_OK(rt_net_listen(0, &listener));
     CHECK_OK(rt_net_local_port(listener, &port));
     CHECK_STATUS(rt_net_accept(listener, &fd, 1), RT_ERR_TIMEOUT);
-    CHECK_OK(rt_net_connect("127.0.0.1", port, &fd, 1000));
-    CHECK_OK(rt_net_accept(listener, &connection, 1000));
-    CHECK_OK(rt_net_send(fd, "1", 1, &moved, 1000));
-    CHECK_OK(rt_net_recv(connection, data, sizeof(data), &moved, 1000));
+    CHECK_OK(rt_net_connect("127.0.0.1", port, &fd, LIMIT_MS));
+    CHECK_OK(rt_net_accept(listener, &connection, LIMIT_MS));
+    CHECK_OK(rt_net_send(fd, "1", 1, &moved, LIMIT_MS));
+    CHECK_OK(rt_net_recv(connection, data, sizeof(data), &moved, LIMIT_MS));
     CHECK_STATUS(rt_net_recv(connection, data, sizeof(data), &moved, 1), RT_ERR_TIMEOUT);
     CHECK_OK(rt_net_close(fd));
     CHECK_OK(rt_net_close(connection));
