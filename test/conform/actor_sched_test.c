@@ -120,6 +120,13 @@ TEST(actor_that_waits_is_blocked_and_not_scheduled)
     actors_abandon(world);
 }
 
+static void sleeps_long(void *arg)
+{
+    (void)arg;
+    actors_sleep_ms(3600000);
+    rt_exit();
+}
+
 static void looks_at_the_blocked(void *arg)
 {
     const actor_id *blocked = arg;
@@ -129,16 +136,18 @@ static void looks_at_the_blocked(void *arg)
         CHECK_EQ(rti_runnable_state(&rti_actor_lookup(blocked[i])->fiber.run), RTI_RUNNABLE_PARKED);
     }
     actors_say('x');
+    CHECK_OK(rt_actor_kill(other));
+    CHECK_OK(rt_actor_kill(blocked[1]));
     rt_exit();
 }
 
 TEST(actor_state_is_blocked_in_every_blocking_call)
 {
     static int32_t for_ever = -1;
-    static int32_t for_long = 500;
+    static int32_t for_long = 3600000;
     static actor_id blocked[3];
     world = actors_start();
-    other = actors_spawn(sleeps, NULL, RT_PRIO_NORMAL, NULL);
+    other = actors_spawn(sleeps_long, NULL, RT_PRIO_NORMAL, NULL);
     blocked[0] = actors_spawn(receives, &for_ever, RT_PRIO_NORMAL, NULL);
     blocked[1] = actors_spawn(receives, &for_long, RT_PRIO_NORMAL, NULL);
     blocked[2] = actors_spawn(sends_sync, NULL, RT_PRIO_NORMAL, NULL);
