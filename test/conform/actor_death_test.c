@@ -547,7 +547,9 @@ static void hears_sync_from_the_dead(void *arg)
 {
     (void)arg;
     rt_message msg;
-    actors_sleep_ms(10);
+    while (rt_actor_alive(a)) {
+        actors_sleep_ms(10);
+    }
     CHECK_OK(rt_ipc_recv(&msg, 0));
     CHECK_EQ(msg.sender, a);
     rt_ipc_release(&msg);
