@@ -45,9 +45,11 @@ enum rti_fiber_end {
 struct rti_cx;         /* sync/cx.h */
 struct rti_stack_slab; /* sched/stack_slab.h */
 
-/* Room in a fiber for the wait that it enters most often, kept from one time to the next so that
- * what never changes is written once. Who uses it says what lies there (sync/channel_berth.h).
- * Where memory is scarce there is none. */
+/* The berth: room for the wait that a fiber enters most often, kept from one time to the next so
+ * that what never changes is written once. Who uses it says what lies there (sync/channel_berth.h).
+ * It is a variable of the fiber's first frame (rti_fiber_entry), in the page of the stack that
+ * every fiber touches, and is gone with the frame: another fiber's may lie there then. Where memory
+ * is scarce there is none. */
 #define RTI_HAS_BERTH   (!RTI_ONE_WORKER)
 #define RTI_BERTH_WORDS 28
 
@@ -64,12 +66,14 @@ struct rti_fiber {
 #if RT_KEEP_ERRNO
     int saved_errno; /* while it does not run */
 #endif
+#if RTI_HAS_SLABS
+    uint32_t bay; /* of its stack in `slab`, once it has one */
+#endif
     struct rti_wait *wait;      /* what it is parked on */
     struct rti_context context; /* where it continues */
     struct rti_stack stack;     /* low is NULL: it takes one from `slab` when it first runs */
 #if RTI_HAS_SLABS
     struct rti_stack_slab *slab; /* where its stack is from; NULL: its maker knows */
-    uint32_t bay;                /* of its stack in `slab`, once it has one */
 #endif
     void (*main)(void *arg);
     void *arg;
@@ -78,23 +82,25 @@ struct rti_fiber {
     uint64_t deadline_ns;      /* logical, for policies that order by it; else RTI_TIME_NEVER */
     struct rti_cx *cx;         /* its cancellation and budget; NULL: it has neither */
     struct rti_cancel *cancel; /* that of `cx`; NULL: it cannot be cancelled */
-    bool is_hindered;         /* `cx` is limited or, with one worker, cancelled: ask it each time */
-    struct rti_list cleanups; /* what it holds: the cleanup stack */
+    struct rti_list cleanups;  /* what it holds: the cleanup stack */
+    bool is_hindered; /* `cx` is limited or, with one worker, cancelled: ask it each time */
 #endif
-    struct rti_sched *sched; /* where it was started */
 #if !RTI_ONE_WORKER
     bool is_self_settling; /* its stack is good for settling it there: sched/fiber_life.c */
 #endif
+#if RTI_HAS_BERTH
+    bool is_berth_ready; /* what never changes is written there */
+#endif
+    struct rti_sched *sched; /* where it was started */
 #if RTI_HAS_TOOLS
     uint64_t parked_ns;       /* the scheduler's clock at its last park */
     struct rti_origin origin; /* who started it, and where */
 #endif
 #if RTI_HAS_BERTH
-    bool is_berth_ready; /* what never changes is written */
     /* Several workers: where it has last waited alone, a struct rti_channel_lock, or is about to;
      * NULL: nowhere yet. Who wants to end its wait looks there (sched/passing.h). */
     rti_atomic_ptr alone_at;
-    void *berth[RTI_BERTH_WORDS];
+    rti_atomic_ptr berth; /* NULL: it has never run. Written at its first turn */
 #endif
 };
 

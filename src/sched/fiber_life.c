@@ -236,12 +236,21 @@ static RTI_NOINLINE struct rti_worker *fiber_return(struct rti_fiber *self, cons
     fiber_finish(worker, RTI_FIBER_RETURNED);
 }
 
-/* The program's function returns to here, and it may fault before it has a frame. */
-RTI_OUTSIDE void rti_fiber_entry(void *transfer)
+/* The program's function returns to here, and it may fault before it has a frame. The berth lies on
+ * the stack itself, also where a sanitizer would have it elsewhere. */
+RTI_UNSANITIZED RTI_OUTSIDE void rti_fiber_entry(void *transfer)
 {
     struct rti_worker *worker = transfer;
+#if RTI_HAS_BERTH
+    void *berth[RTI_BERTH_WORDS];
+#endif
     for (;;) {
         struct rti_fiber *self = worker->fiber;
+#if RTI_HAS_BERTH
+        /* Relaxed: who looks for it at a channel has the lock that the fiber parks with there. */
+        rti_ptr_store_relaxed(&self->berth, berth);
+        self->is_berth_ready = false;
+#endif
 #if RT_KEEP_ERRNO
         *worker->errno_address = 0;
 #endif
@@ -316,6 +325,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
     rti_ptr_init(&fiber->alone_at, NULL);
+    rti_ptr_init(&fiber->berth, NULL);
 #endif
     rti_fiber_set_slab(fiber, NULL);
     rti_fiber_note_parked(fiber, 0);
@@ -344,6 +354,7 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
     rti_ptr_init(&fiber->alone_at, NULL);
+    rti_ptr_init(&fiber->berth, NULL);
 #endif
     rti_fiber_note_parked(fiber, 0);
     rti_context_clear(&fiber->context);

@@ -11,8 +11,9 @@
  *
  * The warden interrupts the thread. In the handler, on that thread, the question is whether the
  * interrupted code is the program's own: the runtime may have the station in a register. It is the
- * program's if neither the instruction nor any word on the live part of the fiber's stack is an
- * address of the library's code: a call of the runtime that has not returned has left one there.
+ * program's if neither the instruction nor any word on the live part of the fiber's stack, below
+ * its berth, is an address of the library's code: a call of the runtime that has not returned has
+ * left one there.
  * A word that only looks like one, left over from an earlier call in a frame that did not clear it,
  * makes the answer no; then the next interrupt asks again.
  *

@@ -5,18 +5,18 @@
 /* What a fiber waits with when it is the lone one of a channel.
  *
  * A wait on the stack is written anew each time: some twenty stores, most of them the same as last
- * time, and a rendezvous is little else than stores. So the wait of a lone one lies in its fiber
- * (`berth`), and what never changes is written when the fiber first needs it. A lone one that was
+ * time, and a rendezvous is little else than stores. So the wait of a lone one lies in its fiber's
+ * first frame, and what never changes is written when the fiber first needs it. A lone one that was
  * served by hand has left everything as it was but the fields below. Any other end of the wait
  * unlinks and chains, and the berth is prepared again.
  *
- * Because it lies there, who serves a lone one has the fiber without reading a pointer. Where a
- * fiber has no such room the berth is on its stack, and never ready.
+ * Where a fiber has no such room the berth is in the frame of the call, and never ready.
  *
  * Who writes what: the fiber `wait.claimed`, and of the waiter `slot`, `channel`, `end`, `result`
  * and `kind` with the flags beside it, before it parks; who serves it `claimed` and `is_handed`.
  * With several workers both have the channel's lock then, and a berth is looked at by others only
- * if they find it in a channel whose lock they have. */
+ * if they find it in a channel whose lock they have. A fiber that has ended has left its stack to
+ * another, whose berth lies in the same place: `wait.target` tells whose it is. */
 
 #include "sched/fiber.h"
 #include "sync/channel_waiter.h"
@@ -36,22 +36,23 @@ static inline struct rti_channel_berth *rti_channel_berth_around(struct rti_chan
     return RTI_CONTAINER_OF(waiter, struct rti_channel_berth, waiter);
 }
 
+/* Whose it is, once it is prepared. */
+static inline struct rti_fiber *rti_channel_berth_fiber(const struct rti_channel_berth *berth)
+{
+    return berth->wait.target;
+}
+
 #if RTI_HAS_BERTH
 
-_Static_assert(sizeof(struct rti_channel_berth) <= sizeof(((struct rti_fiber *)NULL)->berth),
+_Static_assert(sizeof(struct rti_channel_berth) <= RTI_BERTH_WORDS * sizeof(void *),
                "a fiber has room for it");
-
-static inline struct rti_fiber *rti_channel_berth_fiber(struct rti_channel_berth *berth)
-{
-    return RTI_CONTAINER_OF((void **)(void *)berth, struct rti_fiber, berth[0]);
-}
 
 /* The berth of a fiber, given what it has room for on its stack. */
 static inline struct rti_channel_berth *rti_channel_berth_of(struct rti_fiber *fiber,
                                                              struct rti_channel_berth *on_stack)
 {
     (void)on_stack;
-    return (struct rti_channel_berth *)(void *)fiber->berth;
+    return rti_ptr_load_relaxed(&fiber->berth);
 }
 
 static inline bool rti_channel_berth_is_ready(const struct rti_fiber *fiber)
@@ -65,11 +66,6 @@ static inline void rti_channel_berth_set_ready(struct rti_fiber *fiber, bool is_
 }
 
 #else
-
-static inline struct rti_fiber *rti_channel_berth_fiber(struct rti_channel_berth *berth)
-{
-    return berth->wait.target;
-}
 
 static inline struct rti_channel_berth *rti_channel_berth_of(struct rti_fiber *fiber,
                                                              struct rti_channel_berth *on_stack)

@@ -223,16 +223,24 @@ rt_status rti_channel_recv_short(rt_channel_receiver *rx, rt_cx *cx, void *out_v
     return short_recv_entered(worker, end, out_value);
 }
 
-/* Is the waiter in this line? */
-static bool short_is_in(const struct rti_waitlist *line, const struct rti_waiter *waiter)
+/* Is the waiter of the fiber's berth in this line? */
+static bool short_is_in(const struct rti_waitlist *line, const struct rti_channel_berth *berth,
+                        const struct rti_fiber *fiber)
 {
     for (struct rti_link *at = rti_list_peek(&line->list); at != NULL;
          at = rti_list_next(&line->list, at)) {
-        if (at == &waiter->link) {
-            return true;
+        if (at == &berth->waiter.waiter.link) {
+            return rti_channel_berth_fiber(berth) == fiber;
         }
     }
     return false;
+}
+
+/* Is the fiber the lone one of the channel? */
+static bool short_is_lone(const struct rti_channel *channel, const struct rti_channel_berth *berth,
+                          const struct rti_fiber *fiber)
+{
+    return channel->lone == &berth->waiter && rti_channel_berth_fiber(berth) == fiber;
 }
 
 /* Puts the fiber into the line where it waits alone, if it does, and leaves the channel entered if
@@ -241,18 +249,19 @@ static bool short_is_in(const struct rti_waitlist *line, const struct rti_waiter
 static struct rti_channel *short_unfold(struct rti_sched *sched, struct rti_fiber *fiber)
 {
     struct rti_channel_lock *beside = rti_ptr_load_relaxed(&fiber->alone_at);
-    const struct rti_channel_waiter *waiter = &rti_channel_berth_of(fiber, NULL)->waiter;
     if (beside == NULL) {
         return NULL;
     }
     rti_lock_acquire(&beside->lock, sched);
+    /* With the lock: who waits here has said before where its berth is. */
+    const struct rti_channel_berth *berth = rti_channel_berth_of(fiber, NULL);
     struct rti_channel *channel = beside->channel;
-    if (channel != NULL) {
-        if (channel->lone == waiter) {
+    if (channel != NULL && berth != NULL) {
+        if (short_is_lone(channel, berth, fiber)) {
             rti_channel_unfold(channel);
         }
-        if (short_is_in(&channel->receiver_line, &waiter->waiter) ||
-            short_is_in(&channel->sender_line, &waiter->waiter)) {
+        if (short_is_in(&channel->receiver_line, berth, fiber) ||
+            short_is_in(&channel->sender_line, berth, fiber)) {
             return channel;
         }
     }

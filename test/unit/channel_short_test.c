@@ -5,6 +5,10 @@
 #define RTI_MODULE "channel_short_test"
 #include "sync/channel_short.h"
 
+#include <string.h>
+
+#include "base/text.h"
+#include "sched/preempt.h"
 #include "support/crew.h"
 #include "support/test.h"
 
@@ -100,6 +104,78 @@ TEST(channel_short_way_serves_one_who_waits_alone_at_an_empty_queue)
     open_world(3, NULL);
     receiver = crew_world_go(receive, NULL, 2);
     crew_world_go(serve_a_lone_one, NULL, 2);
+    close_world();
+}
+
+/* What the scan of a stack takes for a call of the runtime that has not returned. */
+static void litter(const struct rti_stack *stack, const char *end)
+{
+    uintptr_t address = (uintptr_t)rti_preempt_is_outside + 1;
+    for (char *at = rti_stack_usable(stack); at < end; at += sizeof(address)) {
+        memcpy(at, &address, sizeof(address));
+    }
+}
+
+static RTI_NOINLINE bool can_be_interrupted(void)
+{
+    return rti_preempt_is_outside(rti_fiber_current(), 0, (uintptr_t)__builtin_frame_address(0));
+}
+
+static void wait_alone_and_compute(void *arg)
+{
+    CHECK(can_be_interrupted());
+    receive(arg);
+    CHECK(can_be_interrupted());
+}
+
+/* The berth holds addresses of the runtime's functions, or what an earlier fiber left there: none
+ * of them is a call. */
+TEST(channel_short_way_leaves_a_fiber_whose_worker_can_be_taken_from_it)
+{
+    if (!rti_text_is_known()) {
+        test_skip("the library's code is not told from the program's here");
+    }
+    open_world(0, NULL);
+    receiver = crew_world_go(wait_alone_and_compute, NULL, 2);
+    litter(&receiver->stack, receiver->context.saved.sp);
+    crew_world_go(serve_a_lone_one, NULL, 2);
+    close_world();
+}
+
+static void end_at_once(void *arg)
+{
+    (void)arg;
+}
+
+/* The one that has ended had its berth where the receiver has its own now. */
+static void cancel_who_had_the_stack_before(void *arg)
+{
+    uint64_t value = 7;
+    struct rti_waiter *waiter;
+    (void)arg;
+    settle();
+    struct rti_channel_berth *berth = rti_channel_berth_of(receiver, NULL);
+    CHECK(channel()->lone == &berth->waiter && rti_channel_berth_fiber(berth) == receiver);
+    rti_ptr_store_relaxed(&second->alone_at, rti_ptr_load_relaxed(&receiver->alone_at));
+    rti_ptr_store_relaxed(&second->berth, berth);
+    CHECK(!rti_channel_cancel_alone(&crew_world.sched, second, &waiter));
+    CHECK(channel()->lone == &berth->waiter);
+    /* Nor is it taken for the one that stands in the line. */
+    rti_channel_unfold_fiber(&crew_world.sched, receiver);
+    CHECK(channel()->lone == NULL && rti_channel_waiting(channel(), false) == 1);
+    CHECK(!rti_channel_cancel_alone(&crew_world.sched, second, &waiter));
+    CHECK_EQ(rti_wait_event(&berth->wait), RTI_EVENT_NONE);
+    CHECK_OK(rt_channel_send(tx, NULL, &value));
+    settle();
+    CHECK(received == 1 && got[0] == 7 && ended == RT_OK);
+}
+
+TEST(channel_short_way_does_not_take_a_berth_for_that_of_the_last_fiber_on_its_stack)
+{
+    open_world(0, NULL);
+    receiver = crew_world_go(receive, NULL, 2);
+    second = crew_world_go(end_at_once, NULL, 2);
+    crew_world_go(cancel_who_had_the_stack_before, NULL, 2);
     close_world();
 }
 
