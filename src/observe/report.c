@@ -371,6 +371,7 @@ static void report_polled(struct rti_text *text, struct rti_asyncs *asyncs,
     size_t begin = text->length;
     bool is_joining = async->is_joining;
     const struct rti_cx *cx = async->cx;
+    const struct rti_poll_cx *poll = (const struct rti_poll_cx *)(const void *)cx;
     const struct rti_timer *nap = rti_nap_timer(async->nap);
     uint64_t deadline_ns = 0;
     bool is_waiting = false;
@@ -381,9 +382,9 @@ static void report_polled(struct rti_text *text, struct rti_asyncs *asyncs,
         const struct rti_async *joined = rti_asyncs_lookup(asyncs, async->joins);
         report_lone_wait(text, async->run.id, "poll-end", joined == NULL ? 0 : joined->run.id);
     } else if (cx != NULL &&
-               report_copy(options, &is_waiting, &cx->is_waiting, sizeof(is_waiting)) &&
+               report_copy(options, &is_waiting, &poll->is_waiting, sizeof(is_waiting)) &&
                is_waiting) {
-        report_waits(text, &cx->wait,
+        report_waits(text, &poll->wait,
                      &(struct report_wait){.options = options, .id = async->run.id});
     }
     if (rti_u8_load_relaxed(&async->word) != RTI_ASYNC_PARKED || async->cx != cx ||

@@ -67,14 +67,12 @@ struct rti_fiber {
     int saved_errno; /* while it does not run */
 #endif
 #if RTI_HAS_SLABS
-    uint32_t bay; /* of its stack in `slab`, once it has one */
+    uint32_t bay;                /* of its stack in `slab`, once it has one */
+    struct rti_stack_slab *slab; /* where its stack is from; NULL: its maker knows */
 #endif
     struct rti_wait *wait;      /* what it is parked on */
     struct rti_context context; /* where it continues */
     struct rti_stack stack;     /* low is NULL: it takes one from `slab` when it first runs */
-#if RTI_HAS_SLABS
-    struct rti_stack_slab *slab; /* where its stack is from; NULL: its maker knows */
-#endif
     void (*main)(void *arg);
     void *arg;
     void (*on_done)(struct rti_fiber *fiber);

@@ -369,10 +369,11 @@ rt_status rt_channel_try_send(rt_channel_sender *tx, const void *value)
 /* A poll context that was served takes what was promised to it; its channel is entered. */
 static rt_status io_recv_promised(const struct rti_channel_call *call, void *out_value)
 {
-    struct rti_channel *channel = call->cx->waiter.channel;
+    struct rti_channel_waiter *waiter = &rti_cx_poll(call->cx)->waiter;
+    struct rti_channel *channel = waiter->channel;
     struct rti_list wakes;
     rti_list_init(&wakes);
-    rti_channel_take_promised(channel, &call->cx->waiter, out_value, &wakes);
+    rti_channel_take_promised(channel, waiter, out_value, &wakes);
     rti_channels_record(call->channels, RTI_JOURNAL_RECV, channel, rti_channel_received(channel));
     rti_channel_left(call->channels, channel, &wakes);
     rti_cx_poll_end(call->cx);

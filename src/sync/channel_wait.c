@@ -438,11 +438,12 @@ void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti
                            struct rti_cx_op op)
 {
     struct rti_cx *cx = call->cx;
+    struct rti_poll_cx *poll = rti_cx_poll(cx);
     rti_cx_poll_begin(cx, op);
-    rti_wait_add(&cx->wait, &cx->waiter.waiter, RTI_EVENT_SOURCE, channel_poll_unlink);
-    channel_waiter_init(&cx->waiter, call, want);
-    rti_cx_events_add(&cx->events, cx, cx->sched, &cx->wait, want->deadline);
-    rti_channel_wait_join(call->channels, &cx->waiter, want->kind, call->id);
+    rti_wait_add(&poll->wait, &poll->waiter.waiter, RTI_EVENT_SOURCE, channel_poll_unlink);
+    channel_waiter_init(&poll->waiter, call, want);
+    rti_cx_events_add(&poll->events, cx, cx->sched, &poll->wait, want->deadline);
+    rti_channel_wait_join(call->channels, &poll->waiter, want->kind, call->id);
 }
 
 rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool *is_served)
@@ -455,19 +456,20 @@ rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool
     if (event == RTI_EVENT_NONE) {
         return (rt_status){RT_ERR_WOULDBLOCK, "the context is in line"};
     }
-    struct rti_channel *channel = cx->waiter.channel;
+    const struct rti_poll_cx *poll = rti_cx_poll(cx);
+    struct rti_channel *channel = poll->waiter.channel;
     if (event == RTI_EVENT_SOURCE && channel != NULL) {
         rti_lock_acquire(channel->lock, cx->sched);
-        if (cx->waiter.result == RT_OK) {
+        if (poll->waiter.result == RT_OK) {
             *is_served = true;
             return RT_SUCCESS;
         }
         rti_lock_release(channel->lock);
     }
-    rt_status_code result = cx->waiter.result;
+    rt_status_code result = poll->waiter.result;
     rti_cx_poll_end(cx);
     return event == RTI_EVENT_SOURCE ? rti_channel_result(result)
-                                     : rti_cx_events_status(&cx->events, cx, event);
+                                     : rti_cx_events_status(&poll->events, cx, event);
 }
 
 rt_status rti_channel_call_resolve(struct rti_channel_call *call, const void *handle,

@@ -108,20 +108,24 @@ static rt_status condition_relock(struct rti_condition *condition, struct rti_mu
 }
 
 /* Is the poll context in this part of its wait? */
-static bool condition_is_polling(const struct rti_condition *condition, const struct rti_cx *cx,
+static bool condition_is_polling(const struct rti_condition *condition, struct rti_cx *cx,
                                  const void *tag)
 {
-    return cx != NULL && cx->kind == RTI_CX_POLL && cx->is_waiting && cx->op.what == tag &&
-           cx->op.on == (uintptr_t)condition;
+    if (cx == NULL || cx->kind != RTI_CX_POLL) {
+        return false;
+    }
+    const struct rti_poll_cx *poll = rti_cx_poll(cx);
+    return poll->is_waiting && poll->op.what == tag && poll->op.on == (uintptr_t)condition;
 }
 
 /* A poll context that waits for the mutex again. */
 static rt_status condition_poll_relock(struct rti_mutex *mutex, struct rti_cx *cx)
 {
-    rt_status_code code = (rt_status_code)cx->line.want;
+    const struct rti_poll_cx *poll = rti_cx_poll(cx);
+    rt_status_code code = (rt_status_code)poll->line.want;
     rt_status first = {code, code == RT_OK ? NULL : rt_status_text(code)};
     struct rti_line_call call;
-    rti_mutex_call(mutex, &call, cx->op, RT_TIME_NEVER);
+    rti_mutex_call(mutex, &call, poll->op, RT_TIME_NEVER);
     rt_status status = rti_line_begin(&call, (rt_cx *)(void *)cx);
     if (RT_FAILED(status)) {
         return status;

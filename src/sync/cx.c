@@ -6,8 +6,9 @@
 #include "base/marks.h"
 #include "sync/region.h"
 
-_Static_assert(sizeof(struct rti_cx) <= sizeof(rt_cx), "RT_CX_WORDS is too small");
-_Static_assert(_Alignof(struct rti_cx) <= _Alignof(rt_cx), "rt_cx is aligned too weakly");
+_Static_assert(sizeof(struct rti_poll_cx) <= sizeof(rt_cx), "RT_CX_WORDS is too small");
+_Static_assert(_Alignof(struct rti_poll_cx) <= _Alignof(rt_cx), "rt_cx is aligned too weakly");
+_Static_assert(sizeof(struct rti_inner_cx) <= sizeof(rt_cx), "RT_CX_WORDS is too small");
 _Static_assert(sizeof(struct rti_budget_scope) <= sizeof(rt_budget_scope), "scope is too small");
 
 /* How long who gives up a poll context naps until its waker has been called. */
@@ -130,42 +131,42 @@ static const struct rti_region_member_ops cx_member_ops = {.is_runnable = true,
                                                            .cancel = cx_member_cancel};
 
 /* Takes hold of the waker of a poll context, with several workers; gives what the word was. */
-static uint32_t cx_seize_waker(struct rti_cx *cx)
+static uint32_t cx_seize_waker(struct rti_poll_cx *poll)
 {
-    if (RTI_LIKELY(rti_sched_is_local(cx->sched))) {
+    if (RTI_LIKELY(rti_sched_is_local(poll->cx.sched))) {
         return RTI_CX_POLL_QUIET;
     }
-    uint32_t word = rti_u32_load_relaxed(&cx->poll_word);
+    uint32_t word = rti_u32_load_relaxed(&poll->poll_word);
     /* Acquire pairs with the release of whoever had it before. */
     while (word == RTI_CX_POLL_BUSY ||
-           !rti_u32_cas_acqrel(&cx->poll_word, &word, RTI_CX_POLL_BUSY)) {
+           !rti_u32_cas_acqrel(&poll->poll_word, &word, RTI_CX_POLL_BUSY)) {
         rti_spin_hint();
-        word = rti_u32_load_relaxed(&cx->poll_word);
+        word = rti_u32_load_relaxed(&poll->poll_word);
     }
     return word;
 }
 
-static void cx_let_go_of_waker(struct rti_cx *cx, uint32_t word)
+static void cx_let_go_of_waker(struct rti_poll_cx *poll, uint32_t word)
 {
-    if (RTI_UNLIKELY(!rti_sched_is_local(cx->sched))) {
+    if (RTI_UNLIKELY(!rti_sched_is_local(poll->cx.sched))) {
         /* Release pairs with the acquire in rti_cx_poll_event, cx_await_wake and cx_seize_waker. */
-        rti_u32_store_release(&cx->poll_word, word);
+        rti_u32_store_release(&poll->poll_word, word);
     }
 }
 
 /* Another worker has claimed the wait of a poll context and is about to wake it. */
-static void cx_await_wake(struct rti_cx *cx)
+static void cx_await_wake(struct rti_poll_cx *poll)
 {
-    struct rti_port *port = cx->sched->port;
+    struct rti_port *port = poll->cx.sched->port;
     uint32_t word;
     /* Acquire pairs with the release in cx_let_go_of_waker. */
-    for (uint32_t spins = 0; (word = rti_u32_load_acquire(&cx->poll_word)) != RTI_CX_POLL_WOKEN;
+    for (uint32_t spins = 0; (word = rti_u32_load_acquire(&poll->poll_word)) != RTI_CX_POLL_WOKEN;
          spins++) {
         if (spins < RTI_LOCK_SPINS_MAX) {
             rti_spin_hint();
         } else {
             /* It has lost its processor. */
-            (void)port->ops->futex_wait(port, &cx->poll_word, word,
+            (void)port->ops->futex_wait(port, &poll->poll_word, word,
                                         port->ops->clock_ns(port) + CX_NAP_NS);
         }
     }
@@ -179,7 +180,6 @@ static void cx_init(struct rti_cx *cx, enum rti_cx_kind kind, struct rti_sched *
                           .budget = RT_BUDGET_UNLIMITED,
                           .sched = sched};
     rti_cancel_init(&cx->cancel, sched);
-    rti_list_init(&cx->cleanups);
     rti_region_member_init(&cx->member, &cx_member_ops);
 }
 
@@ -261,7 +261,7 @@ static void cx_end(struct rti_cx *cx)
 /* The fiber ended with the context in place; what was inside it has gone before. */
 static void cx_cleanup_run(struct rti_cleanup *cleanup)
 {
-    struct rti_cx *cx = RTI_CONTAINER_OF(cleanup, struct rti_cx, cleanup);
+    struct rti_cx *cx = &RTI_CONTAINER_OF(cleanup, struct rti_inner_cx, cleanup)->cx;
     RT_ASSERT(cx_is_known(cx) && cx->fiber->cx == cx);
     cx_leave_chain(cx);
     cx_end(cx);
@@ -272,7 +272,7 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     RT_ASSERT(fiber->cx == NULL);
     cx->magic = RTI_CX_MAGIC;
     cx->kind = RTI_CX_FIBER;
-    cx->is_waiting = false;
+    cx->is_inner = false;
     cx->is_shield = false;
     cx->outcome = RT_OUTCOME_OK;
     rti_cancel_init(&cx->cancel, sched);
@@ -299,8 +299,17 @@ void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome)
     rti_fiber_hinder(cx->sched, cx->fiber, false);
 }
 
-void rti_cx_begin_shield(struct rti_cx *cx, struct rti_fiber *fiber, rt_time deadline)
+/* Puts a context of the running fiber, which is complete, on its cleanup stack. */
+static void cx_stand(struct rti_inner_cx *inner, struct rti_fiber *fiber)
 {
+    inner->cx.is_inner = true;
+    rti_cleanup_init(&inner->cleanup, cx_cleanup_run);
+    rti_cleanup_push(&fiber->cleanups, &inner->cleanup);
+}
+
+void rti_cx_begin_shield(struct rti_inner_cx *shield, struct rti_fiber *fiber, rt_time deadline)
+{
+    struct rti_cx *cx = &shield->cx;
     struct rti_cx *outer = fiber->cx;
     fiber->cx = NULL;
     rti_cx_init_fiber(cx, fiber, fiber->sched);
@@ -313,8 +322,7 @@ void rti_cx_begin_shield(struct rti_cx *cx, struct rti_fiber *fiber, rt_time dea
         rti_contexts_unlock(cx->sched);
     }
     cx_publish(cx);
-    rti_cleanup_init(&cx->cleanup, cx_cleanup_run);
-    rti_cleanup_push(&fiber->cleanups, &cx->cleanup);
+    cx_stand(shield, fiber);
 }
 
 rt_status rt_cx_init(rt_cx *storage)
@@ -340,8 +348,7 @@ rt_status rt_cx_init(rt_cx *storage)
     }
     cx_set_current(fiber, cx);
     cx_publish(cx);
-    rti_cleanup_init(&cx->cleanup, cx_cleanup_run);
-    rti_cleanup_push(&fiber->cleanups, &cx->cleanup);
+    cx_stand((struct rti_inner_cx *)(void *)storage, fiber);
     RT_AUDIT(rti_cx_audit(cx));
     return RT_SUCCESS;
 }
@@ -356,9 +363,10 @@ rt_status rt_cx_init_poll(rt_cx *storage, rt_waker waker)
     if (sched == NULL) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};
     }
-    struct rti_cx *cx = rti_cx_of(storage);
-    cx_init(cx, RTI_CX_POLL, sched);
-    cx->waker = waker;
+    struct rti_poll_cx *poll = (struct rti_poll_cx *)(void *)storage;
+    *poll = (struct rti_poll_cx){.waker = waker};
+    cx_init(&poll->cx, RTI_CX_POLL, sched);
+    rti_list_init(&poll->cleanups);
     return RT_SUCCESS;
 }
 
@@ -369,10 +377,11 @@ rt_status rt_cx_set_waker(rt_cx *storage, rt_waker waker)
     if (!cx_is_known(cx) || cx->kind != RTI_CX_POLL) {
         return (rt_status){RT_ERR_INVALID, "this is no poll context"};
     }
-    uint32_t word = cx_seize_waker(cx);
+    struct rti_poll_cx *poll = rti_cx_poll(cx);
+    uint32_t word = cx_seize_waker(poll);
     cx->is_touched = true;
-    cx->waker = waker;
-    cx_let_go_of_waker(cx, word);
+    poll->waker = waker;
+    cx_let_go_of_waker(poll, word);
     return RT_SUCCESS;
 }
 
@@ -399,11 +408,14 @@ rt_status rt_cx_deinit(rt_cx *storage)
         if (fiber == NULL || fiber->cx != cx) {
             return (rt_status){RT_ERR_STATE, "this is not the caller's current context"};
         }
-        rti_cleanup_remove(&cx->cleanup);
+        if (!cx->is_inner) {
+            return (rt_status){RT_ERR_STATE, "this is the context of the task itself"};
+        }
+        rti_cleanup_remove(&RTI_CONTAINER_OF(cx, struct rti_inner_cx, cx)->cleanup);
         cx_leave_chain(cx);
     } else {
         rti_cx_poll_end(cx);
-        rti_cleanup_run_all(&cx->cleanups);
+        rti_cleanup_run_all(&rti_cx_poll(cx)->cleanups);
     }
     cx_end(cx);
     return RT_SUCCESS;
@@ -600,10 +612,10 @@ static void cx_poll_wake(struct rti_wait *wait)
 {
     /* The waker may end the context, and so may its owner once it is told: nothing of it is touched
      * afterwards. */
-    struct rti_cx *cx = wait->target;
-    (void)cx_seize_waker(cx);
-    rt_waker waker = cx->waker;
-    cx_let_go_of_waker(cx, RTI_CX_POLL_WOKEN);
+    struct rti_poll_cx *poll = wait->target;
+    (void)cx_seize_waker(poll);
+    rt_waker waker = poll->waker;
+    cx_let_go_of_waker(poll, RTI_CX_POLL_WOKEN);
     if (waker.fn != NULL) {
         waker.fn(waker.arg);
     }
@@ -611,25 +623,27 @@ static void cx_poll_wake(struct rti_wait *wait)
 
 void rti_cx_poll_begin(struct rti_cx *cx, struct rti_cx_op op)
 {
-    RT_ASSERT(cx->kind == RTI_CX_POLL && !cx->is_waiting);
-    cx->is_waiting = true;
+    struct rti_poll_cx *poll = rti_cx_poll(cx);
+    RT_ASSERT(cx->kind == RTI_CX_POLL && !poll->is_waiting);
+    poll->is_waiting = true;
     cx->is_touched = true;
-    cx->op = op;
-    rti_u32_init(&cx->poll_word, RTI_CX_POLL_QUIET);
-    rti_wait_begin(&cx->wait, cx_poll_wake, cx, rti_sched_is_local(cx->sched));
+    poll->op = op;
+    rti_u32_init(&poll->poll_word, RTI_CX_POLL_QUIET);
+    rti_wait_begin(&poll->wait, cx_poll_wake, poll, rti_sched_is_local(cx->sched));
 }
 
 void rti_cx_poll_end(struct rti_cx *cx)
 {
+    struct rti_poll_cx *poll = rti_cx_poll(cx);
     RT_ASSERT(cx->kind == RTI_CX_POLL);
-    if (cx->is_waiting) {
-        cx->is_waiting = false;
+    if (poll->is_waiting) {
+        poll->is_waiting = false;
         /* Nobody may claim it while it is taken apart. */
-        if (!rti_wait_claim(&cx->wait, RTI_EVENT_KILL) &&
+        if (!rti_wait_claim(&poll->wait, RTI_EVENT_KILL) &&
             RTI_UNLIKELY(!rti_sched_is_local(cx->sched))) {
-            cx_await_wake(cx);
+            cx_await_wake(poll);
         }
-        rti_wait_finish(&cx->wait);
+        rti_wait_finish(&poll->wait);
     }
 }
 
@@ -639,7 +653,6 @@ void rti_cx_audit(const struct rti_cx *cx)
     if (rti_sched_is_local(cx->sched) && cx->kind == RTI_CX_FIBER && cx->inner == NULL) {
         RT_ASSERT(cx->fiber->is_hindered == cx_is_hindrance(cx));
     }
-    RT_ASSERT(cx->kind == RTI_CX_POLL || !cx->is_waiting);
     for (const struct rti_cx *at = cx; at->outer != NULL; at = at->outer) {
         RT_ASSERT(at->outer->inner == at && at->outer->fiber == at->fiber);
         RT_ASSERT(!rti_cancel_is_requested(&at->outer->cancel) ||

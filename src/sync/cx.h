@@ -6,8 +6,8 @@
  *
  * Fiber contexts nest: `outer` and `inner` make a chain per fiber, of which the innermost is the
  * fiber's current one. A cancellation runs inwards along the chain, so a wait needs one waiter for
- * it, whatever the depth. A fiber context stands on its fiber's cleanup stack, so that a kill takes
- * it apart; its permits stand there too, above it.
+ * it, whatever the depth. All but that of a task stand on the fiber's cleanup stack, so that a kill
+ * takes them apart; its permits stand there too, above it.
  *
  * A poll context holds the one wait it may have: `wait`, its events, and the waiter of the
  * operation. The operation that waits is named by `op`: the function and the handle. Polling again
@@ -19,7 +19,7 @@
  *
  * I1  is_requested of an outer context implies that of the inner ones, as far as the next
  *     shield.                                                               (rti_cx_audit)
- * I2  is_waiting iff `wait` may be linked somewhere.                        (cx_drop)
+ * I2  is_waiting iff `wait` may be linked somewhere.                (rti_cx_poll_end)
  * I3  The scopes of a context are a stack; `scope` is the innermost.        (rt_cx_pop_budget)
  *
  * Several workers. One lock of the runtime, `regions` of sync/channels.h, guards how contexts hang
@@ -72,12 +72,13 @@ struct rti_cx_op {
     uintptr_t on;
 };
 
-/* What a fiber that is cancelled by nobody and limited by nothing touches of its context lies in
- * the first two lines. */
+/* What every context has. What a fiber that is cancelled by nobody and limited by nothing touches
+ * of it lies in the first two lines. */
 struct rti_cx {
-    uint32_t magic; /* RTI_CX_MAGIC between init and deinit */
-    uint8_t kind;   /* enum rti_cx_kind */
-    bool is_waiting;
+    uint32_t magic;      /* RTI_CX_MAGIC between init and deinit */
+    uint8_t kind;        /* enum rti_cx_kind */
+    bool is_touched;     /* POLL: it may be another than when it was made */
+    bool is_inner : 1;   /* FIBER: it is a struct rti_inner_cx */
     bool is_shield : 1;  /* the cancellation of the context around does not reach it */
     bool has_timers : 1; /* POLL: timers of a region were started with it, and end with it */
     bool is_passing : 1; /* POLL: it ends with the call that it was made for */
@@ -96,12 +97,23 @@ struct rti_cx {
     rt_budget budget;
     uint64_t polls_taken; /* of the quotas, since init */
     uint64_t cost_taken;
-    struct rti_cleanup cleanup; /* FIBER: takes it apart if the fiber ends first */
-    struct rti_list cleanups;   /* POLL: what it holds */
-    rt_waker waker;             /* POLL */
-    struct rti_cx_op op;        /* POLL: what it waits for */
-    rti_atomic_u32 poll_word;   /* POLL: enum rti_cx_poll_word; with several workers only */
-    bool is_touched;            /* POLL: it may be another than when it was made */
+};
+
+/* A context that a fiber makes for itself, with what takes it apart if the fiber ends first. */
+struct rti_inner_cx {
+    struct rti_cx cx;
+    struct rti_cleanup cleanup;
+};
+
+/* A poll context: a context, and the wait that a fiber has on its stack. Every task has room for a
+ * context, and none for this. */
+struct rti_poll_cx {
+    struct rti_cx cx;
+    struct rti_list cleanups; /* what it holds */
+    rt_waker waker;
+    struct rti_cx_op op;      /* what it waits for */
+    rti_atomic_u32 poll_word; /* enum rti_cx_poll_word; with several workers only */
+    bool is_waiting;
     struct rti_wait wait;
     struct rti_cx_events events;
     union {                               /* of the operation */
@@ -109,6 +121,13 @@ struct rti_cx {
         struct rti_line_waiter line;
     };
 };
+
+/* The poll context that a context is. */
+static inline struct rti_poll_cx *rti_cx_poll(struct rti_cx *cx)
+{
+    RT_DCHECK(cx->kind == RTI_CX_POLL);
+    return RTI_CONTAINER_OF(cx, struct rti_poll_cx, cx);
+}
 
 /* What rt_budget_scope holds. */
 struct rti_budget_scope {
@@ -176,7 +195,7 @@ static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rt
 
 /* Makes a context of the running fiber, inside its present one, that the cancellation of the
  * present one does not reach, and whose budget is the deadline alone. rt_cx_deinit ends it. */
-void rti_cx_begin_shield(struct rti_cx *cx, struct rti_fiber *fiber, rt_time deadline);
+void rti_cx_begin_shield(struct rti_inner_cx *shield, struct rti_fiber *fiber, rt_time deadline);
 
 /* Marks that a cancellation was seen, by all contexts around that it came from, and gives the
  * status to return. */
@@ -198,14 +217,15 @@ void rti_cx_poll_begin(struct rti_cx *cx, struct rti_cx_op op);
 void rti_cx_poll_end(struct rti_cx *cx);
 
 /* What ended the wait of a poll context, once that is over; RTI_EVENT_NONE: it waits. */
-static inline uint32_t rti_cx_poll_event(const struct rti_cx *cx)
+static inline uint32_t rti_cx_poll_event(struct rti_cx *cx)
 {
+    const struct rti_poll_cx *poll = rti_cx_poll(cx);
     /* Acquire pairs with the release in cx_poll_wake: who woke it touches it no more. */
     if (RTI_UNLIKELY(!rti_sched_is_local(cx->sched)) &&
-        rti_u32_load_acquire(&cx->poll_word) != RTI_CX_POLL_WOKEN) {
+        rti_u32_load_acquire(&poll->poll_word) != RTI_CX_POLL_WOKEN) {
         return RTI_EVENT_NONE;
     }
-    return rti_wait_event(&cx->wait);
+    return rti_wait_event(&poll->wait);
 }
 
 /* Takes the lock of contexts and regions. */
@@ -228,10 +248,11 @@ static inline void rti_contexts_unlock(struct rti_sched *sched)
 /* True if the context waits for this very operation; what else it waits for is given up. */
 static inline bool rti_cx_poll_is_for(struct rti_cx *cx, struct rti_cx_op op)
 {
-    if (cx->is_waiting && (cx->op.what != op.what || cx->op.on != op.on)) {
+    const struct rti_poll_cx *poll = rti_cx_poll(cx);
+    if (poll->is_waiting && (poll->op.what != op.what || poll->op.on != op.on)) {
         rti_cx_poll_end(cx);
     }
-    return cx->is_waiting;
+    return poll->is_waiting;
 }
 
 /* Does this context end with the call of its poll task, since there was no other to lend
@@ -257,7 +278,7 @@ static inline struct rti_list *rti_cx_cleanups(struct rti_cx *cx, struct rti_wor
 {
     if (cx != NULL && cx->kind == RTI_CX_POLL) {
         cx->is_touched = true;
-        return &cx->cleanups;
+        return &rti_cx_poll(cx)->cleanups;
     }
     return worker->fiber == NULL ? NULL : &worker->fiber->cleanups;
 }

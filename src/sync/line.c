@@ -104,11 +104,12 @@ rt_status rti_line_begin(struct rti_line_call *call, rt_cx *given)
     if (event == RTI_EVENT_NONE) {
         return (rt_status){RT_ERR_WOULDBLOCK, "the context is in line"};
     }
-    rt_status_code result = cx->line.result;
-    cx->line.is_collected = event == RTI_EVENT_SOURCE;
+    struct rti_poll_cx *poll = rti_cx_poll(cx);
+    rt_status_code result = poll->line.result;
+    poll->line.is_collected = event == RTI_EVENT_SOURCE;
     rti_cx_poll_end(cx);
     if (event != RTI_EVENT_SOURCE) {
-        return rti_cx_events_status(&cx->events, cx, event);
+        return rti_cx_events_status(&poll->events, cx, event);
     }
     call->is_served = result == RT_OK;
     return line_result(result);
@@ -165,9 +166,10 @@ rt_status rti_line_wait(struct rti_line_call *call)
 {
     struct rti_cx *cx = call->cx;
     if (cx != NULL && cx->kind == RTI_CX_POLL) {
+        struct rti_poll_cx *poll = rti_cx_poll(cx);
         rti_cx_poll_begin(cx, call->op);
-        line_link(call, &cx->wait, &cx->line);
-        line_add_events(call, &cx->events, &cx->wait);
+        line_link(call, &poll->wait, &poll->line);
+        line_add_events(call, &poll->events, &poll->wait);
         return (rt_status){RT_ERR_WOULDBLOCK, "the context is in line"};
     }
     if (rti_fiber_current() == NULL) {

@@ -236,12 +236,13 @@ static rt_status permit_obtain(const struct rti_channel_call *call, rt_time dead
 static rt_status permit_fetch(const struct rti_channel_call *call, struct rti_permit **out_record)
 {
     struct rti_cx *cx = call->cx;
-    struct rti_channel *channel = cx->waiter.channel;
+    struct rti_channel_waiter *waiter = &rti_cx_poll(cx)->waiter;
+    struct rti_channel *channel = waiter->channel;
     bool is_gone = channel->receivers == 0;
     if (!is_gone) {
-        *out_record = cx->waiter.permit;
+        *out_record = waiter->permit;
         (*out_record)->waiter = NULL;
-        cx->waiter.permit = NULL;
+        waiter->permit = NULL;
     }
     rti_lock_release(channel->lock);
     rti_cx_poll_end(cx);

@@ -370,11 +370,12 @@ static rt_status region_poll(struct rti_region *region, struct rti_cx *cx)
 {
     struct rti_cx_op op = region_close_op(region);
     if (!rti_cx_poll_is_for(cx, op) || rti_cx_poll_event(cx) != RTI_EVENT_NONE) {
+        struct rti_poll_cx *poll = rti_cx_poll(cx);
         rti_cx_poll_end(cx);
         rti_cx_poll_begin(cx, op);
-        rti_wait_add(&cx->wait, &cx->waiter.waiter, RTI_EVENT_SOURCE, region_unlink);
-        rti_cx_events_add(&cx->events, cx, cx->sched, &cx->wait, RT_TIME_NEVER);
-        region_line_up(region, &cx->waiter.waiter);
+        rti_wait_add(&poll->wait, &poll->waiter.waiter, RTI_EVENT_SOURCE, region_unlink);
+        rti_cx_events_add(&poll->events, cx, cx->sched, &poll->wait, RT_TIME_NEVER);
+        region_line_up(region, &poll->waiter.waiter);
     }
     return (rt_status){RT_ERR_WOULDBLOCK, "members are left"};
 }

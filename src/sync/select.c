@@ -222,7 +222,7 @@ static rt_status select_poll_look(const struct rti_select *select, struct rti_cx
     }
     if (event < RTI_EVENT_SOURCE) {
         rti_cx_poll_end(cx);
-        return rti_cx_events_status(&cx->events, cx, event);
+        return rti_cx_events_status(&rti_cx_poll(cx)->events, cx, event);
     }
     *is_stale = !select_collect(select, event, out);
     rti_cx_poll_end(cx);
@@ -233,9 +233,10 @@ static rt_status select_poll_look(const struct rti_select *select, struct rti_cx
 static rt_status select_poll_begin(struct rti_select *select, struct rti_cx *cx, rt_time deadline)
 {
     struct rti_cx_op op = {.what = &select_tag, .on = (uintptr_t)select->arms};
+    struct rti_poll_cx *poll = rti_cx_poll(cx);
     rti_cx_poll_begin(cx, op);
-    select->wait = &cx->wait;
-    rti_cx_events_add(&cx->events, cx, cx->sched, &cx->wait, deadline);
+    select->wait = &poll->wait;
+    rti_cx_events_add(&poll->events, cx, cx->sched, &poll->wait, deadline);
     if (select_join(select) == RTI_ARM_REFUSED) {
         rti_cx_poll_end(cx);
         return select_refused();
@@ -302,7 +303,7 @@ static RTI_NOINLINE rt_status select_slowly(struct rti_select *select, struct rt
             return (rt_status){RT_ERR_WOULDBLOCK, "the caller would have to wait and cannot"};
         }
         status = select_await(select, cx, deadline, out);
-        bool waits = is_poll && cx->is_waiting;
+        bool waits = is_poll && rti_cx_poll(cx)->is_waiting;
         if (status.code != RT_ERR_WOULDBLOCK || waits) {
             return status;
         }

@@ -177,10 +177,10 @@ static RTI_ALWAYSINLINE void async_end(struct rti_async *async, struct rti_worke
 /* Takes apart what a context still has when its task ends. */
 static RTI_ALWAYSINLINE void async_end_context(struct rti_cx *cx)
 {
-    if (RTI_UNLIKELY(cx->is_waiting)) {
+    if (RTI_UNLIKELY(rti_cx_poll(cx)->is_waiting)) {
         rti_cx_poll_end(cx);
     }
-    rti_cleanup_run_all(&cx->cleanups);
+    rti_cleanup_run_all(&rti_cx_poll(cx)->cleanups);
 }
 
 /* After a call that has to wait: parks the task unless it was woken meanwhile. The task may be run
@@ -207,13 +207,14 @@ static void async_settle(struct rti_async *async)
     }
 }
 
-static RTI_ALWAYSINLINE bool async_waits_or_holds(const struct rti_cx *cx)
+static RTI_ALWAYSINLINE bool async_waits_or_holds(struct rti_cx *cx)
 {
-    return cx->is_waiting || !rti_list_is_empty(&cx->cleanups);
+    const struct rti_poll_cx *poll = rti_cx_poll(cx);
+    return poll->is_waiting || !rti_list_is_empty(&poll->cleanups);
 }
 
 /* The context stays with the task if it waits or holds something, or is not as it was lent. */
-static RTI_ALWAYSINLINE bool async_needs_context(const struct rti_cx *cx)
+static RTI_ALWAYSINLINE bool async_needs_context(struct rti_cx *cx)
 {
     return async_waits_or_holds(cx) || RTI_UNLIKELY(!rti_asyncs_context_is_clean(cx));
 }
@@ -232,19 +233,20 @@ static RTI_NOINLINE void async_keep_context(struct rti_async *async, struct rti_
  * would hold is refused, so the task is called again then. */
 static RTI_NOINLINE void async_step_without(struct rti_async *async, struct rti_worker *worker)
 {
-    struct rti_cx cx;
+    struct rti_poll_cx poll;
+    struct rti_cx *cx = &poll.cx;
     rt_status status =
-        rt_cx_init_poll((rt_cx *)(void *)&cx, (rt_waker){.fn = rti_async_waker, .arg = async});
+        rt_cx_init_poll((rt_cx *)(void *)cx, (rt_waker){.fn = rti_async_waker, .arg = async});
     RT_ASSERT(!RT_FAILED(status));
     if (rti_async_is_cancelled(async)) {
-        rti_cx_cancel(&cx);
+        rti_cx_cancel(cx);
     }
-    cx.is_passing = true;
-    status = async->poll(async->state, (rt_cx *)(void *)&cx);
+    cx->is_passing = true;
+    status = async->poll(async->state, (rt_cx *)(void *)cx);
     RT_SOMETIMES(true, "async: no context was left");
-    RT_ASSERT(rti_list_is_empty(&cx.cleanups));
-    bool is_needed = cx.is_waiting || cx.is_refused;
-    (void)rt_cx_deinit((rt_cx *)(void *)&cx);
+    RT_ASSERT(rti_list_is_empty(&poll.cleanups));
+    bool is_needed = poll.is_waiting || cx->is_refused;
+    (void)rt_cx_deinit((rt_cx *)(void *)cx);
     if (status.code != RT_ERR_WOULDBLOCK) {
         async_end(async, worker, status);
         return;
@@ -376,7 +378,7 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
     }
     RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
     async_to_running(async, false);
-    cx->waker.arg = async;
+    rti_cx_poll(cx)->waker.arg = async;
     rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
     if (RTI_UNLIKELY(cx->is_touched)) {
         async_step_touched(async, worker, cx, status);

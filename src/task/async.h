@@ -156,8 +156,8 @@ static inline struct rti_async *rti_async_of_cx(rt_cx *cx)
 {
     struct rti_cx *inside = rti_cx_of(cx);
     bool is_it = inside != NULL && inside->magic == RTI_CX_MAGIC && inside->kind == RTI_CX_POLL &&
-                 inside->waker.fn == rti_async_waker;
-    return is_it ? inside->waker.arg : NULL;
+                 rti_cx_poll(inside)->waker.fn == rti_async_waker;
+    return is_it ? rti_cx_poll(inside)->waker.arg : NULL;
 }
 
 /* Ends the nap of a task, if it has one. */
@@ -191,7 +191,8 @@ static inline rt_status rti_async_wait_beside(struct rti_async *async, struct rt
 /* What it waited for has come: the end of that. */
 static inline void rti_async_end_beside(struct rti_cx *cx, struct rti_cx_op op)
 {
-    if (RTI_UNLIKELY(cx->is_waiting && cx->op.what == op.what)) {
+    const struct rti_poll_cx *poll = rti_cx_poll(cx);
+    if (RTI_UNLIKELY(poll->is_waiting && poll->op.what == op.what)) {
         rti_cx_poll_end(cx);
     }
 }

@@ -127,22 +127,23 @@ static rt_status join_of_fiber(const struct async_join *join, struct rti_worker 
 static rt_status join_register(const struct async_join *join, struct rti_cx *cx,
                                struct rti_cx_op op)
 {
+    struct rti_poll_cx *poll = rti_cx_poll(cx);
     rti_cx_poll_begin(cx, op);
-    enum rti_async_found found = join_watch(join, &cx->wait, &cx->waiter.waiter, false);
+    enum rti_async_found found = join_watch(join, &poll->wait, &poll->waiter.waiter, false);
     if (found != RTI_ASYNC_FOUND_LIVE) {
         rti_cx_poll_end(cx);
         return found == RTI_ASYNC_FOUND_AWAITED ? rti_asyncs_awaited : join_collect(join);
     }
-    rti_cx_events_add(&cx->events, cx, join->asyncs->sched, &cx->wait, join->deadline);
+    rti_cx_events_add(&poll->events, cx, join->asyncs->sched, &poll->wait, join->deadline);
     return join_not_yet;
 }
 
 /* Is there nothing that could end this task's wait but the end it waits for, and its own? */
 static bool join_is_plain(const struct async_join *join, const struct rti_async *self,
-                          const struct rti_cx *cx)
+                          struct rti_cx *cx)
 {
     return self != NULL && self->cx == NULL && join->deadline == RT_TIME_NEVER &&
-           rti_list_is_empty(&cx->cleanups) && rti_asyncs_context_is_clean(cx);
+           rti_list_is_empty(&rti_cx_poll(cx)->cleanups) && rti_asyncs_context_is_clean(cx);
 }
 
 static void join_end_plain(struct rti_async *self)
@@ -185,7 +186,7 @@ static rt_status join_of_context(const struct async_join *join, struct rti_cx *c
         }
         rti_cx_poll_end(cx);
         if (event != RTI_EVENT_SOURCE) {
-            return rti_cx_events_status(&cx->events, cx, event);
+            return rti_cx_events_status(&rti_cx_poll(cx)->events, cx, event);
         }
         return join_collect(join);
     }

@@ -55,7 +55,7 @@ static void asyncs_place(struct rti_asyncs *asyncs, struct rti_async *slots, siz
     memset(asyncs->woken, 0, sizeof(asyncs->woken));
     asyncs->wakes = 0;
 #endif
-    rti_pool_init(&asyncs->contexts, contexts, sizeof(struct rti_cx), contexts_count);
+    rti_pool_init(&asyncs->contexts, contexts, sizeof(struct rti_poll_cx), contexts_count);
 }
 
 rt_status rti_asyncs_init(struct rti_asyncs *asyncs, struct rti_sched *sched)
@@ -126,7 +126,7 @@ rt_status rt_async_reserve(const rt_async_config *config)
     contexts += asyncs_desks(asyncs);
     size_t slots_size = config->tasks * sizeof(struct rti_async);
     slots_size = (slots_size + RTI_CACHE_LINE - 1) / RTI_CACHE_LINE * RTI_CACHE_LINE;
-    size_t size = slots_size + RTI_POOL_BYTES(sizeof(struct rti_cx), contexts);
+    size_t size = slots_size + RTI_POOL_BYTES(sizeof(struct rti_poll_cx), contexts);
     unsigned char *memory = port->ops->memory_map(port, size);
     if (memory == NULL) {
         return (rt_status){RT_ERR_NOMEM, "the system has no memory for so many"};

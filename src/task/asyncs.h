@@ -93,7 +93,7 @@ struct rti_asyncs {
     size_t mapping_size;
     struct rti_dense dense; /* the slots */
     struct rti_async static_slots[RT_MAX_ASYNC];
-    RTI_POOL_STORAGE(static_contexts, struct rti_cx, RT_MAX_ASYNC_CONTEXTS + RTI_ASYNC_DESKS);
+    RTI_POOL_STORAGE(static_contexts, struct rti_poll_cx, RT_MAX_ASYNC_CONTEXTS + RTI_ASYNC_DESKS);
     struct rti_async_guard guards[RTI_ASYNC_GUARDS];
 #if RT_MAX_WORKERS > 1
     struct rti_async_desk desks[RTI_ASYNC_DESKS];
@@ -224,7 +224,7 @@ static inline struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs,
     if (RTI_UNLIKELY(cx == NULL)) {
         return rti_asyncs_context_make(asyncs, async);
     }
-    cx->waker.arg = async;
+    rti_cx_poll(cx)->waker.arg = async;
     return cx;
 }
 
@@ -242,7 +242,7 @@ static inline void rti_asyncs_context_lay_by(struct rti_asyncs *asyncs,
                                              const struct rti_worker *worker, struct rti_cx *cx)
 {
     RT_DCHECK(rti_asyncs_context_is_clean(cx));
-    cx->waker.fn = rti_async_waker; /* the task may have given it another */
+    rti_cx_poll(cx)->waker.fn = rti_async_waker; /* the task may have given it another */
     cx->is_touched = false;
     struct rti_async_desk *desk = rti_asyncs_desk(asyncs, worker);
     if (desk != NULL && RTI_LIKELY(desk->spare == NULL)) {
@@ -259,7 +259,7 @@ static inline void rti_asyncs_context_lay_by(struct rti_asyncs *asyncs,
 static inline void rti_asyncs_context_give(struct rti_asyncs *asyncs,
                                            const struct rti_worker *worker, struct rti_cx *cx)
 {
-    RT_ASSERT(!cx->is_waiting && rti_list_is_empty(&cx->cleanups));
+    RT_ASSERT(!rti_cx_poll(cx)->is_waiting && rti_list_is_empty(&rti_cx_poll(cx)->cleanups));
     if (RTI_UNLIKELY(!rti_asyncs_context_is_clean(cx))) {
         rti_asyncs_context_end(asyncs, cx);
     } else {

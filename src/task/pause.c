@@ -15,19 +15,20 @@ static const struct rti_cx_op pause_op = {.what = &pause_tag};
 
 rt_status rti_async_wait_beside_any(struct rti_async *async, struct rti_cx *cx, struct rti_cx_op op)
 {
+    struct rti_poll_cx *poll = rti_cx_poll(cx);
     if (rti_async_is_cancelled(async)) {
         rti_cx_poll_end(cx);
         return rti_cx_see_cancel(cx);
     }
-    if (cx->is_waiting) {
+    if (poll->is_waiting) {
         uint32_t event = rti_cx_poll_event(cx);
         if (event == RTI_EVENT_NONE) {
             return RT_SUCCESS; /* if it is for something else, the same events end that */
         }
-        bool is_for_it = cx->op.what == op.what;
+        bool is_for_it = poll->op.what == op.what;
         rti_cx_poll_end(cx);
         if (is_for_it) {
-            return rti_cx_events_status(&cx->events, cx, event);
+            return rti_cx_events_status(&poll->events, cx, event);
         }
     }
     if (rti_asyncs_context_is_clean(cx)) {
@@ -36,7 +37,7 @@ rt_status rti_async_wait_beside_any(struct rti_async *async, struct rti_cx *cx, 
     rt_status status = rti_cx_checkpoint(cx);
     if (!RT_FAILED(status)) {
         rti_cx_poll_begin(cx, op);
-        rti_cx_events_add(&cx->events, cx, cx->sched, &cx->wait, RT_TIME_NEVER);
+        rti_cx_events_add(&poll->events, cx, cx->sched, &poll->wait, RT_TIME_NEVER);
     }
     return status;
 }

@@ -115,14 +115,18 @@ static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
         task->parent = 0;
         task->sites[1] = NULL;
         if (task_has_trace(worker)) {
-            rti_trace_copy(rti_worker_current(), &task->trace);
+            rti_trace_copy(rti_worker_current(), &rti_task_annex(task)->trace);
+            task->has_trace = true;
         }
         return;
     }
     memcpy(&task->sites[1], parent->sites, sizeof(task->sites) - sizeof(task->sites[0]));
     task->parent = parent->serial;
     if (task_has_trace(worker)) {
-        task->trace = parent->trace;
+        task->has_trace = parent->has_trace;
+        if (parent->has_trace) {
+            rti_task_annex(task)->trace = rti_task_annex(parent)->trace;
+        }
     }
 }
 
@@ -409,15 +413,18 @@ rt_region *rt_region_current(void)
     return (rt_region *)(void *)task_region_of(rti_fiber_enter());
 }
 
-static void task_set_message(struct rti_task *task, const char *message)
+/* Says how it ends; `site` is NULL if it did not say so itself. */
+static void task_set_message(struct rti_task *task, const rt_site *site, const char *message)
 {
+    struct rti_task_annex *annex = rti_task_annex(task);
     size_t length = 0;
     task->has_message = true;
+    annex->panic_site = site;
     while (message != NULL && length < RTI_TASK_MESSAGE_MAX && message[length] != '\0') {
-        task->message[length] = message[length];
+        annex->message[length] = message[length];
         length++;
     }
-    task->message[length] = '\0';
+    annex->message[length] = '\0';
 }
 
 _Noreturn void rt_panic_task_at(const rt_site *site, const char *message)
@@ -430,8 +437,7 @@ _Noreturn void rt_panic_task_at(const rt_site *site, const char *message)
     }
     if (!task->is_panicking) {
         task->is_panicking = true;
-        task_set_message(task, message);
-        task->panic_site = site;
+        task_set_message(task, site, message);
     } else {
         rti_task_report_hook(task, site, message);
     }
@@ -454,13 +460,13 @@ static rt_outcome task_outcome(struct rti_task *task)
         if (task->is_panicking || task->has_value) {
             break;
         }
-        task_set_message(task, "killed");
+        task_set_message(task, NULL, "killed");
         return RT_OUTCOME_CANCELLED;
     case RTI_FIBER_OVERFLOWED:
-        task_set_message(task, "stack overflow");
+        task_set_message(task, NULL, "stack overflow");
         return RT_OUTCOME_PANICKED;
     case RTI_FIBER_FAULTED:
-        task_set_message(task, rti_fault_name((enum rti_fault_kind)task->fiber.fault));
+        task_set_message(task, NULL, rti_fault_name((enum rti_fault_kind)task->fiber.fault));
         return RT_OUTCOME_PANICKED;
     }
     return task->is_panicking ? RT_OUTCOME_PANICKED : rti_cx_outcome(&task->cx);

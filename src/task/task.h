@@ -59,7 +59,19 @@ struct rti_hook {
     const rt_site *site;
 };
 
-/* What every task has comes first, what few have comes last. */
+/* What few tasks have. It lies apart from the slots, in a table of its own (rti_task_annex), whose
+ * memory is not touched until the first of them needs it. What of it counts is said in the slot:
+ * nothing here has to be emptied. */
+struct rti_task_annex {
+    struct rti_hook hooks[RT_MAX_HOOKS];    /* hook_count of them, the latest last */
+    struct rti_local locals[RT_MAX_LOCALS]; /* those of locals_set */
+    struct rt_trace trace;                  /* if has_trace; else it has none */
+    const rt_site *panic_site;              /* if has_message: where, NULL for a fault or a kill; */
+    char message[RTI_TASK_MESSAGE_MAX + 1]; /* and what was said */
+};
+
+/* What every task has. A parked one costs this and a page of its stack: its size is a bound of
+ * test/unit/tasks_test.c. */
 struct rti_task {
     struct rti_fiber fiber;
     struct rti_task_word life;
@@ -67,32 +79,32 @@ struct rti_task {
     bool is_panicking;      /* rt_panic_task was called */
     bool is_doomed;         /* killed while a hook runs: it ends when the hook has */
     bool has_value;         /* its function returned */
-    bool has_message;       /* `message` and `panic_site` say something */
+    bool has_message;       /* the annex says how it ended */
+    bool has_trace;         /* the annex has its trace context, or that of a life without one */
     bool is_staked;         /* its holder waits; killed meanwhile, nobody has the handle */
+    uint16_t hook_depth;    /* hooks of it that run on its own fiber now, one inside another */
     uint32_t index;         /* of its slot */
     rti_atomic_size handle; /* task_handle.h */
     uintptr_t next_handle;  /* of its next life */
     uint32_t serial;        /* counts spawns; what reports call it */
-    rt_task_fn fn;
-    void *arg;
-    void *value;
+    uint32_t parent;        /* the serial of who spawned it; 0: no task */
+    union {
+        rt_task_fn fn;         /* until it runs */
+        struct rti_task *next; /* free slots, or the undertaker's line */
+    };
+    union {
+        void *arg;   /* until it runs */
+        void *value; /* what it has returned */
+    };
     struct rti_tasks *tasks;
-    struct rti_task *next;      /* free slots, or the undertaker's line */
     struct rti_waiter *watcher; /* of the holder */
     struct rti_task *joins;     /* whom it waits for in a join; NULL: nobody */
     uint32_t hook_count;
     uint32_t locals_set; /* a bit per key */
-    uint32_t hook_depth; /* hooks of it that run on its own fiber now, one inside another */
-    uint32_t parent;     /* the serial of who spawned it; 0: no task */
     const char *name;
     const rt_site *sites[RTI_TASK_SITES]; /* youngest first; NULL ends the chain */
     struct rti_stack_block stack;
     struct rti_cx cx;
-    struct rt_trace trace;               /* empty as long as nobody has set one */
-    struct rti_hook hooks[RT_MAX_HOOKS]; /* ensure hooks, the latest last */
-    struct rti_local locals[RT_MAX_LOCALS];
-    const rt_site *panic_site; /* NULL: a fault or a kill */
-    char message[RTI_TASK_MESSAGE_MAX + 1];
 };
 
 /* What the fiber of a task runs; `arg` is the task. */
@@ -123,14 +135,6 @@ struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task 
 static inline void rti_task_consume(struct rti_task *task)
 {
     rti_task_handle_consume(&task->handle);
-}
-
-/* Nothing is said about its end any more. */
-static inline void rti_task_clear_message(struct rti_task *task)
-{
-    task->has_message = false;
-    task->panic_site = NULL;
-    task->message[0] = '\0';
 }
 
 /* Makes `waiter`, which was added to a wait with rti_task_unwatch, the one that the end wakes.

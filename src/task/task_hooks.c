@@ -15,7 +15,7 @@ static RTI_OUTSIDE rt_status hook_call(const struct rti_hook *hook)
 static rt_status hook_run_next(struct rti_task *task)
 {
     RT_ASSERT(task->hook_count > 0);
-    struct rti_hook hook = task->hooks[--task->hook_count];
+    struct rti_hook hook = rti_task_annex(task)->hooks[--task->hook_count];
     rt_status status = hook_call(&hook);
     if (RT_FAILED(status)) {
         rti_task_report_hook(task, hook.site,
@@ -35,14 +35,14 @@ static void task_do_duties(struct rti_task *task)
 }
 
 /* Opens the shield around hooks of the running fiber. */
-static void shield_begin(struct rti_cx *shield)
+static void shield_begin(struct rti_inner_cx *shield)
 {
     struct rti_worker *worker = rti_worker_current();
     uint64_t deadline = rti_deadline_after(worker->sched, RT_ENSURE_TIME_NS);
     rti_cx_begin_shield(shield, worker->fiber, deadline);
 }
 
-static void shield_end(struct rti_cx *shield)
+static void shield_end(struct rti_inner_cx *shield)
 {
     rt_status status = rt_cx_deinit((rt_cx *)(void *)shield);
     /* A hook that left a context of its own open has corrupted the chain. */
@@ -51,7 +51,7 @@ static void shield_end(struct rti_cx *shield)
 
 void rti_task_run_hooks(struct rti_task *task)
 {
-    struct rti_cx shield;
+    struct rti_inner_cx shield;
     shield_begin(&shield);
     task->hook_depth++;
     task_do_duties(task);
@@ -172,7 +172,8 @@ rt_status rt_ensure_at(const rt_site *site, rt_ensure_fn fn, void *arg)
     if (task->hook_count == RT_MAX_HOOKS) {
         return (rt_status){RT_ERR_NOMEM, "the task has RT_MAX_HOOKS hooks"};
     }
-    task->hooks[task->hook_count++] = (struct rti_hook){.fn = fn, .arg = arg, .site = site};
+    rti_task_annex(task)->hooks[task->hook_count++] =
+        (struct rti_hook){.fn = fn, .arg = arg, .site = site};
     return RT_SUCCESS;
 }
 
@@ -185,7 +186,7 @@ rt_status rt_ensure_run(void)
     if (task->hook_count == 0) {
         return (rt_status){RT_ERR_EMPTY, "there is no hook"};
     }
-    struct rti_cx shield;
+    struct rti_inner_cx shield;
     shield_begin(&shield);
     task->hook_depth++;
     rt_status status = hook_run_next(task);

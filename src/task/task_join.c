@@ -53,13 +53,17 @@ rt_status rti_task_status(const struct rti_task *task)
 
 static void join_fill(const struct rti_task *task, rt_task_result *result)
 {
-    const rt_site *site = task->panic_site != NULL ? task->panic_site : task->sites[0];
+    const struct rti_task_annex *annex = task->has_message ? rti_task_annex(task) : NULL;
+    const rt_site *site =
+        annex != NULL && annex->panic_site != NULL ? annex->panic_site : task->sites[0];
     *result = (rt_task_result){.outcome = (rt_outcome)task->outcome,
                                .has_ended = true,
                                .value = task->value,
                                .site = *site};
-    _Static_assert(sizeof(result->message) == sizeof(task->message), "a message fits");
-    memcpy(result->message, task->message, sizeof(result->message));
+    _Static_assert(sizeof(result->message) == sizeof(annex->message), "a message fits");
+    if (annex != NULL) {
+        memcpy(result->message, annex->message, sizeof(result->message));
+    }
 }
 
 rt_status rti_task_take(struct rti_task *task, rt_task_result *result)

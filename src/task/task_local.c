@@ -78,7 +78,7 @@ rt_status rt_local_set(rt_local key, void *value)
     if (index == RT_MAX_LOCALS) {
         return local_no_key;
     }
-    task->locals[index] = (struct rti_local){.value = value, .key = key};
+    rti_task_annex(task)->locals[index] = (struct rti_local){.value = value, .key = key};
     if (value != NULL) {
         task->locals_set |= UINT32_C(1) << index;
     } else {
@@ -94,8 +94,8 @@ void *rt_local_get(rt_local key)
     if (task == NULL || index >= RT_MAX_LOCALS || (task->locals_set >> index & 1) == 0) {
         return NULL;
     }
-    bool is_current = task->locals[index].key == key && local_find(task->tasks, key) == index;
-    return is_current ? task->locals[index].value : NULL;
+    const struct rti_local *local = &rti_task_annex(task)->locals[index];
+    return local->key == key && local_find(task->tasks, key) == index ? local->value : NULL;
 }
 
 /* The program's function returns to here, and it may fault before it has a frame. */
@@ -111,7 +111,7 @@ void rti_task_drop_locals(struct rti_task *task)
         if ((task->locals_set >> i & 1) == 0) {
             continue;
         }
-        struct rti_local local = task->locals[i];
+        struct rti_local local = rti_task_annex(task)->locals[i];
         task->locals_set &= ~(UINT32_C(1) << i);
         if (local_find(task->tasks, local.key) == i && task->tasks->keys[i].destroy != NULL) {
             local_destroy(task->tasks->keys[i].destroy, local.value);

@@ -3,6 +3,7 @@
 #include "task/task_report.h"
 
 #include "base/peek.h"
+#include "task/tasks.h"
 
 void rti_task_identify(const struct rti_task *task, struct rti_task_identity *identity)
 {
@@ -57,17 +58,19 @@ void rti_task_report_unheard(const struct rti_task *task)
     if (task->outcome != RT_OUTCOME_PANICKED) {
         return;
     }
+    const struct rti_task_annex *annex = task->has_message ? rti_task_annex(task) : NULL;
     struct rti_remark line;
     rti_remark_init(&line);
     rti_remark_add(&line, "task ");
     rti_task_remark_name(&line, task);
     rti_remark_add(&line, " panicked");
-    if (task->panic_site != NULL) {
+    if (annex != NULL && annex->panic_site != NULL) {
         rti_remark_add(&line, " at ");
-        rti_task_remark_site(&line, task->panic_site);
+        rti_task_remark_site(&line, annex->panic_site);
     }
     rti_remark_add(&line, ": ");
-    rti_remark_add(&line, task->message[0] != '\0' ? task->message : "no message");
+    rti_remark_add(&line,
+                   annex != NULL && annex->message[0] != '\0' ? annex->message : "no message");
     rti_remark_add(&line, ";");
     rti_task_remark_chain(&line, task);
     rti_port_log(line.text);

@@ -107,7 +107,7 @@ static rt_status block_begin(struct block *block, const rt_budget *budget)
 /* Waits, shielded, until the last task of the region has ended. */
 static void block_end(struct block *block)
 {
-    struct rti_cx shield;
+    struct rti_inner_cx shield;
     rti_cx_begin_shield(&shield, rti_fiber_current(), RT_TIME_NEVER);
     rt_status status = rt_region_close(&block->region, NULL);
     RT_ASSERT(!RT_FAILED(status));

@@ -7,10 +7,19 @@
 #include "task/task_report.h"
 #include "task/task_state.h"
 
+/* The trace context of a task that asks for its own. */
 static struct rt_trace *tasks_trace_of(struct rti_fiber *fiber)
 {
     struct rti_task *task = rti_task_of_fiber(fiber);
-    return task == NULL ? NULL : &task->trace;
+    if (task == NULL) {
+        return NULL;
+    }
+    struct rt_trace *trace = &rti_task_annex(task)->trace;
+    if (!task->has_trace) {
+        task->has_trace = true;
+        *trace = (struct rt_trace){.flags = 0};
+    }
+    return trace;
 }
 
 rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint64_t handles_lost)
@@ -30,6 +39,7 @@ rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint6
     tasks->more = NULL;
     tasks->origins[0] = (uintptr_t)tasks->slots;
     tasks->origins[1] = 0;
+    tasks->more_annexes = NULL;
     rti_port_expect_dense(sched->port, &tasks->dense, NULL, 0);
     rti_stack_slab_init(&tasks->slab, sched);
     rti_u32_init(&tasks->serial, 0);
@@ -73,8 +83,8 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     task->hook_count = 0;
     task->hook_depth = 0;
     task->locals_set = 0;
-    task->trace = (struct rt_trace){.flags = 0};
-    rti_task_clear_message(task);
+    task->has_message = false;
+    task->has_trace = false;
     task->cx.magic = 0;
     task->stack.block = NULL;
     rti_task_life_init(&task->life, tasks->sched->is_local);
@@ -90,6 +100,12 @@ struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task 
 
 /* The most slots that a handle can name. */
 #define TASKS_MAX (RTI_TASK_INDEX_MASK - 1)
+
+/* A mapping for so many tasks: their slots, then their annexes. */
+static size_t tasks_mapping_size(size_t count)
+{
+    return count * (sizeof(struct rti_task) + sizeof(struct rti_task_annex));
+}
 
 rt_status rt_task_reserve(const rt_task_room *room)
 {
@@ -109,7 +125,7 @@ rt_status rt_task_reserve(const rt_task_room *room)
     if (port->ops->memory_map == NULL) {
         return (rt_status){RT_ERR_UNSUPPORTED, "this port cannot map memory"};
     }
-    struct rti_task *more = port->ops->memory_map(port, room->tasks * sizeof(struct rti_task));
+    struct rti_task *more = port->ops->memory_map(port, tasks_mapping_size(room->tasks));
     if (more == NULL) {
         return (rt_status){RT_ERR_NOMEM, "the system has no memory for so many tasks"};
     }
@@ -117,13 +133,14 @@ rt_status rt_task_reserve(const rt_task_room *room)
     size_t size = room->stack_size != 0 ? room->stack_size : RT_TASK_STACK_SIZE;
     rt_status status = rti_stack_slab_map(&tasks->slab, capacity, size);
     if (RT_FAILED(status)) {
-        port->ops->memory_unmap(port, more, room->tasks * sizeof(struct rti_task));
+        port->ops->memory_unmap(port, more, tasks_mapping_size(room->tasks));
         return status;
     }
     rti_lock_acquire(&tasks->lock, tasks->sched);
     rti_port_expect_dense(port, &tasks->dense, more, room->tasks * sizeof(struct rti_task));
     tasks->more = more;
     tasks->origins[1] = (uintptr_t)more - RT_MAX_TASKS * sizeof(struct rti_task);
+    tasks->more_annexes = (struct rti_task_annex *)(void *)(more + room->tasks);
     tasks->capacity = capacity;
     rti_lock_release(&tasks->lock);
     return RT_SUCCESS;
@@ -136,7 +153,7 @@ static void tasks_unmap(struct rti_tasks *tasks)
     rti_stack_slab_deinit(&tasks->slab);
     if (tasks->more != NULL) {
         size_t count = tasks->capacity - RT_MAX_TASKS;
-        port->ops->memory_unmap(port, tasks->more, count * sizeof(struct rti_task));
+        port->ops->memory_unmap(port, tasks->more, tasks_mapping_size(count));
     }
 }
 

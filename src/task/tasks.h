@@ -9,6 +9,9 @@
  * pages the system gives when they are first used, and from then on the tasks that name no size of
  * their own have their stacks from a slab, which has one for every slot.
  *
+ * Beside each table of slots lies one of annexes, for what few tasks have. In a mapping its pages
+ * are not given until a task with that index needs one.
+ *
  * Slots are recycled last in, first out: the one that was used last is still in the caches. Slots
  * that were never used are not in the list but counted by `fresh`, so that a large table costs
  * nothing until it is needed.
@@ -55,16 +58,18 @@ struct rti_tasks {
     rti_atomic_u64 cancelled;
     rti_atomic_u64 completed;
     rti_atomic_u64 panicked;
-    uint64_t handles_lost;      /* of runtimes before this one */
-    bool is_cut_short;          /* tasks were killed: who should have joined them could not */
-    uint32_t capacity;          /* slots that there are */
-    struct rti_task *more;      /* those from RT_MAX_TASKS on; NULL: there are none */
-    uintptr_t origins[2];       /* where both parts would have the slot 0 */
-    struct rti_dense dense;     /* them */
-    struct rti_stack_slab slab; /* stacks, for who names no size; or none */
+    uint64_t handles_lost;  /* of runtimes before this one */
+    bool is_cut_short;      /* tasks were killed: who should have joined them could not */
+    uint32_t capacity;      /* slots that there are */
+    struct rti_task *more;  /* those from RT_MAX_TASKS on; NULL: there are none */
+    uintptr_t origins[2];   /* where both parts would have the slot 0 */
+    struct rti_dense dense; /* the slots of `more` */
+    struct rti_task_annex *more_annexes; /* of `more` */
+    struct rti_stack_slab slab;          /* stacks, for who names no size; or none */
     struct rti_local_key keys[RT_MAX_LOCALS];
     struct rti_undertaker undertaker;
     struct rti_task slots[RT_MAX_TASKS];
+    struct rti_task_annex annexes[RT_MAX_TASKS];
 };
 
 /* The slot with this index, below rti_tasks_fresh. */
@@ -73,6 +78,15 @@ static inline struct rti_task *rti_tasks_slot(const struct rti_tasks *tasks, uin
     /* A choice of where to count from, and no branch. */
     uintptr_t origin = tasks->origins[index >= RT_MAX_TASKS];
     return (struct rti_task *)(origin + (uintptr_t)index * sizeof(struct rti_task));
+}
+
+/* Where the task keeps what few have. */
+static inline struct rti_task_annex *rti_task_annex(const struct rti_task *task)
+{
+    struct rti_tasks *tasks = task->tasks;
+    uint32_t index = task->index;
+    return index < RT_MAX_TASKS ? &tasks->annexes[index]
+                                : &tasks->more_annexes[index - RT_MAX_TASKS];
 }
 
 /* How many slots were ever used. Any thread; with several workers it may have grown since. */
@@ -154,9 +168,7 @@ static inline void rti_tasks_give(struct rti_tasks *tasks, struct rti_task *task
 {
     RT_ASSERT(rti_task_life(&task->life) == RTI_TASK_FREE && task->stack.block == NULL);
     rti_size_store_relaxed(&task->handle, 0);
-    if (RTI_UNLIKELY(task->has_message)) {
-        rti_task_clear_message(task);
-    }
+    task->has_message = false;
     rti_lock_acquire(&tasks->lock, tasks->sched);
     rti_tasks_push(tasks, task);
     rti_lock_release(&tasks->lock);

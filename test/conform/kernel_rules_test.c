@@ -217,7 +217,8 @@ TEST(region_existing_channels_and_timers_continue_while_it_is_closing)
     poller_init(&fired);
     CHECK_OK(rt_region_open(&region, NULL, NULL));
     CHECK_OK(rt_channel_create(&config, &kernel.tx, &kernel.rx));
-    CHECK_OK(rt_region_timer_start(&region, NULL, &timer, 10, rti_cx_of(&fired.cx)->waker));
+    CHECK_OK(
+        rt_region_timer_start(&region, NULL, &timer, 10, rti_cx_poll(rti_cx_of(&fired.cx))->waker));
     CHECK_OK(rt_region_begin_close(&region));
     CHECK_OK(rt_channel_send(kernel.tx, NULL, &(int){4}));
     CHECK_OK(rt_channel_recv(kernel.rx, NULL, &value));

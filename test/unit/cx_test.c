@@ -326,7 +326,7 @@ TEST(cx_to_poll_gives_up_one_operation_for_another_and_replaces_its_waker)
     CHECK_OK(rt_cx_abandon(&poller.cx));
     CHECK_EQ(kernel_info().waiting_receivers, 0);
     CHECK_STATUS(rt_channel_recv(kernel.rx, &poller.cx, &value), RT_ERR_WOULDBLOCK);
-    rt_waker waker = rti_cx_of(&other.cx)->waker;
+    rt_waker waker = rti_cx_poll(rti_cx_of(&other.cx))->waker;
     CHECK_OK(rt_cx_set_waker(&poller.cx, waker));
     value = 5;
     CHECK_OK(rt_channel_try_send(kernel.tx, &value));

@@ -208,7 +208,7 @@ TEST(region_close_by_a_poll_context_registers_and_is_woken)
     CHECK_EQ(rt_region_get_state(&region), RT_REGION_DRAINING);
     CHECK_OK(rt_region_close(&region, &closer.cx));
     CHECK_EQ(rt_region_get_state(&region), RT_REGION_CLOSED);
-    CHECK(!rti_cx_of(&closer.cx)->is_waiting);
+    CHECK(!rti_cx_poll(rti_cx_of(&closer.cx))->is_waiting);
     poller_deinit(&closer);
     kernel_stop();
 }
@@ -230,7 +230,7 @@ TEST(region_close_by_a_poll_context_can_be_cancelled)
     CHECK_OK(rt_cx_cancel(&closer.cx));
     CHECK_EQ(closer.woken, 1);
     CHECK_STATUS(rt_region_close(&region, &closer.cx), RT_ERR_CANCELLED);
-    CHECK(!rti_cx_of(&closer.cx)->is_waiting);
+    CHECK(!rti_cx_poll(rti_cx_of(&closer.cx))->is_waiting);
     poller_deinit(&closer);
     poller_deinit(&members[1]);
     CHECK_OK(rt_region_close(&region, NULL));

@@ -3,6 +3,8 @@
 #define RTI_MODULE "tasks_test"
 #include "task/tasks.h"
 
+#include <string.h>
+
 #include <orrery/rt.h>
 
 #include "support/tasks.h"
@@ -112,6 +114,21 @@ static void *uses_one_slot(void *arg)
 TEST(tasks_slot_keeps_nothing_of_its_last_life)
 {
     tasks_run_everywhere(uses_one_slot, NULL);
+}
+
+static void *ends_its_own_context(void *arg)
+{
+    CHECK_STATUS(rt_cx_deinit(rt_cx_current()), RT_ERR_STATE);
+    CHECK_OK(rt_cx_init(arg));
+    CHECK_OK(rt_cx_deinit(rt_cx_current()));
+    CHECK_STATUS(rt_cx_deinit(rt_cx_current()), RT_ERR_STATE);
+    return arg;
+}
+
+TEST(task_cannot_end_the_context_that_it_was_started_with)
+{
+    static rt_cx cx;
+    tasks_run_everywhere(ends_its_own_context, &cx);
 }
 
 static void *counts(void *arg)
@@ -346,6 +363,163 @@ static void *panics_in_the_room(void *arg)
 TEST(task_of_the_room_panics_like_any_other)
 {
     tasks_run_everywhere(panics_in_the_room, NULL);
+}
+
+/* ---- annexes ---- */
+
+/* The slot of a task that waits is memory that a million of them have a million times. Who lets it
+ * grow says so here, and in docs/internals/performance.md. */
+TEST(tasks_slot_is_no_larger_than_is_told)
+{
+    if (RTI_ASAN || RTI_TSAN || sizeof(void *) != 8) {
+        test_skip("the figure is of plain builds on machines of 64 bits");
+    }
+    CHECK(sizeof(struct rti_task) <= 640);
+}
+
+/* What nobody writes. */
+#define UNTOUCHED 0xa5
+
+static void spoil_annexes(void)
+{
+    struct rti_tasks *tasks = module();
+    memset(tasks->annexes, UNTOUCHED, sizeof(tasks->annexes));
+    memset(tasks->more_annexes, UNTOUCHED, ROOM * sizeof(*tasks->more_annexes));
+}
+
+static size_t touched_bytes(const void *memory, size_t size)
+{
+    const unsigned char *bytes = memory;
+    size_t touched = 0;
+    for (size_t i = 0; i < size; i++) {
+        touched += bytes[i] != UNTOUCHED;
+    }
+    return touched;
+}
+
+static void *wants_nothing(void *arg)
+{
+    rt_yield();
+    CHECK(rt_local_get(0) == NULL && rt_ensure_depth() == 0);
+    CHECK_OK(rt_sleep(RT_NS_PER_MS));
+    return arg;
+}
+
+static void *starts_the_modest(void *arg)
+{
+    rt_task_result result;
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    spoil_annexes();
+    for (int round = 0; round < 2; round++) {
+        size_t count = start_all(wants_nothing);
+        CHECK_EQ(count, RT_MAX_TASKS + ROOM - 1);
+        for (size_t i = 0; i < count; i++) {
+            CHECK_OK(rt_join_result(many[i], &result));
+            CHECK(result.value == TASKS_NUMBER(i) && result.message[0] == '\0');
+        }
+    }
+    const struct rti_tasks *tasks = module();
+    CHECK_EQ(touched_bytes(tasks->annexes, sizeof(tasks->annexes)), 0);
+    CHECK_EQ(touched_bytes(tasks->more_annexes, ROOM * sizeof(*tasks->more_annexes)), 0);
+    return arg;
+}
+
+TEST(tasks_that_use_none_of_it_do_not_touch_their_annex)
+{
+    tasks_run_everywhere(starts_the_modest, NULL);
+}
+
+static int hooks_run;
+static int values_gone;
+
+static rt_status counts_itself(void *arg)
+{
+    (void)arg;
+    hooks_run++;
+    return RT_SUCCESS;
+}
+
+static void value_goes(void *value)
+{
+    (void)value;
+    values_gone++;
+}
+
+static void *uses_it_all(void *arg)
+{
+    rt_local key = *(rt_local *)arg;
+    CHECK(rt_local_get(key) == NULL);
+    CHECK_EQ(rt_trace_get().trace_id[0], 0);
+    CHECK_OK(rt_local_set(key, arg));
+    for (int i = 0; i < RT_MAX_HOOKS; i++) {
+        CHECK_OK(rt_ensure(counts_itself, NULL));
+    }
+    CHECK(rt_local_get(key) == arg);
+    rt_panic_task("as told");
+}
+
+static void *starts_the_greedy(void *arg)
+{
+    rt_local key;
+    rt_task_result result;
+    hooks_run = 0;
+    values_gone = 0;
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    CHECK_OK(rt_local_open(&key, value_goes));
+    spoil_annexes();
+    for (int round = 0; round < 2; round++) {
+        int count = 0;
+        while (count < RT_MAX_TASKS + ROOM - 1 &&
+               (many[count] = rt_go(uses_it_all, &key)) != NULL) {
+            count++;
+        }
+        CHECK_EQ(count, RT_MAX_TASKS + ROOM - 1);
+        for (int i = 0; i < count; i++) {
+            CHECK_STATUS(rt_join_result(many[i], &result), RT_ERR_PANICKED);
+            CHECK_STR(result.message, "as told");
+            CHECK(result.site.line > 0 && result.site.file != NULL);
+        }
+        CHECK_EQ(hooks_run, (round + 1) * count * RT_MAX_HOOKS);
+        CHECK_EQ(values_gone, (round + 1) * count);
+    }
+    CHECK_OK(rt_local_close(key));
+    return arg;
+}
+
+TEST(tasks_find_what_they_keep_in_their_annex_whatever_was_there_before)
+{
+    tasks_run_everywhere(starts_the_greedy, NULL);
+}
+
+static void *is_there(void *arg)
+{
+    CHECK_EQ(rt_trace_get().trace_id[0], 7);
+    return arg;
+}
+
+static void *wants_no_trace(void *arg)
+{
+    CHECK_EQ(rt_trace_get().trace_id[0], 0);
+    return arg;
+}
+
+static void *hands_its_trace_on(void *arg)
+{
+    struct rt_trace trace = {.trace_id = {7}, .span_id = {8}};
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    spoil_annexes();
+    CHECK_OK(rt_join(rt_go(wants_nothing, NULL), NULL));
+    CHECK_OK(rt_trace_set(&trace));
+    CHECK_OK(rt_join(rt_go(is_there, NULL), NULL));
+    CHECK_OK(rt_trace_set(NULL));
+    CHECK_OK(rt_join(rt_go(wants_no_trace, NULL), NULL));
+    return arg;
+}
+
+TEST(tasks_have_the_trace_of_their_starter_and_no_other)
+{
+    tasks_run_everywhere(hands_its_trace_on, NULL);
+    tasks_run_everywhere(hands_its_trace_on, NULL);
 }
 
 #if RTI_RECORDS

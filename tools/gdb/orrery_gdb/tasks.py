@@ -253,8 +253,10 @@ class Poll(Stackless):
         words = []
         if self.value["is_joining"]:
             words.append("the end of a poll task")
-        elif int(self.value["cx"]) != 0 and self.value["cx"]["is_waiting"]:
-            words += self.words_of(self.value["cx"]["wait"])
+        elif int(self.value["cx"]) != 0:
+            poll = self.value["cx"].cast(gdb.lookup_type("struct rti_poll_cx").pointer())
+            if poll["is_waiting"]:
+                words += self.words_of(poll["wait"])
         if int(self.value["nap"]) != 0:
             words.append(until(number(self.value["nap"]["timer"]["deadline_ns"])))
         return words
