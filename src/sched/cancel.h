@@ -29,12 +29,12 @@
 #include "sched/wait.h"
 
 struct rti_cancel {
-    rti_atomic_u32 is_requested; /* bool; written under the lock */
-    bool is_seen; /* a call of the one who was asked has failed for it; written by that one */
-    struct rti_lock lock;
-    struct rti_waitlist line;
+    struct rti_list line;    /* of waiters */
     struct rti_waiter *lone; /* one worker: waits beside the line; NULL: nobody */
     struct rti_sched *sched;
+    struct rti_lock lock;
+    rti_atomic_u32 is_requested; /* bool; written under the lock */
+    bool is_seen; /* a call of the one who was asked has failed for it; written by that one */
 };
 
 static inline void rti_cancel_init(struct rti_cancel *cancel, struct rti_sched *sched)
@@ -42,7 +42,7 @@ static inline void rti_cancel_init(struct rti_cancel *cancel, struct rti_sched *
     rti_u32_init(&cancel->is_requested, 0);
     cancel->is_seen = false;
     rti_lock_init(&cancel->lock, sched, RTI_LOCK_CANCEL);
-    rti_waitlist_init(&cancel->line);
+    rti_list_init(&cancel->line);
     cancel->lone = NULL;
     cancel->sched = sched;
 }
@@ -80,11 +80,11 @@ static inline void rti_cancel_claim_all(struct rti_cancel *cancel, struct rti_li
         cancel->lone = NULL;
         rti_wait_add(waiter->wait, waiter, RTI_EVENT_CANCEL, rti_cancel_unlink);
         waiter->slot = cancel;
-        rti_waitlist_add(&cancel->line, waiter);
+        rti_list_push_tail(&cancel->line, &waiter->link);
     }
     struct rti_link *next;
-    for (struct rti_link *at = rti_list_peek(&cancel->line.list); at != NULL; at = next) {
-        next = rti_list_next(&cancel->line.list, at);
+    for (struct rti_link *at = rti_list_peek(&cancel->line); at != NULL; at = next) {
+        next = rti_list_next(&cancel->line, at);
         waiter = RTI_CONTAINER_OF(at, struct rti_waiter, link);
         if (rti_wait_claim(waiter->wait, waiter->event)) {
             rti_list_remove(at);
@@ -101,7 +101,7 @@ static inline void rti_cancel_add(struct rti_cancel *cancel, struct rti_wait *wa
     rti_wait_add(wait, waiter, RTI_EVENT_CANCEL, rti_cancel_unlink);
     waiter->slot = cancel;
     rti_lock_acquire(&cancel->lock, cancel->sched);
-    rti_waitlist_add(&cancel->line, waiter);
+    rti_list_push_tail(&cancel->line, &waiter->link);
     bool is_late = rti_cancel_is_requested(cancel);
     rti_lock_release(&cancel->lock);
     if (RTI_UNLIKELY(is_late)) {

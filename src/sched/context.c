@@ -138,8 +138,7 @@ void rti_context_init(struct rti_context *context, void *stack_low, size_t stack
 {
     context_init(context, stack_low, stack_size, entry);
 #if RTI_MEMCHECK
-    context->valgrind_stack_id =
-        VALGRIND_STACK_REGISTER(stack_low, context->stack_low + stack_size);
+    context->valgrind_stack_id = VALGRIND_STACK_REGISTER(stack_low, (char *)stack_low + stack_size);
 #endif
 }
 
@@ -163,11 +162,12 @@ void rti_context_adopt(struct rti_context *context)
 #endif
 }
 
-void rti_context_forget(struct rti_context *context)
+void rti_context_forget(struct rti_context *context, void *stack_low, size_t stack_size)
 {
+    (void)stack_low, (void)stack_size;
 #if RTI_ASAN
     if (context->entry != NULL) {
-        __asan_unpoison_memory_region(context->stack_low, context->stack_size);
+        __asan_unpoison_memory_region(stack_low, stack_size);
     }
 #endif
 #if RTI_TSAN
@@ -179,7 +179,7 @@ void rti_context_forget(struct rti_context *context)
     if (context->valgrind_stack_id != 0) {
         VALGRIND_STACK_DEREGISTER(context->valgrind_stack_id);
         /* What lay below the last stack pointer is memory like any other again. */
-        (void)VALGRIND_MAKE_MEM_UNDEFINED(context->stack_low, context->stack_size);
+        (void)VALGRIND_MAKE_MEM_UNDEFINED(stack_low, stack_size);
     }
 #endif
     *context = (struct rti_context){.saved = {.sp = NULL}};

@@ -53,8 +53,8 @@
 /* May valgrind be told of stacks? */
 #define RTI_VALGRIND_KNOWS (!RTI_ONE_WORKER)
 
-/* Does a context know where its stack lies? On a small machine only for I1. */
-#define RTI_CONTEXT_BOUNDED (RT_CHECKS || !RTI_ONE_WORKER)
+/* Does a context know where its stack lies? For I1, and for the sanitizers. */
+#define RTI_CONTEXT_BOUNDED (RT_CHECKS || RTI_CONTEXT_ANNOTATED)
 
 struct rti_context {
     struct rti_arch_context saved; /* written by the switch away; meaningful while NEW or PARKED */
@@ -91,8 +91,8 @@ void rti_context_init(struct rti_context *context, void *stack_low, size_t stack
  * it switches away. */
 void rti_context_adopt(struct rti_context *context);
 
-/* What deinit does if a tool was told of the context. */
-void rti_context_forget(struct rti_context *context);
+/* What deinit does if a tool was told of the context and of its stack; NULL: it has none. */
+void rti_context_forget(struct rti_context *context, void *stack_low, size_t stack_size);
 
 /* From now on every switch to or from `context` exchanges all floating-point controls. Without it
  * only those changed through <fenv.h> are sure to be exchanged; see port/arch/<cpu>/switch.h. By
@@ -233,7 +233,11 @@ static inline void rti_context_deinit(struct rti_context *context)
 {
 #if RTI_VALGRIND_KNOWS
     if (RTI_CONTEXT_ANNOTATED || context->valgrind_stack_id != 0) {
-        rti_context_forget(context);
+#if RTI_CONTEXT_BOUNDED
+        rti_context_forget(context, context->stack_low, context->stack_size);
+#else
+        rti_context_forget(context, NULL, 0); /* who knows the stack says so: fiber_life.c */
+#endif
         return;
     }
 #endif

@@ -78,10 +78,9 @@ struct rti_fiber {
     void (*on_done)(struct rti_fiber *fiber);
 #if RT_HAS_TASKS
     uint64_t deadline_ns;      /* logical, for policies that order by it; else RTI_TIME_NEVER */
-    struct rti_cx *cx;         /* its cancellation and budget; NULL: it has neither */
-    struct rti_cancel *cancel; /* that of `cx`; NULL: it cannot be cancelled */
+    struct rti_cancel *cancel; /* that of its context, which begins with it; NULL: it has none */
     struct rti_list cleanups;  /* what it holds: the cleanup stack */
-    bool is_hindered; /* `cx` is limited or, with one worker, cancelled: ask it each time */
+    bool is_hindered; /* its context is limited or, with one worker, cancelled: ask it each time */
 #endif
 #if !RTI_ONE_WORKER
     bool is_self_settling; /* its stack is good for settling it there: sched/fiber_life.c */
@@ -106,7 +105,7 @@ struct rti_fiber {
 static inline struct rti_cx *rti_fiber_cx(const struct rti_fiber *fiber)
 {
 #if RT_HAS_TASKS
-    return fiber->cx;
+    return (struct rti_cx *)(void *)fiber->cancel;
 #else
     (void)fiber;
     return NULL;
@@ -129,7 +128,6 @@ static inline void rti_fiber_unburden(struct rti_fiber *fiber)
 {
 #if RT_HAS_TASKS
     fiber->deadline_ns = RTI_TIME_NEVER;
-    fiber->cx = NULL;
     fiber->cancel = NULL;
     fiber->is_hindered = false;
     rti_list_init(&fiber->cleanups);

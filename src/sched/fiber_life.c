@@ -43,6 +43,19 @@ static _Noreturn void fiber_finish(struct rti_worker *worker, enum rti_fiber_end
     rti_panic(RTI_MODULE, __LINE__, "a fiber that ended was resumed");
 }
 
+/* Lets the tools forget its context, and valgrind the stack that it was told of. */
+static RTI_ALWAYSINLINE void fiber_deinit_context(struct rti_fiber *fiber)
+{
+#if RTI_VALGRIND_KNOWS && !RTI_CONTEXT_BOUNDED
+    if (RTI_UNLIKELY(fiber->context.valgrind_stack_id != 0)) {
+        rti_context_forget(&fiber->context, rti_stack_usable(&fiber->stack),
+                           rti_stack_usable_size(&fiber->stack));
+        return;
+    }
+#endif
+    rti_context_deinit(&fiber->context);
+}
+
 /* The second half of an end, for a fiber whose guard words are in place. */
 static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
 {
@@ -60,7 +73,7 @@ static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fi
                                                             .value = fiber->end});
     }
     rti_fiber_clean_up(fiber);
-    rti_context_deinit(&fiber->context);
+    fiber_deinit_context(fiber);
     fiber->on_done(fiber);
 }
 
@@ -106,11 +119,8 @@ static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct 
                           rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
         return false;
     }
-    if (RT_CHECKS) {
-        /* For rti_context_audit, which takes no note for any. Valgrind is not told of the stack. */
-        rti_context_set_bounds(&fiber->context, rti_stack_usable(&fiber->stack),
-                               rti_stack_usable_size(&fiber->stack));
-    }
+    rti_context_set_bounds(&fiber->context, rti_stack_usable(&fiber->stack),
+                           rti_stack_usable_size(&fiber->stack));
     rti_arch_fp_control_switch(gone, &fiber->context.saved);
     return true;
 }

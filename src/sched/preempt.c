@@ -11,7 +11,7 @@
 /* Where the frames end that a fiber's function has made, and its first one begins. That one holds
  * the berth, in which addresses of the runtime's functions are no calls. A fiber that has not come
  * so far has its last life's berth, or none. */
-RTI_UNSANITIZED static const uintptr_t *preempt_end(const struct rti_fiber *fiber, uintptr_t sp)
+static RTI_UNSANITIZED const uintptr_t *preempt_end(const struct rti_fiber *fiber, uintptr_t sp)
 {
     uintptr_t end = (uintptr_t)fiber->stack.high_guard;
 #if RTI_HAS_BERTH

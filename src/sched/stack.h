@@ -21,11 +21,13 @@
  *
  * I1  The guard words hold RTI_STACK_GUARD from init until the stack is given back.
  *                                                                       (rti_stack_is_intact)
- * I2  guard is NULL and limit is NULL, or guard < low < limit < high_guard. (rti_stack_protect)
+ * I2  limit is NULL, or low < limit < high_guard.                       (rti_stack_protect)
  * I3  No call of the runtime needs more than RTI_STACK_RESERVE.  (fault_test: ..._fit_the_reserve)
  */
 
 #include <stdbool.h>
+
+#include <orrery/rt_static_config.h>
 
 #include "base/assert.h"
 
@@ -68,7 +70,6 @@ struct rti_stack {
     char *high_guard; /* where the high guard lies, in the last eight bytes */
     char *limit;      /* no call to the runtime begins below; NULL: not protected */
 #if !RTI_ONE_WORKER
-    char *guard;     /* from here to `low` any access faults; NULL: not protected */
     char *low_guard; /* the word that is looked at for the low end; most often at `low` */
 #endif
 };
@@ -79,25 +80,25 @@ struct rti_stack {
 /* Panics: the memory is none, or too small. */
 _Noreturn RTI_COLD void rti_stack_refuse(void);
 
-/* Says where the protected memory begins, NULL for none, and which word is looked at for the low
- * end. A Cortex-M has no such memory, and its low word lies at the low end. */
-static inline void rti_stack_set_guard(struct rti_stack *stack, char *guard, char *low_guard)
+/* Says which word is looked at for the low end. On a Cortex-M it lies there. */
+static inline void rti_stack_set_low_guard(struct rti_stack *stack, char *low_guard)
 {
 #if RTI_ONE_WORKER
-    (void)stack, (void)guard, (void)low_guard;
+    (void)stack, (void)low_guard;
 #else
-    stack->guard = guard;
     stack->low_guard = low_guard;
 #endif
 }
 
+/* From here to `low` any access faults; NULL: it is not protected. A Cortex-M has no such memory.
+ */
 static inline char *rti_stack_guard(const struct rti_stack *stack)
 {
 #if RTI_ONE_WORKER
     (void)stack;
     return NULL;
 #else
-    return stack->guard;
+    return stack->limit == NULL ? NULL : stack->low - RT_STACK_GUARD_SIZE;
 #endif
 }
 
@@ -135,7 +136,7 @@ static inline void rti_stack_init(struct rti_stack *stack, void *memory, size_t 
     stack->high_guard = stack->low + usable - sizeof(uint64_t);
     stack->limit =
         RTI_STACK_FORBIDDEN != 0 ? stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
-    rti_stack_set_guard(stack, NULL, stack->low);
+    rti_stack_set_low_guard(stack, stack->low);
     rti_stack_mend(stack);
 }
 
@@ -162,16 +163,14 @@ static inline bool rti_stack_is_intact(const struct rti_stack *stack)
     return RTI_LIKELY(low == RTI_STACK_GUARD) && RTI_LIKELY(high == RTI_STACK_GUARD);
 }
 
-/* Says that the memory from `guard` up to the stack's start faults at any access, and that the
+/* Says that the RT_STACK_GUARD_SIZE bytes below the stack's start fault at any access, and that the
  * lowest RTI_STACK_RESERVE bytes are the runtime's. */
-static inline void rti_stack_protect(struct rti_stack *stack, void *guard)
+static inline void rti_stack_protect(struct rti_stack *stack)
 {
-    if (RTI_UNLIKELY(guard == NULL || (char *)guard >= stack->low ||
-                     rti_stack_usable_size(stack) <
-                         RTI_STACK_RESERVE + (size_t)RTI_STACK_SIZE_MIN / 2)) {
+    if (RTI_UNLIKELY(rti_stack_usable_size(stack) <
+                     RTI_STACK_RESERVE + (size_t)RTI_STACK_SIZE_MIN / 2)) {
         rti_stack_refuse();
     }
-    rti_stack_set_guard(stack, guard, rti_stack_low_guard(stack));
     stack->limit = stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE;
 }
 

@@ -93,8 +93,7 @@ static inline void rti_stack_slab_describe(const struct rti_stack_slab *slab, rt
     stack->high_guard = guard + slab->stride - sizeof(uint64_t);
     stack->low = guard + RT_STACK_GUARD_SIZE;
     stack->limit = is_guarded ? stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
-    rti_stack_set_guard(stack, is_guarded ? guard : NULL,
-                        is_guarded ? stack->high_guard : stack->low);
+    rti_stack_set_low_guard(stack, is_guarded ? stack->high_guard : stack->low);
 }
 
 /* Takes a bay and describes its stack. Cannot fail. `is_local`: there is one worker. */

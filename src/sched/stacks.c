@@ -61,7 +61,7 @@ static void stack_init(const struct rti_stack_block *memory, struct rti_stack *s
     if (stack_is_guarded(memory)) {
         char *guard = stack_guard_of(memory->block);
         rti_stack_init(stack, guard + STACK_UNIT, RTI_STACK_RESERVE + memory->size);
-        rti_stack_protect(stack, guard);
+        rti_stack_protect(stack);
     } else {
         rti_stack_init(stack, memory->block, memory->size);
     }

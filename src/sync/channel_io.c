@@ -36,7 +36,7 @@ static inline struct rti_channels *io_noted_channels(const struct rti_worker *wo
 /* Is it the calling fiber's own context? Then a call with it is the same as one without. */
 static inline bool io_is_own(const struct rti_fiber *fiber, const rt_cx *cx)
 {
-    return fiber != NULL && (const struct rti_cx *)(const void *)cx == fiber->cx;
+    return fiber != NULL && (const struct rti_cx *)(const void *)cx == rti_fiber_cx(fiber);
 }
 
 /* Nothing to cancel, nothing to count: the caller has no context, or one that sets no limits. */

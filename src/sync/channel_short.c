@@ -22,7 +22,8 @@ static RTI_ALWAYSINLINE bool short_is_plain(const struct rti_worker *worker, con
         return cx == NULL;
     }
     return !fiber->is_hindered &&
-           (RTI_LIKELY(cx == NULL) || (const struct rti_cx *)(const void *)cx == fiber->cx) &&
+           (RTI_LIKELY(cx == NULL) ||
+            (const struct rti_cx *)(const void *)cx == rti_fiber_cx(fiber)) &&
            (fiber->cancel == NULL || !rti_cancel_is_requested(fiber->cancel));
 }
 

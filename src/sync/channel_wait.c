@@ -177,7 +177,7 @@ static RTI_NOINLINE rt_status channel_park_ended(struct rti_channel_waiter *wait
     rti_wait_finish(wait);
     if (rti_wait_event(wait) != RTI_EVENT_SOURCE) {
         RT_ASSERT(rti_wait_event(wait) == RTI_EVENT_CANCEL);
-        return rti_cx_see_cancel(fiber->cx);
+        return rti_cx_see_cancel(rti_fiber_cx(fiber));
     }
     if (waiter->result == RT_OK && rti_sched_journal(sched) != NULL) {
         bool is_sender = waiter->kind == RTI_CHANNEL_SEND;
@@ -442,7 +442,7 @@ void rti_channel_poll_join(const struct rti_channel_call *call, const struct rti
     rti_cx_poll_begin(cx, op);
     rti_wait_add(&poll->wait, &poll->waiter.waiter, RTI_EVENT_SOURCE, channel_poll_unlink);
     channel_waiter_init(&poll->waiter, call, want);
-    rti_cx_events_add(&poll->events, cx, cx->sched, &poll->wait, want->deadline);
+    rti_cx_events_add(&poll->events, cx, rti_cx_sched(cx), &poll->wait, want->deadline);
     rti_channel_wait_join(call->channels, &poll->waiter, want->kind, call->id);
 }
 
@@ -459,7 +459,7 @@ rt_status rti_channel_poll_continue(struct rti_cx *cx, struct rti_cx_op op, bool
     const struct rti_poll_cx *poll = rti_cx_poll(cx);
     struct rti_channel *channel = poll->waiter.channel;
     if (event == RTI_EVENT_SOURCE && channel != NULL) {
-        rti_lock_acquire(channel->lock, cx->sched);
+        rti_lock_acquire(channel->lock, rti_cx_sched(cx));
         if (poll->waiter.result == RT_OK) {
             *is_served = true;
             return RT_SUCCESS;

@@ -30,7 +30,7 @@ static struct rti_cx *cx_find(const rt_cx *given)
         struct rti_cx *cx = rti_cx_of((rt_cx *)(uintptr_t)given);
         return cx_is_known(cx) ? cx : NULL;
     }
-    return fiber == NULL ? NULL : fiber->cx;
+    return fiber == NULL ? NULL : rti_fiber_cx(fiber);
 }
 
 static rt_status cx_missing(const rt_cx *given)
@@ -46,7 +46,7 @@ rt_cx *rt_cx_current(void)
 rt_status rti_cx_resolve(struct rti_worker *worker, rt_cx *given, struct rti_cx **out_cx)
 {
     if (given == NULL) {
-        *out_cx = worker->fiber == NULL ? NULL : worker->fiber->cx;
+        *out_cx = worker->fiber == NULL ? NULL : rti_fiber_cx(worker->fiber);
         return RT_SUCCESS;
     }
     struct rti_cx *cx = rti_cx_of(given);
@@ -75,14 +75,13 @@ static void cx_publish(struct rti_cx *cx)
         cx->is_touched = true;
     } else if (cx->inner == NULL) {
         cx->fiber->deadline_ns = cx->budget.deadline;
-        rti_fiber_hinder(cx->sched, cx->fiber, cx_is_hindrance(cx));
+        rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, cx_is_hindrance(cx));
     }
 }
 
 /* Makes `cx` the fiber's current context; NULL: it has none. */
 static void cx_set_current(struct rti_fiber *fiber, struct rti_cx *cx)
 {
-    fiber->cx = cx;
     fiber->cancel = cx == NULL ? NULL : &cx->cancel;
 }
 
@@ -97,7 +96,7 @@ static void cx_claim_alone(struct rti_cx *cx, struct rti_list *claimed)
     struct rti_waiter *waiter;
     /* Raised, then fence, then where it waits: pairs with rti_fiber_settle_at. */
     rti_fence_seqcst();
-    if (rti_channel_cancel_alone(cx->sched, cx->fiber, &waiter)) {
+    if (rti_channel_cancel_alone(rti_cx_sched(cx), cx->fiber, &waiter)) {
         rti_list_push_tail(claimed, &waiter->link);
     }
 #endif
@@ -107,14 +106,14 @@ static void cx_claim_alone(struct rti_cx *cx, struct rti_list *claimed)
 static void cx_request(struct rti_cx *cx, struct rti_list *claimed)
 {
     if (!rti_cancel_is_requested(&cx->cancel) &&
-        RTI_UNLIKELY(rti_sched_journal(cx->sched) != NULL)) {
+        RTI_UNLIKELY(rti_sched_journal(rti_cx_sched(cx)) != NULL)) {
         uint32_t task = cx->kind == RTI_CX_FIBER ? cx->fiber->run.id : 0;
-        rti_sched_record(cx->sched,
+        rti_sched_record(rti_cx_sched(cx),
                          &(struct rti_journal_event){.kind = RTI_JOURNAL_CANCEL, .task = task});
     }
     for (struct rti_cx *at = cx; at != NULL && (at == cx || !at->is_shield); at = at->inner) {
         bool is_first = rti_cancel_request(&at->cancel, claimed);
-        if (rti_sched_is_local(at->sched)) {
+        if (rti_sched_is_local(rti_cx_sched(at))) {
             cx_publish(at);
         } else if (is_first && at->kind == RTI_CX_FIBER && at->inner == NULL) {
             cx_claim_alone(at, claimed);
@@ -133,7 +132,7 @@ static const struct rti_region_member_ops cx_member_ops = {.is_runnable = true,
 /* Takes hold of the waker of a poll context, with several workers; gives what the word was. */
 static uint32_t cx_seize_waker(struct rti_poll_cx *poll)
 {
-    if (RTI_LIKELY(rti_sched_is_local(poll->cx.sched))) {
+    if (RTI_LIKELY(rti_sched_is_local(rti_cx_sched(&poll->cx)))) {
         return RTI_CX_POLL_QUIET;
     }
     uint32_t word = rti_u32_load_relaxed(&poll->poll_word);
@@ -148,7 +147,7 @@ static uint32_t cx_seize_waker(struct rti_poll_cx *poll)
 
 static void cx_let_go_of_waker(struct rti_poll_cx *poll, uint32_t word)
 {
-    if (RTI_UNLIKELY(!rti_sched_is_local(poll->cx.sched))) {
+    if (RTI_UNLIKELY(!rti_sched_is_local(rti_cx_sched(&poll->cx)))) {
         /* Release pairs with the acquire in rti_cx_poll_event, cx_await_wake and cx_seize_waker. */
         rti_u32_store_release(&poll->poll_word, word);
     }
@@ -157,7 +156,7 @@ static void cx_let_go_of_waker(struct rti_poll_cx *poll, uint32_t word)
 /* Another worker has claimed the wait of a poll context and is about to wake it. */
 static void cx_await_wake(struct rti_poll_cx *poll)
 {
-    struct rti_port *port = poll->cx.sched->port;
+    struct rti_port *port = rti_cx_sched(&poll->cx)->port;
     uint32_t word;
     /* Acquire pairs with the release in cx_let_go_of_waker. */
     for (uint32_t spins = 0; (word = rti_u32_load_acquire(&poll->poll_word)) != RTI_CX_POLL_WOKEN;
@@ -177,8 +176,7 @@ static void cx_init(struct rti_cx *cx, enum rti_cx_kind kind, struct rti_sched *
     *cx = (struct rti_cx){.magic = RTI_CX_MAGIC,
                           .kind = (uint8_t)kind,
                           .outcome = RT_OUTCOME_OK,
-                          .budget = RT_BUDGET_UNLIMITED,
-                          .sched = sched};
+                          .budget = RT_BUDGET_UNLIMITED};
     rti_cancel_init(&cx->cancel, sched);
     rti_region_member_init(&cx->member, &cx_member_ops);
 }
@@ -199,12 +197,12 @@ static rt_budget cx_charge(rt_budget budget, uint64_t polls, uint64_t cost)
 static void cx_leave_chain(struct rti_cx *cx)
 {
     struct rti_cx *outer = cx->outer;
-    rti_contexts_lock(cx->sched);
+    rti_contexts_lock(rti_cx_sched(cx));
     cx_set_current(cx->fiber, outer);
     if (outer != NULL) {
         outer->inner = NULL;
     }
-    rti_contexts_unlock(cx->sched);
+    rti_contexts_unlock(rti_cx_sched(cx));
     if (outer != NULL) {
         outer->budget = cx_charge(outer->budget, cx->polls_taken, cx->cost_taken);
         outer->polls_taken += cx->polls_taken;
@@ -212,7 +210,7 @@ static void cx_leave_chain(struct rti_cx *cx)
         cx_publish(outer);
     } else {
         cx->fiber->deadline_ns = RTI_TIME_NEVER;
-        rti_fiber_hinder(cx->sched, cx->fiber, false);
+        rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, false);
     }
 }
 
@@ -224,10 +222,10 @@ static void cx_end_timers(struct rti_cx *cx)
     struct rti_list claimed;
     struct rti_link *link;
     rti_list_init(&claimed);
-    rti_contexts_lock(cx->sched);
+    rti_contexts_lock(rti_cx_sched(cx));
     do {
-        rti_lock_acquire(&cancel->lock, cx->sched);
-        link = rti_list_pop(&cancel->line.list);
+        rti_lock_acquire(&cancel->lock, rti_cx_sched(cx));
+        link = rti_list_pop(&cancel->line);
         rti_lock_release(&cancel->lock);
         if (link != NULL) {
             struct rti_waiter *waiter = RTI_CONTAINER_OF(link, struct rti_waiter, link);
@@ -239,7 +237,7 @@ static void cx_end_timers(struct rti_cx *cx)
             }
         }
     } while (link != NULL);
-    rti_contexts_unlock(cx->sched);
+    rti_contexts_unlock(rti_cx_sched(cx));
     rti_cancel_wake_all(&claimed);
 }
 
@@ -248,28 +246,28 @@ static void cx_end(struct rti_cx *cx)
     cx->magic = 0;
     cx->is_touched = true;
     RT_ASSERT(cx->cancel.lone == NULL);
-    rti_lock_acquire(&cx->cancel.lock, cx->sched);
-    bool is_alone = rti_waitlist_is_empty(&cx->cancel.line);
+    rti_lock_acquire(&cx->cancel.lock, rti_cx_sched(cx));
+    bool is_alone = rti_list_is_empty(&cx->cancel.line);
     rti_lock_release(&cx->cancel.lock);
     if (RTI_UNLIKELY(!is_alone)) {
         cx_end_timers(cx);
     }
-    rti_region_timer_await_context(cx->sched, cx);
-    rti_region_leave(&cx->member, cx->sched, rti_cx_outcome(cx));
+    rti_region_timer_await_context(rti_cx_sched(cx), cx);
+    rti_region_leave(&cx->member, rti_cx_sched(cx), rti_cx_outcome(cx));
 }
 
 /* The fiber ended with the context in place; what was inside it has gone before. */
 static void cx_cleanup_run(struct rti_cleanup *cleanup)
 {
     struct rti_cx *cx = &RTI_CONTAINER_OF(cleanup, struct rti_inner_cx, cleanup)->cx;
-    RT_ASSERT(cx_is_known(cx) && cx->fiber->cx == cx);
+    RT_ASSERT(cx_is_known(cx) && rti_fiber_cx(cx->fiber) == cx);
     cx_leave_chain(cx);
     cx_end(cx);
 }
 
 void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sched *sched)
 {
-    RT_ASSERT(fiber->cx == NULL);
+    RT_ASSERT(rti_fiber_cx(fiber) == NULL);
     cx->magic = RTI_CX_MAGIC;
     cx->kind = RTI_CX_FIBER;
     cx->is_inner = false;
@@ -280,7 +278,6 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx->polls_taken = 0;
     cx->cost_taken = 0;
     cx->scope = NULL;
-    cx->sched = sched;
     cx->fiber = fiber;
     cx->outer = NULL;
     cx->inner = NULL;
@@ -296,7 +293,7 @@ void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome)
     cx->outcome = (uint8_t)outcome;
     cx->cancel.is_seen = false; /* the outcome says it */
     cx_end(cx);
-    rti_fiber_hinder(cx->sched, cx->fiber, false);
+    rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, false);
 }
 
 /* Puts a context of the running fiber, which is complete, on its cleanup stack. */
@@ -310,16 +307,16 @@ static void cx_stand(struct rti_inner_cx *inner, struct rti_fiber *fiber)
 void rti_cx_begin_shield(struct rti_inner_cx *shield, struct rti_fiber *fiber, rt_time deadline)
 {
     struct rti_cx *cx = &shield->cx;
-    struct rti_cx *outer = fiber->cx;
-    fiber->cx = NULL;
+    struct rti_cx *outer = rti_fiber_cx(fiber);
+    cx_set_current(fiber, NULL);
     rti_cx_init_fiber(cx, fiber, fiber->sched);
     cx->is_shield = true;
     cx->budget.deadline = deadline;
     cx->outer = outer;
     if (outer != NULL) {
-        rti_contexts_lock(cx->sched);
+        rti_contexts_lock(rti_cx_sched(cx));
         outer->inner = cx;
-        rti_contexts_unlock(cx->sched);
+        rti_contexts_unlock(rti_cx_sched(cx));
     }
     cx_publish(cx);
     cx_stand(shield, fiber);
@@ -335,16 +332,16 @@ rt_status rt_cx_init(rt_cx *storage)
         return (rt_status){RT_ERR_THREAD, "the caller is no task or actor"};
     }
     struct rti_cx *cx = rti_cx_of(storage);
-    struct rti_cx *outer = fiber->cx;
+    struct rti_cx *outer = rti_fiber_cx(fiber);
     cx_init(cx, RTI_CX_FIBER, rti_sched_current());
     cx->fiber = fiber;
     cx->outer = outer;
     if (outer != NULL) {
         cx->budget = outer->budget;
-        rti_contexts_lock(cx->sched);
+        rti_contexts_lock(rti_cx_sched(cx));
         outer->inner = cx;
         rti_u32_init(&cx->cancel.is_requested, rti_cancel_is_requested(&outer->cancel));
-        rti_contexts_unlock(cx->sched);
+        rti_contexts_unlock(rti_cx_sched(cx));
     }
     cx_set_current(fiber, cx);
     cx_publish(cx);
@@ -405,7 +402,7 @@ rt_status rt_cx_deinit(rt_cx *storage)
     }
     if (cx->kind == RTI_CX_FIBER) {
         struct rti_fiber *fiber = rti_fiber_current();
-        if (fiber == NULL || fiber->cx != cx) {
+        if (fiber == NULL || rti_fiber_cx(fiber) != cx) {
             return (rt_status){RT_ERR_STATE, "this is not the caller's current context"};
         }
         if (!cx->is_inner) {
@@ -423,7 +420,7 @@ rt_status rt_cx_deinit(rt_cx *storage)
 
 void rti_cx_cancel_claim(struct rti_cx *cx, struct rti_list *claimed)
 {
-    struct rti_sched *sched = cx->sched;
+    struct rti_sched *sched = rti_cx_sched(cx);
     rti_contexts_lock(sched);
     cx_request(cx, claimed);
     rti_contexts_unlock(sched);
@@ -482,7 +479,7 @@ rt_status rti_cx_checkpoint(struct rti_cx *cx)
         return RT_SUCCESS;
     }
     /* The clock is read only for a deadline. */
-    rt_time now = has_deadline ? rti_sched_clock(cx->sched) : 0;
+    rt_time now = has_deadline ? rti_sched_clock(rti_cx_sched(cx)) : 0;
     if (rt_budget_is_exhausted(&cx->budget, now)) {
         return cx_exhaust(cx);
     }
@@ -629,7 +626,7 @@ void rti_cx_poll_begin(struct rti_cx *cx, struct rti_cx_op op)
     cx->is_touched = true;
     poll->op = op;
     rti_u32_init(&poll->poll_word, RTI_CX_POLL_QUIET);
-    rti_wait_begin(&poll->wait, cx_poll_wake, poll, rti_sched_is_local(cx->sched));
+    rti_wait_begin(&poll->wait, cx_poll_wake, poll, rti_sched_is_local(rti_cx_sched(cx)));
 }
 
 void rti_cx_poll_end(struct rti_cx *cx)
@@ -640,7 +637,7 @@ void rti_cx_poll_end(struct rti_cx *cx)
         poll->is_waiting = false;
         /* Nobody may claim it while it is taken apart. */
         if (!rti_wait_claim(&poll->wait, RTI_EVENT_KILL) &&
-            RTI_UNLIKELY(!rti_sched_is_local(cx->sched))) {
+            RTI_UNLIKELY(!rti_sched_is_local(rti_cx_sched(cx)))) {
             cx_await_wake(poll);
         }
         rti_wait_finish(&poll->wait);
@@ -650,7 +647,7 @@ void rti_cx_poll_end(struct rti_cx *cx)
 void rti_cx_audit(const struct rti_cx *cx)
 {
     RT_ASSERT(cx_is_known(cx));
-    if (rti_sched_is_local(cx->sched) && cx->kind == RTI_CX_FIBER && cx->inner == NULL) {
+    if (rti_sched_is_local(rti_cx_sched(cx)) && cx->kind == RTI_CX_FIBER && cx->inner == NULL) {
         RT_ASSERT(cx->fiber->is_hindered == cx_is_hindrance(cx));
     }
     for (const struct rti_cx *at = cx; at->outer != NULL; at = at->outer) {

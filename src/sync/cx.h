@@ -75,18 +75,17 @@ struct rti_cx_op {
 /* What every context has. What a fiber that is cancelled by nobody and limited by nothing touches
  * of it lies in the first two lines. */
 struct rti_cx {
-    uint32_t magic;      /* RTI_CX_MAGIC between init and deinit */
-    uint8_t kind;        /* enum rti_cx_kind */
-    bool is_touched;     /* POLL: it may be another than when it was made */
-    bool is_inner : 1;   /* FIBER: it is a struct rti_inner_cx */
-    bool is_shield : 1;  /* the cancellation of the context around does not reach it */
-    bool has_timers : 1; /* POLL: timers of a region were started with it, and end with it */
-    bool is_passing : 1; /* POLL: it ends with the call that it was made for */
-    bool is_refused : 1; /* POLL: something was refused for that */
-    uint8_t outcome;     /* rt_outcome, but for a cancellation that was seen */
-    struct rti_cancel cancel;
+    struct rti_cancel cancel; /* first: a fiber has a pointer to it, and so to all (rti_fiber_cx) */
+    uint32_t magic;           /* RTI_CX_MAGIC between init and deinit */
+    uint8_t kind;             /* enum rti_cx_kind */
+    bool is_touched;          /* POLL: it may be another than when it was made */
+    bool is_inner : 1;        /* FIBER: it is a struct rti_inner_cx */
+    bool is_shield : 1;       /* the cancellation of the context around does not reach it */
+    bool has_timers : 1;      /* POLL: timers of a region were started with it, and end with it */
+    bool is_passing : 1;      /* POLL: it ends with the call that it was made for */
+    bool is_refused : 1;      /* POLL: something was refused for that */
+    uint8_t outcome;          /* rt_outcome, but for a cancellation that was seen */
     struct rti_region_member member; /* of a region, if it has one */
-    struct rti_sched *sched;
     union {
         struct rti_fiber *fiber;   /* FIBER: whose it is */
         struct rti_cx *next_spare; /* POLL: of those that are kept for the next (task/asyncs.h) */
@@ -98,6 +97,14 @@ struct rti_cx {
     uint64_t polls_taken; /* of the quotas, since init */
     uint64_t cost_taken;
 };
+
+_Static_assert(offsetof(struct rti_cx, cancel) == 0, "a fiber's pointer is to both");
+
+/* The scheduler whose thread, or one of whose threads, its owner runs on. */
+static inline struct rti_sched *rti_cx_sched(const struct rti_cx *cx)
+{
+    return cx->cancel.sched;
+}
 
 /* A context that a fiber makes for itself, with what takes it apart if the fiber ends first. */
 struct rti_inner_cx {
@@ -165,9 +172,9 @@ static inline void rti_cx_begin_fiber(struct rti_cx *cx, struct rti_fiber *fiber
         return;
     }
     RT_ASSERT(cx->fiber == fiber);
-    RT_DCHECK(fiber->cx == NULL && cx->sched == sched && cx->outer == NULL && !cx->is_shield);
+    RT_DCHECK(rti_fiber_cx(fiber) == NULL && cx->cancel.sched == sched && cx->outer == NULL &&
+              !cx->is_shield);
     cx->magic = RTI_CX_MAGIC;
-    fiber->cx = cx;
     fiber->cancel = &cx->cancel;
 }
 
@@ -186,7 +193,7 @@ static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rt
     /* Who is not hindered has neither been cancelled nor been limited. */
     if (RTI_LIKELY(is_local) && RTI_LIKELY(outcome == RT_OUTCOME_OK) &&
         RTI_LIKELY(!fiber->is_hindered) && RTI_LIKELY(attached == 0) &&
-        RTI_LIKELY(rti_waitlist_is_empty(&cx->cancel.line))) {
+        RTI_LIKELY(rti_list_is_empty(&cx->cancel.line))) {
         cx->magic = RTI_CX_CLEAN;
         return;
     }
@@ -221,7 +228,7 @@ static inline uint32_t rti_cx_poll_event(struct rti_cx *cx)
 {
     const struct rti_poll_cx *poll = rti_cx_poll(cx);
     /* Acquire pairs with the release in cx_poll_wake: who woke it touches it no more. */
-    if (RTI_UNLIKELY(!rti_sched_is_local(cx->sched)) &&
+    if (RTI_UNLIKELY(!rti_sched_is_local(rti_cx_sched(cx))) &&
         rti_u32_load_acquire(&poll->poll_word) != RTI_CX_POLL_WOKEN) {
         return RTI_EVENT_NONE;
     }

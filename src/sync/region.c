@@ -374,7 +374,7 @@ static rt_status region_poll(struct rti_region *region, struct rti_cx *cx)
         rti_cx_poll_end(cx);
         rti_cx_poll_begin(cx, op);
         rti_wait_add(&poll->wait, &poll->waiter.waiter, RTI_EVENT_SOURCE, region_unlink);
-        rti_cx_events_add(&poll->events, cx, cx->sched, &poll->wait, RT_TIME_NEVER);
+        rti_cx_events_add(&poll->events, cx, rti_cx_sched(cx), &poll->wait, RT_TIME_NEVER);
         region_line_up(region, &poll->waiter.waiter);
     }
     return (rt_status){RT_ERR_WOULDBLOCK, "members are left"};

@@ -236,7 +236,7 @@ static rt_status select_poll_begin(struct rti_select *select, struct rti_cx *cx,
     struct rti_poll_cx *poll = rti_cx_poll(cx);
     rti_cx_poll_begin(cx, op);
     select->wait = &poll->wait;
-    rti_cx_events_add(&poll->events, cx, cx->sched, &poll->wait, deadline);
+    rti_cx_events_add(&poll->events, cx, rti_cx_sched(cx), &poll->wait, deadline);
     if (select_join(select) == RTI_ARM_REFUSED) {
         rti_cx_poll_end(cx);
         return select_refused();
@@ -343,7 +343,7 @@ rt_status rt_select_until(rt_select_arm *arms, size_t count, rt_cx *given, rt_ti
     }
     struct rti_select select = {.arms = rti_arm_of(arms), .count = count, .sched = worker->sched};
     if (RTI_LIKELY(given == NULL && count > 0 && rti_sched_journal(select.sched) == NULL)) {
-        struct rti_cx *cx = worker->fiber == NULL ? NULL : worker->fiber->cx;
+        struct rti_cx *cx = worker->fiber == NULL ? NULL : rti_fiber_cx(worker->fiber);
         rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
         if (RTI_UNLIKELY(RT_FAILED(status))) {
             return status;

@@ -89,7 +89,7 @@ static rt_status join_park(const struct async_join *join, struct rti_worker *wor
     struct rti_wait wait;
     struct rti_waiter waiter;
     struct rti_cx_events events;
-    struct rti_cx *cx = worker->fiber->cx;
+    struct rti_cx *cx = rti_fiber_cx(worker->fiber);
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_JOIN;
     rti_cx_events_add(&events, cx, worker->sched, &wait, join->deadline);
@@ -109,7 +109,7 @@ static rt_status join_park(const struct async_join *join, struct rti_worker *wor
 
 static rt_status join_of_fiber(const struct async_join *join, struct rti_worker *worker)
 {
-    struct rti_cx *cx = worker->fiber == NULL ? NULL : worker->fiber->cx;
+    struct rti_cx *cx = worker->fiber == NULL ? NULL : rti_fiber_cx(worker->fiber);
     rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
     /* At most twice: once it is the watcher, it stays that until the end. */
     while (!RT_FAILED(status)) {

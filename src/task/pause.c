@@ -37,7 +37,7 @@ rt_status rti_async_wait_beside_any(struct rti_async *async, struct rti_cx *cx, 
     rt_status status = rti_cx_checkpoint(cx);
     if (!RT_FAILED(status)) {
         rti_cx_poll_begin(cx, op);
-        rti_cx_events_add(&poll->events, cx, cx->sched, &poll->wait, RT_TIME_NEVER);
+        rti_cx_events_add(&poll->events, cx, rti_cx_sched(cx), &poll->wait, RT_TIME_NEVER);
     }
     return status;
 }

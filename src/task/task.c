@@ -19,9 +19,6 @@
 /* No stack is larger: sums with it cannot overflow. */
 #define TASK_STACK_SIZE_MAX (PTRDIFF_MAX / 4)
 
-/* The ids of tasks in traces are apart from those of actors. */
-#define TASK_TRACE_ID UINT32_C(0x80000000)
-
 _Static_assert(RT_TASK_STACK_SIZE >= RTI_STACK_SIZE_MIN, "a stack that no fiber can run on");
 _Static_assert(RT_MAX_TASKS > 0 && RT_MAX_TASKS <= 1 << 20, "the handle has room for generations");
 
@@ -63,7 +60,7 @@ static void task_finish(struct rti_task *task, void *value)
     if (RTI_UNLIKELY(rti_task_has_duties(task))) {
         /* A context that lay in a frame of the function is garbage now; without duties it is the
          * fiber's end that looks. */
-        RT_ASSERT(task->fiber.cx == &task->cx);
+        RT_ASSERT(rti_fiber_cx(&task->fiber) == &task->cx);
         (void)rti_fiber_worker();
         rti_task_run_hooks(task);
     }
@@ -74,7 +71,7 @@ static void task_finish(struct rti_task *task, void *value)
 static RTI_ALWAYSINLINE void task_foresee(const struct rti_task *task)
 {
 #if !RTI_ONE_WORKER
-    const void *next = task->tasks->sched->processor.levels[RT_PRIO_NORMAL].head;
+    const void *next = task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
     if (next == NULL) {
         return;
     }
@@ -112,7 +109,6 @@ static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
 {
     task->sites[0] = site;
     if (RTI_UNLIKELY(parent == NULL)) {
-        task->parent = 0;
         task->sites[1] = NULL;
         if (task_has_trace(worker)) {
             rti_trace_copy(rti_worker_current(), &rti_task_annex(task)->trace);
@@ -121,7 +117,6 @@ static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
         return;
     }
     memcpy(&task->sites[1], parent->sites, sizeof(task->sites) - sizeof(task->sites[0]));
-    task->parent = parent->serial;
     if (task_has_trace(worker)) {
         task->has_trace = parent->has_trace;
         if (parent->has_trace) {
@@ -153,12 +148,10 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
                                         const struct task_order *order, bool is_of_slab)
 {
     bool is_local = order->is_straight || rti_sched_is_local(tasks->sched);
-    uint32_t serial = task_next_serial(tasks, is_local);
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
     task->is_doomed = false;
     task->has_value = false;
-    task->serial = serial;
     task->fn = order->fn;
     task->arg = order->arg;
     task->name = order->config->name != NULL ? order->config->name : order->site->what;
@@ -168,7 +161,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     struct rti_fiber_life life = {
         .starter = order->starter,
         .site = order->address,
-        .id = serial | TASK_TRACE_ID,
+        .id = task_next_serial(tasks, is_local) | RTI_TASK_TRACE_ID,
         .priority = task_priority(order->config),
         .is_straight = order->is_straight,
     };
@@ -195,7 +188,7 @@ static RTI_ALWAYSINLINE void task_give_stack(struct rti_task *task, bool is_loca
     if (RTI_LIKELY(rti_fiber_has_slab(&task->fiber))) {
         rti_fiber_leave_slab(&task->fiber, is_local);
     } else {
-        rti_stacks_give(task->tasks->stacks, &task->stack, &task->fiber.stack);
+        rti_stacks_give(rti_tasks_with(task)->stacks, &task->stack, &task->fiber.stack);
     }
 }
 
@@ -240,7 +233,6 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
         *why = task_join_region(task, order->region, order->is_inherited);
         if (RT_FAILED(*why)) {
             /* It did not come to be: what its context holds goes with the slot. */
-            task->fiber.cx = NULL;
             task->fiber.cancel = NULL;
             rti_context_deinit(&task->fiber.context);
             task_give_stack(task, rti_sched_is_local(tasks->sched));
@@ -254,7 +246,7 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
 /* The region of a fiber's innermost context that has one. */
 static inline struct rti_region *task_region_of(const struct rti_fiber *fiber)
 {
-    const struct rti_cx *cx = fiber == NULL ? NULL : fiber->cx;
+    const struct rti_cx *cx = fiber == NULL ? NULL : rti_fiber_cx(fiber);
     while (cx != NULL && cx->member.region == NULL) {
         cx = cx->outer;
     }
@@ -365,7 +357,7 @@ static RTI_NOINLINE rt_task *task_go_plain(const rt_site *site, rt_task_fn fn, v
 /* Is the task in no region, as far as is seen at once? */
 static inline bool task_is_at_large(const struct rti_task *task)
 {
-    return task->fiber.cx == &task->cx && task->cx.member.region == NULL;
+    return rti_fiber_cx(&task->fiber) == &task->cx && task->cx.member.region == NULL;
 }
 
 rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_config *config)
@@ -498,7 +490,7 @@ static RTI_NOINLINE void task_tell(struct rti_task *task)
 
 static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome outcome, bool is_local)
 {
-    struct rti_tasks *tasks = task->tasks;
+    struct rti_tasks *tasks = rti_tasks_with(task);
     RT_DCHECK(!rti_task_has_duties(task) && (rt_outcome)task->outcome == outcome);
     /* Counted before it leaves its region: who waits for the last of that sees the count. */
     rti_tasks_count_as(&tasks->completed, is_local);
@@ -537,7 +529,6 @@ static RTI_NOINLINE void task_on_done_any(struct rti_task *task)
     rt_outcome outcome =
         fiber->end == RTI_FIBER_RETURNED ? rti_cx_outcome(&task->cx) : task_outcome_of_break(task);
     task->outcome = (uint8_t)outcome;
-    fiber->cx = NULL;
     fiber->cancel = NULL;
     if (RTI_UNLIKELY(task->joins != NULL)) {
         rti_task_join_end(task);
@@ -563,7 +554,6 @@ void rti_task_on_done(struct rti_fiber *fiber)
     }
     /* Who is not hindered was not cancelled; who joins and returns has left the join. */
     RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == NULL);
-    fiber->cx = NULL;
     fiber->cancel = NULL;
     task_conclude(task, RT_OUTCOME_OK, true);
 }
@@ -571,10 +561,10 @@ void rti_task_on_done(struct rti_fiber *fiber)
 void rti_task_kill(struct rti_task *task)
 {
     /* Whoever it should have joined could not be: no handle counts as lost any more. */
-    task->tasks->is_cut_short = true;
+    rti_tasks_with(task)->is_cut_short = true;
     if (task->hook_depth > 0) {
         task->is_doomed = true;
         return;
     }
-    (void)rti_fiber_kill(task->tasks->sched, &task->fiber);
+    (void)rti_fiber_kill(rti_tasks_with(task)->sched, &task->fiber);
 }

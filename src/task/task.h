@@ -39,8 +39,6 @@
 #include "task/task_handle.h"
 #include "task/task_life.h"
 
-struct rti_tasks;
-
 /* Spawns that are remembered of a task's ancestry, its own included. */
 #define RTI_TASK_SITES 4
 
@@ -86,8 +84,6 @@ struct rti_task {
     uint32_t index;         /* of its slot */
     rti_atomic_size handle; /* task_handle.h */
     uintptr_t next_handle;  /* of its next life */
-    uint32_t serial;        /* counts spawns; what reports call it */
-    uint32_t parent;        /* the serial of who spawned it; 0: no task */
     union {
         rt_task_fn fn;         /* until it runs */
         struct rti_task *next; /* free slots, or the undertaker's line */
@@ -96,7 +92,6 @@ struct rti_task {
         void *arg;   /* until it runs */
         void *value; /* what it has returned */
     };
-    struct rti_tasks *tasks;
     struct rti_waiter *watcher; /* of the holder */
     struct rti_task *joins;     /* whom it waits for in a join; NULL: nobody */
     uint32_t hook_count;
@@ -106,6 +101,15 @@ struct rti_task {
     struct rti_stack_block stack;
     struct rti_cx cx;
 };
+
+/* The ids of tasks in traces are apart from those of actors: this, and the serial. */
+#define RTI_TASK_TRACE_ID UINT32_C(0x80000000)
+
+/* Which spawn it is, counted from 1; what reports call it. */
+static inline uint32_t rti_task_serial(const struct rti_task *task)
+{
+    return task->fiber.run.id & ~RTI_TASK_TRACE_ID;
+}
 
 /* What the fiber of a task runs; `arg` is the task. */
 void rti_task_main(void *arg);

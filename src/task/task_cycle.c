@@ -27,7 +27,7 @@ static RTI_COLD void cycle_tell(const struct rti_task *waiter, const struct rti_
 static bool cycle_closes(const struct rti_task *waiter, const struct rti_task *target)
 {
     const struct rti_task *at = target;
-    for (size_t steps = 0; at != NULL && steps <= waiter->tasks->capacity; steps++) {
+    for (size_t steps = 0; at != NULL && steps <= rti_tasks_with(waiter)->capacity; steps++) {
         if (at == waiter) {
             return true;
         }
@@ -38,7 +38,7 @@ static bool cycle_closes(const struct rti_task *waiter, const struct rti_task *t
 
 static bool cycle_is_noted(const struct rti_task *waiter)
 {
-    return waiter != NULL && (RT_CHECKS || waiter->tasks->sched->is_local);
+    return waiter != NULL && (RT_CHECKS || rti_tasks_with(waiter)->sched->is_local);
 }
 
 rt_status rti_task_join_begin(struct rti_task *waiter, struct rti_task *target, rt_time deadline)
@@ -46,7 +46,7 @@ rt_status rti_task_join_begin(struct rti_task *waiter, struct rti_task *target, 
     if (!cycle_is_noted(waiter) || deadline != RT_TIME_NEVER) {
         return RT_SUCCESS;
     }
-    struct rti_tasks *tasks = waiter->tasks;
+    struct rti_tasks *tasks = rti_tasks_with(waiter);
     RT_ASSERT(waiter->joins == NULL);
     rti_lock_acquire(&tasks->lock, tasks->sched);
     bool is_circle = target->joins != NULL && cycle_closes(waiter, target);
@@ -65,8 +65,8 @@ rt_status rti_task_join_begin(struct rti_task *waiter, struct rti_task *target, 
 void rti_task_join_end(struct rti_task *waiter)
 {
     if (cycle_is_noted(waiter)) {
-        rti_lock_acquire(&waiter->tasks->lock, waiter->tasks->sched);
+        rti_lock_acquire(&rti_tasks_with(waiter)->lock, rti_tasks_with(waiter)->sched);
         waiter->joins = NULL;
-        rti_lock_release(&waiter->tasks->lock);
+        rti_lock_release(&rti_tasks_with(waiter)->lock);
     }
 }

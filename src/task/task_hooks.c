@@ -66,7 +66,7 @@ static struct rti_task *line_take(struct rti_undertaker *self)
 {
     struct rti_task **youngest = &self->line;
     for (struct rti_task **at = &self->line; *at != NULL; at = &(*at)->next) {
-        youngest = (*at)->serial > (*youngest)->serial ? at : youngest;
+        youngest = rti_task_serial(*at) > rti_task_serial(*youngest) ? at : youngest;
     }
     struct rti_task *task = *youngest;
     if (task != NULL) {
@@ -136,7 +136,7 @@ static void undertaker_start(struct rti_tasks *tasks)
 
 void rti_task_bury(struct rti_task *task)
 {
-    struct rti_tasks *tasks = task->tasks;
+    struct rti_tasks *tasks = rti_tasks_with(task);
     struct rti_undertaker *self = &tasks->undertaker;
     RT_ASSERT(rti_fiber_current() == NULL && rti_task_has_duties(task));
     rti_lock_acquire(&tasks->lock, tasks->sched);

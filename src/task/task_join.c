@@ -76,7 +76,7 @@ rt_status rti_task_take(struct rti_task *task, rt_task_result *result)
     }
     rti_task_consume(task);
     rti_task_to_free(&task->life);
-    rti_tasks_give(task->tasks, task);
+    rti_tasks_give(rti_tasks_with(task), task);
     return status;
 }
 
@@ -86,7 +86,7 @@ void rti_task_release(struct rti_task *task)
     if (!rti_task_to_released(&task->life)) {
         rti_task_report_unheard(task);
         rti_task_to_free(&task->life);
-        rti_tasks_give(task->tasks, task);
+        rti_tasks_give(rti_tasks_with(task), task);
     }
 }
 
@@ -112,7 +112,7 @@ static rt_status join_park(struct rti_worker *worker, struct rti_task *task, str
     struct rti_wait wait;
     struct rti_waiter waiter;
     struct rti_cx_events events;
-    struct rti_cx *cx = worker->fiber->cx;
+    struct rti_cx *cx = rti_fiber_cx(worker->fiber);
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_JOIN;
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, rti_task_unwatch);
@@ -143,7 +143,7 @@ static rt_status join_await(struct rti_worker *worker, struct rti_task *task, st
     if (worker->fiber == NULL) {
         return (rt_status){RT_ERR_WOULDBLOCK, "the task has not ended and the caller cannot wait"};
     }
-    struct rti_cx *cx = worker->fiber->cx;
+    struct rti_cx *cx = rti_fiber_cx(worker->fiber);
     rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
     if (!RT_FAILED(status)) {
         status = rti_task_join_begin(rti_task_of(worker), task, join.deadline);
@@ -358,7 +358,7 @@ rt_status rt_task_ask_cancel(const rt_task *handle)
 bool rt_cancelled(void)
 {
     struct rti_fiber *fiber = rti_fiber_enter();
-    struct rti_cx *cx = fiber == NULL ? NULL : fiber->cx;
+    struct rti_cx *cx = fiber == NULL ? NULL : rti_fiber_cx(fiber);
     if (cx == NULL || !rti_cancel_is_requested(&cx->cancel)) {
         return false;
     }

@@ -74,7 +74,7 @@ rt_status rt_local_set(rt_local key, void *value)
     if (task == NULL) {
         return (rt_status){RT_ERR_THREAD, "only a task has local values"};
     }
-    uint32_t index = local_find(task->tasks, key);
+    uint32_t index = local_find(rti_tasks_with(task), key);
     if (index == RT_MAX_LOCALS) {
         return local_no_key;
     }
@@ -95,7 +95,8 @@ void *rt_local_get(rt_local key)
         return NULL;
     }
     const struct rti_local *local = &rti_task_annex(task)->locals[index];
-    return local->key == key && local_find(task->tasks, key) == index ? local->value : NULL;
+    return local->key == key && local_find(rti_tasks_with(task), key) == index ? local->value
+                                                                               : NULL;
 }
 
 /* The program's function returns to here, and it may fault before it has a frame. */
@@ -113,8 +114,9 @@ void rti_task_drop_locals(struct rti_task *task)
         }
         struct rti_local local = rti_task_annex(task)->locals[i];
         task->locals_set &= ~(UINT32_C(1) << i);
-        if (local_find(task->tasks, local.key) == i && task->tasks->keys[i].destroy != NULL) {
-            local_destroy(task->tasks->keys[i].destroy, local.value);
+        if (local_find(rti_tasks_with(task), local.key) == i &&
+            rti_tasks_with(task)->keys[i].destroy != NULL) {
+            local_destroy(rti_tasks_with(task)->keys[i].destroy, local.value);
         }
     }
     task->locals_set = 0;

@@ -8,7 +8,8 @@
 void rti_task_identify(const struct rti_task *task, struct rti_task_identity *identity)
 {
     (void)rti_peek_copy(NULL, &identity->name, &task->name, sizeof(identity->name));
-    (void)rti_peek_copy(NULL, &identity->serial, &task->serial, sizeof(identity->serial));
+    (void)rti_peek_copy(NULL, &identity->serial, &task->fiber.run.id, sizeof(identity->serial));
+    identity->serial &= ~RTI_TASK_TRACE_ID;
     (void)rti_peek_copy(NULL, identity->sites, task->sites, sizeof(identity->sites));
 }
 

@@ -35,7 +35,7 @@ rt_status rt_sleep(rt_time duration)
     if (worker->fiber == NULL) {
         return (rt_status){RT_ERR_WOULDBLOCK, "the runtime's own stack cannot wait"};
     }
-    struct rti_cx *cx = worker->fiber->cx;
+    struct rti_cx *cx = rti_fiber_cx(worker->fiber);
     rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
     if (RT_FAILED(status)) {
         return status;
@@ -140,7 +140,7 @@ rt_status rt_timeout_at(const rt_site *site, rt_time duration, rt_task_fn fn, vo
     if (rti_task_of(worker) == NULL) {
         return block_no_caller;
     }
-    struct rti_cx *cx = worker->fiber->cx;
+    struct rti_cx *cx = rti_fiber_cx(worker->fiber);
     rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
     if (RT_FAILED(status)) {
         return status;
@@ -161,7 +161,7 @@ rt_status rt_using_at(const rt_site *site, const rt_budget *budget, rt_task_fn f
     if (rti_task_of(worker) == NULL) {
         return block_no_caller;
     }
-    struct rti_cx *cx = worker->fiber->cx;
+    struct rti_cx *cx = rti_fiber_cx(worker->fiber);
     rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
     if (RT_FAILED(status)) {
         return status;

@@ -24,7 +24,7 @@ static rt_status visitor_await(struct rti_task *task, rt_time deadline)
     if (rti_task_is_complete(task)) {
         return RT_SUCCESS;
     }
-    if (!rti_visit_begin(&visit, task->tasks->sched, RTI_REASON_JOIN)) {
+    if (!rti_visit_begin(&visit, rti_tasks_with(task)->sched, RTI_REASON_JOIN)) {
         return rti_visit_evicted();
     }
     rti_wait_add(&visit.wait, &waiter, RTI_EVENT_SOURCE, visitor_unlink);
@@ -56,7 +56,7 @@ static void visitor_release(struct rti_task *task)
 static bool visitor_join(struct rti_task *task, const struct rti_task_errand *errand,
                          rt_status *status)
 {
-    struct rti_tasks *tasks = task->tasks;
+    struct rti_tasks *tasks = rti_tasks_with(task);
     bool is_tentative = errand->verb == RTI_TASK_VERB_JOIN_UNTIL;
     *status = visitor_await(task, is_tentative ? errand->deadline : RT_TIME_NEVER);
     if (RT_FAILED(*status) && is_tentative) {
@@ -86,7 +86,7 @@ static bool visitor_run(struct rti_task *task, const struct rti_task_errand *err
     *status = RT_SUCCESS;
     switch (errand->verb) {
     case RTI_TASK_VERB_DETACH:
-        rti_tasks_count(task->tasks, &task->tasks->detached);
+        rti_tasks_count(rti_tasks_with(task), &rti_tasks_with(task)->detached);
         visitor_release(task);
         return true;
     case RTI_TASK_VERB_CANCEL:

@@ -79,7 +79,6 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     task->joins = NULL;
     task->watcher = NULL;
     task->is_staked = false;
-    task->tasks = tasks;
     task->hook_count = 0;
     task->hook_depth = 0;
     task->locals_set = 0;

@@ -80,10 +80,16 @@ static inline struct rti_task *rti_tasks_slot(const struct rti_tasks *tasks, uin
     return (struct rti_task *)(origin + (uintptr_t)index * sizeof(struct rti_task));
 }
 
+/* The module that a task is of. */
+static inline struct rti_tasks *rti_tasks_with(const struct rti_task *task)
+{
+    return task->fiber.sched->modules[RTI_MODULE_TASK];
+}
+
 /* Where the task keeps what few have. */
 static inline struct rti_task_annex *rti_task_annex(const struct rti_task *task)
 {
-    struct rti_tasks *tasks = task->tasks;
+    struct rti_tasks *tasks = rti_tasks_with(task);
     uint32_t index = task->index;
     return index < RT_MAX_TASKS ? &tasks->annexes[index]
                                 : &tasks->more_annexes[index - RT_MAX_TASKS];

@@ -398,7 +398,7 @@ static rt_status job_park(struct rti_worker *worker, struct rti_job *job)
     struct rti_wait wait;
     struct rti_waiter waiter;
     struct rti_cx_events events;
-    struct rti_cx *cx = worker->fiber->cx;
+    struct rti_cx *cx = rti_fiber_cx(worker->fiber);
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_JOIN;
     rti_wait_add(&wait, &waiter, RTI_EVENT_SOURCE, job_unlink);
@@ -439,7 +439,7 @@ static rt_status job_await(struct rti_worker *worker, struct rti_job *job)
         job_block(job);
         return RT_SUCCESS;
     }
-    struct rti_cx *cx = worker->fiber->cx;
+    struct rti_cx *cx = rti_fiber_cx(worker->fiber);
     rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
     return RT_FAILED(status) ? status : job_park(worker, job);
 }

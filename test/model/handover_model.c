@@ -48,9 +48,9 @@ void rti_context_adopt(struct rti_context *context)
     unused();
 }
 
-void rti_context_forget(struct rti_context *context)
+void rti_context_forget(struct rti_context *context, void *stack_low, size_t stack_size)
 {
-    (void)context;
+    (void)context, (void)stack_low, (void)stack_size;
     unused();
 }
 

@@ -230,7 +230,7 @@ TEST(cx_of_a_killed_fiber_is_taken_apart)
     kernel_go(kill_it, fiber);
     kernel_run();
     CHECK_STR(kernel.order, "");
-    CHECK(fiber->cx == NULL);
+    CHECK(rti_fiber_cx(fiber) == NULL);
     CHECK(rti_list_is_empty(&fiber->cleanups));
     kernel_stop();
 }

@@ -57,8 +57,8 @@ TEST(slab_stack_has_its_size_a_reserve_and_a_guard_page)
     CHECK_EQ(rti_stack_slab_audit(&slab), 1);
     CHECK(rti_stack_is_intact(&stack));
     CHECK(rti_stack_own_size(&stack) + 64 >= 16384);
-    CHECK_EQ(stack.low - stack.guard, RT_STACK_GUARD_SIZE);
-    CHECK(!is_readable(stack.guard) && !is_readable(stack.low - 1));
+    CHECK_EQ(stack.low - rti_stack_guard(&stack), RT_STACK_GUARD_SIZE);
+    CHECK(!is_readable(rti_stack_guard(&stack)) && !is_readable(stack.low - 1));
     CHECK(is_readable(stack.low) && is_readable(stack.high_guard + 7));
     /* Its lower word would cost a page more and find nothing that the guard does not. */
     CHECK(stack.low_guard == stack.high_guard);
@@ -111,7 +111,7 @@ TEST(slab_stack_without_a_guard_page_has_both_guard_words)
     port.port.ops = &ops;
     CHECK_OK(rti_stack_slab_map(&slab, BAYS, 4096));
     rti_bay bay = rti_stack_slab_take(&slab, &stack);
-    CHECK(stack.guard == NULL && stack.limit == NULL && stack.low_guard == stack.low);
+    CHECK(rti_stack_guard(&stack) == NULL && stack.limit == NULL && stack.low_guard == stack.low);
     CHECK(rti_stack_is_intact(&stack));
     *(uint64_t *)(void *)stack.low = 0;
     CHECK(!rti_stack_is_intact(&stack));

@@ -83,9 +83,10 @@ static void check_guard(const struct rti_actor *actor, size_t size)
 {
     const struct rti_stack *stack = &actor->fiber.stack;
     CHECK(actor->stack.is_guarded);
-    CHECK(stack->guard != NULL && (uintptr_t)stack->guard % RT_STACK_GUARD_SIZE == 0);
-    CHECK_EQ(stack->low - stack->guard, RT_STACK_GUARD_SIZE);
-    CHECK(!is_readable(stack->guard) && !is_readable(stack->low - 1));
+    CHECK(rti_stack_guard(stack) != NULL &&
+          (uintptr_t)rti_stack_guard(stack) % RT_STACK_GUARD_SIZE == 0);
+    CHECK_EQ(stack->low - rti_stack_guard(stack), RT_STACK_GUARD_SIZE);
+    CHECK(!is_readable(rti_stack_guard(stack)) && !is_readable(stack->low - 1));
     CHECK(is_readable(stack->low) && is_readable(stack->high_guard + 7));
     /* The actor has what it asked for, but for the guard words; the reserve comes on top. */
     CHECK(rti_stack_own_size(stack) <= size && rti_stack_own_size(stack) + 64 >= size);
@@ -236,7 +237,7 @@ TEST(actor_stack_without_a_guard_has_its_guard_words)
     for (int is_heap = 0; is_heap < 2; is_heap++) {
         struct rti_actor *actor = spawn(ends, 16384, is_heap != 0);
         CHECK(actor != NULL && !actor->stack.is_guarded);
-        CHECK(actor->fiber.stack.guard == NULL && actor->fiber.stack.limit == NULL);
+        CHECK(rti_stack_guard(&actor->fiber.stack) == NULL && actor->fiber.stack.limit == NULL);
         CHECK(rti_stack_is_intact(&actor->fiber.stack));
     }
     CHECK_OK(rti_sched_run(&sched));
@@ -250,7 +251,7 @@ TEST(actor_stacks_on_a_port_without_protection_have_none)
     struct actors_world *world = actors_start();
     CHECK(!world->stacks.is_protecting);
     struct rti_actor *actor = spawn(ends, 16384, false);
-    CHECK(actor->fiber.stack.guard == NULL);
+    CHECK(rti_stack_guard(&actor->fiber.stack) == NULL);
     actors_finish(world);
 }
 

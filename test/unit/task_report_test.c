@@ -9,7 +9,8 @@ static const rt_site there = {"main.c", 15, "main"};
 
 TEST(report_names_a_task_and_its_chain_of_spawns)
 {
-    struct rti_task task = {.serial = 7, .name = "handle", .sites = {&here, &there}};
+    struct rti_task task = {
+        .fiber.run.id = RTI_TASK_TRACE_ID | 7, .name = "handle", .sites = {&here, &there}};
     struct rti_remark line;
     rti_remark_init(&line);
     rti_task_remark_name(&line, &task);

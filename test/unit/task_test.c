@@ -150,7 +150,7 @@ static void *knows_where_it_comes_from(void *arg)
     CHECK_EQ(self->sites[0]->line, (uintptr_t)arg);
     CHECK_STR(self->name, "knows_where_it_comes_from");
     CHECK_STR(self->sites[1]->file, "rt_run_main");
-    CHECK_EQ(self->parent, 1);
+    CHECK_EQ(self->fiber.origin.parent, RTI_TASK_TRACE_ID | 1);
     return NULL;
 }
 

@@ -75,7 +75,7 @@ static void *begins_anew(void *arg)
     struct rti_task *task = rti_task_of_fiber(fiber);
     CHECK_EQ(task->index, 1);
     CHECK_EQ(fiber->deadline_ns, RT_TIME_NEVER);
-    CHECK(!fiber->is_hindered && fiber->cx == &task->cx && !rt_cancelled());
+    CHECK(!fiber->is_hindered && rti_fiber_cx(fiber) == &task->cx && !rt_cancelled());
     CHECK(task->cx.scope == NULL && task->cx.member.region == NULL);
     CHECK_EQ(rt_cx_budget(NULL).poll_quota, UINT32_MAX);
     CHECK_EQ(rt_cx_budget(NULL).deadline, RT_TIME_NEVER);
