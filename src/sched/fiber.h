@@ -95,7 +95,8 @@ struct rti_fiber {
 #endif
 #if RTI_HAS_BERTH
     /* Several workers: where it has last waited alone, a struct rti_channel_lock, or is about to;
-     * NULL: nowhere yet. Who wants to end its wait looks there (sched/passing.h). */
+     * NULL: nowhere yet, or it has ended, and its berth may be another's. Who wants to end its wait
+     * looks there (sched/passing.h). */
     rti_atomic_ptr alone_at;
     rti_atomic_ptr berth; /* NULL: it has never run. Written at its first turn */
 #endif
@@ -131,6 +132,17 @@ static inline void rti_fiber_unburden(struct rti_fiber *fiber)
     fiber->cancel = NULL;
     fiber->is_hindered = false;
     rti_list_init(&fiber->cleanups);
+#else
+    (void)fiber;
+#endif
+}
+
+/* Several workers: it has ended, and who looks for it where it last waited alone shall not. Before
+ * its stack is given away: who finds another's berth there has that one's lock, and so sees it. */
+static inline void rti_fiber_settle_nowhere(struct rti_fiber *fiber)
+{
+#if RTI_HAS_BERTH
+    rti_ptr_store_relaxed(&fiber->alone_at, NULL);
 #else
     (void)fiber;
 #endif

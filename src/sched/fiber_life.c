@@ -64,6 +64,7 @@ static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fi
         sched->live--;
     } else {
         rti_sched_settled(sched);
+        rti_fiber_settle_nowhere(fiber);
     }
     RTI_PROBE2(exit, fiber->run.id, fiber->end);
     rti_worker_note_here(RTI_NOTE_END, fiber->end, fiber->run.id);
@@ -95,6 +96,7 @@ static RTI_ALWAYSINLINE void fiber_settle_itself(struct rti_worker *worker, stru
 {
     /* Who runs has no pc (rti_arch_switch), as rti_context_deinit would leave it. */
     RT_DCHECK(self->wait == NULL && self->context.saved.pc == NULL);
+    RT_DCHECK(rti_ptr_load_relaxed(&self->alone_at) == NULL);
     rti_runnable_to_done_here(&self->run);
     worker->fiber = NULL;
     rti_sched_settled_here(worker->sched);

@@ -16,7 +16,8 @@
  * and `kind` with the flags beside it, before it parks; who serves it `claimed` and `is_handed`.
  * With several workers both have the channel's lock then, and a berth is looked at by others only
  * if they find it in a channel whose lock they have. A fiber that has ended has left its stack to
- * another, whose berth lies in the same place: `wait.target` tells whose it is. */
+ * another, whose berth may lie in the same place; so it is looked for only if `alone_at` of the
+ * fiber is that channel's. */
 
 #include "sched/fiber.h"
 #include "sync/channel_waiter.h"

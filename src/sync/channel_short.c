@@ -224,24 +224,16 @@ rt_status rti_channel_recv_short(rt_channel_receiver *rx, rt_cx *cx, void *out_v
     return short_recv_entered(worker, end, out_value);
 }
 
-/* Is the waiter of the fiber's berth in this line? */
-static bool short_is_in(const struct rti_waitlist *line, const struct rti_channel_berth *berth,
-                        const struct rti_fiber *fiber)
+/* Is the waiter in this line? */
+static bool short_is_in(const struct rti_waitlist *line, const struct rti_waiter *waiter)
 {
     for (struct rti_link *at = rti_list_peek(&line->list); at != NULL;
          at = rti_list_next(&line->list, at)) {
-        if (at == &berth->waiter.waiter.link) {
-            return rti_channel_berth_fiber(berth) == fiber;
+        if (at == &waiter->link) {
+            return true;
         }
     }
     return false;
-}
-
-/* Is the fiber the lone one of the channel? */
-static bool short_is_lone(const struct rti_channel *channel, const struct rti_channel_berth *berth,
-                          const struct rti_fiber *fiber)
-{
-    return channel->lone == &berth->waiter && rti_channel_berth_fiber(berth) == fiber;
 }
 
 /* Puts the fiber into the line where it waits alone, if it does, and leaves the channel entered if
@@ -254,15 +246,16 @@ static struct rti_channel *short_unfold(struct rti_sched *sched, struct rti_fibe
         return NULL;
     }
     rti_lock_acquire(&beside->lock, sched);
-    /* With the lock: who waits here has said before where its berth is. */
-    const struct rti_channel_berth *berth = rti_channel_berth_of(fiber, NULL);
     struct rti_channel *channel = beside->channel;
-    if (channel != NULL && berth != NULL) {
-        if (short_is_lone(channel, berth, fiber)) {
+    /* Again, now that it is entered. A fiber that has ended said so before it gave away its stack,
+     * where another may wait here by now. One that has not has said where its berth is. */
+    if (channel != NULL && rti_ptr_load_relaxed(&fiber->alone_at) == beside) {
+        const struct rti_channel_waiter *waiter = &rti_channel_berth_of(fiber, NULL)->waiter;
+        if (channel->lone == waiter) {
             rti_channel_unfold(channel);
         }
-        if (short_is_in(&channel->receiver_line, berth, fiber) ||
-            short_is_in(&channel->sender_line, berth, fiber)) {
+        if (short_is_in(&channel->receiver_line, &waiter->waiter) ||
+            short_is_in(&channel->sender_line, &waiter->waiter)) {
             return channel;
         }
     }

@@ -136,21 +136,21 @@ TEST(channel_short_way_leaves_a_fiber_whose_worker_can_be_taken_from_it)
     close_world();
 }
 
-static void end_at_once(void *arg)
-{
-    (void)arg;
-}
-
-/* The one that has ended had its berth where the receiver has its own now. */
+/* The second has waited alone and ended, and had its berth where the receiver has its own now. */
 static void cancel_who_had_the_stack_before(void *arg)
 {
     uint64_t value = 7;
     struct rti_waiter *waiter;
     (void)arg;
     settle();
+    CHECK(channel()->lone == &rti_channel_berth_of(second, NULL)->waiter);
+    CHECK_OK(rt_channel_send(tx, NULL, &value));
+    settle();
+    CHECK(received == 1);
+    receiver = crew_world_go(receive, NULL, 2);
+    settle();
     struct rti_channel_berth *berth = rti_channel_berth_of(receiver, NULL);
     CHECK(channel()->lone == &berth->waiter && rti_channel_berth_fiber(berth) == receiver);
-    rti_ptr_store_relaxed(&second->alone_at, rti_ptr_load_relaxed(&receiver->alone_at));
     rti_ptr_store_relaxed(&second->berth, berth);
     CHECK(!rti_channel_cancel_alone(&crew_world.sched, second, &waiter));
     CHECK(channel()->lone == &berth->waiter);
@@ -161,14 +161,13 @@ static void cancel_who_had_the_stack_before(void *arg)
     CHECK_EQ(rti_wait_event(&berth->wait), RTI_EVENT_NONE);
     CHECK_OK(rt_channel_send(tx, NULL, &value));
     settle();
-    CHECK(received == 1 && got[0] == 7 && ended == RT_OK);
+    CHECK(received == 2 && got[0] == 7 && ended == RT_OK);
 }
 
 TEST(channel_short_way_does_not_take_a_berth_for_that_of_the_last_fiber_on_its_stack)
 {
     open_world(0, NULL);
-    receiver = crew_world_go(receive, NULL, 2);
-    second = crew_world_go(end_at_once, NULL, 2);
+    second = crew_world_go(receive, NULL, 2);
     crew_world_go(cancel_who_had_the_stack_before, NULL, 2);
     close_world();
 }
