@@ -62,7 +62,6 @@ static void behaviour_init_place(struct rti_behaviour *place, uint32_t index)
     rti_gate_init(&place->gate);
     rti_u32_init(&place->reachable_id, ACTOR_ID_INVALID);
     rti_u32_init(&place->orders, 0);
-    rti_u8_init(&place->is_limited, 0);
     place->life_id = RTI_BEHAVIOUR_ID_BIT | index;
     place->is_alive = false;
 }
@@ -137,8 +136,9 @@ static RTI_ALWAYSINLINE void behaviour_handle(struct rti_behaviours *module,
 {
     const rt_behaviour_type *type = self->type;
     rt_behaviour_fn handler = NULL;
-    if (RTI_LIKELY(cell->id < type->handler_count)) {
-        handler = type->handlers[cell->id];
+    uint32_t id = rti_cell_id(cell);
+    if (RTI_LIKELY(id < type->handler_count)) {
+        handler = type->handlers[id];
     }
     if (RTI_UNLIKELY(handler == NULL)) {
         handler = type->otherwise;
@@ -147,8 +147,8 @@ static RTI_ALWAYSINLINE void behaviour_handle(struct rti_behaviours *module,
             return;
         }
     }
-    rt_behaviour_message msg = {.sender = cell->sender,
-                                .id = cell->id,
+    rt_behaviour_message msg = {.sender = rti_cell_sender(cell),
+                                .id = id,
                                 .len = rti_cell_len(cell),
                                 .data = rti_cell_len(cell) > 0 ? cell->data : NULL};
     handler(self->state, &msg);
@@ -158,26 +158,27 @@ static RTI_ALWAYSINLINE void behaviour_handle(struct rti_behaviours *module,
 static RTI_NOINLINE void behaviour_tell(struct rti_turn *turn, struct rti_cell *cell)
 {
     struct rti_worker *worker = rti_worker_current();
-    rti_ipc_record(turn->module->sched, RTI_JOURNAL_RECV, turn->self->life_id, cell->sender);
+    rti_ipc_record(turn->module->sched, RTI_JOURNAL_RECV, turn->self->life_id,
+                   rti_cell_sender(cell));
     if (rti_traces_are_used(turn->module->sched)) {
         *rti_trace_here(worker) = (cell->len & RTI_CELL_TRACE) != 0 ? *rti_cell_trace(cell)
                                                                     : (struct rt_trace){.flags = 0};
     }
 }
 
-/* Where those who are muted on this one go on; UINT32_MAX if it has no limit. */
-static inline uint32_t behaviour_low(const struct rti_behaviour *self)
+/* Where those who are muted on this one go on. */
+static inline int32_t behaviour_mark(const struct rti_behaviour *self)
 {
-    return RTI_LIKELY(rti_u8_load_relaxed(&self->is_limited) == 0)
-               ? UINT32_MAX
-               : rti_pressure_low(rti_pressure_limit(&self->pressure));
+    return RTI_LIKELY(!self->is_limited) ? RTI_GATE_NEVER
+                                         : rti_pressure_mark(rti_pressure_limit(&self->pressure));
 }
 
 /* With several workers the receiver itself drops what is too old. */
-static bool behaviour_drops(struct rti_behaviour *self)
+static inline bool behaviour_drops(struct rti_behaviour *self)
 {
     const rt_mailbox_config *limit = rti_pressure_limit(&self->pressure);
-    if (limit->overflow != RT_OVERFLOW_DROP_OLD || rti_gate_depth(&self->gate) < limit->high) {
+    if (RTI_LIKELY(limit == NULL) || limit->overflow != RT_OVERFLOW_DROP_OLD ||
+        !rti_gate_is_full(&self->gate)) {
         return false;
     }
     (void)rti_u32_add_relaxed(&self->pressure.dropped, 1);
@@ -185,49 +186,47 @@ static bool behaviour_drops(struct rti_behaviour *self)
 }
 
 /* Is somebody to be told what this one takes? */
-static RTI_ALWAYSINLINE bool behaviour_is_told(const struct rti_sched *sched, bool is_local)
+static RTI_ALWAYSINLINE bool behaviour_is_told(const struct rti_worker *worker, bool is_local)
 {
-    return is_local ? rti_sched_is_told(sched)
+    const struct rti_sched *sched = worker->sched;
+    return is_local ? RTI_UNLIKELY(worker->straight_turn == NULL) && rti_sched_is_told(sched)
                     : rti_sched_journal(sched) != NULL || rti_traces_are_used(sched);
 }
 
-/* A message was taken: it is counted out, and handled if it is for this life. */
+/* A message was taken and counted out: it is handled if it is for this life. */
 static RTI_ALWAYSINLINE void behaviour_take(struct rti_turn *turn, struct rti_behaviour *self,
-                                            struct rti_cell *cell, uint32_t low, bool is_local)
+                                            struct rti_worker *worker, struct rti_cell *cell,
+                                            bool is_local)
 {
-    struct rti_behaviours *module = turn->module;
-    if (RTI_UNLIKELY(rti_gate_leave(&self->gate, low, is_local))) {
-        rti_pressure_release(module, &self->pressure);
-    }
     turn->cell = cell;
-    if (!is_local && RTI_UNLIKELY(low != UINT32_MAX) && behaviour_drops(self)) {
+    if (!is_local && RTI_UNLIKELY(behaviour_drops(self))) {
         /* And nothing else. */
     } else if (RTI_LIKELY(cell->to == self->life_id)) {
-        if (RTI_UNLIKELY(behaviour_is_told(module->sched, is_local))) {
+        if (RTI_UNLIKELY(behaviour_is_told(worker, is_local))) {
             behaviour_tell(turn, cell);
         }
-        behaviour_handle(module, self, cell);
+        behaviour_handle(turn->module, self, cell);
     } else {
         RT_SOMETIMES(true, "behaviour: a message for a former life is dropped");
-        behaviours_count_dead_letter(module);
+        behaviours_count_dead_letter(turn->module);
     }
     if (RTI_LIKELY(turn->cell != NULL)) {
-        turn->cell = NULL;
         if (is_local) {
-            rti_cell_free_alone(&module->cells, cell);
+            rti_cell_free_alone(&turn->module->cells, cell);
         } else {
-            rti_cell_free(&module->cells, cell);
+            rti_cell_free(&turn->module->cells, cell);
         }
     }
+    RT_DCHECK(turn->is_over == 0 || turn->reductions <= 0);
 }
 
 /* Does what others have ordered. */
 static RTI_NOINLINE void behaviour_obey(struct rti_turn *turn, uint32_t orders)
 {
     struct rti_behaviour *self = turn->self;
+    turn->cell = NULL;
     if ((orders & RTI_ORDER_KILL) != 0) {
-        turn->is_ended = true;
-        turn->reason = RT_EXIT_KILLED;
+        rti_turn_end(turn, RT_EXIT_KILLED);
         return;
     }
     /* Acquire-release: what who ordered did before is seen; pairs with rti_behaviour_order. */
@@ -235,28 +234,90 @@ static RTI_NOINLINE void behaviour_obey(struct rti_turn *turn, uint32_t orders)
     if (self->type->stop != NULL) {
         self->type->stop(self->state);
     } else {
-        turn->is_ended = true;
-        turn->reason = RT_EXIT_NORMAL;
+        rti_turn_end(turn, RT_EXIT_NORMAL);
     }
 }
 
-static RTI_ALWAYSINLINE enum outcome behaviour_work(struct rti_turn *turn, bool is_local)
+/* Why a turn ends though its mailbox may have more. */
+static RTI_NOINLINE enum outcome behaviour_pause(struct rti_turn *turn)
 {
-    struct rti_behaviour *self = turn->self;
-    uint32_t low = behaviour_low(self);
-    for (uint32_t left = RT_BEHAVIOUR_BATCH;; left--) {
-        uint32_t orders = rti_u32_load_relaxed(&self->orders);
-        if (RTI_UNLIKELY((orders & RTI_ORDERS) != 0 && !turn->is_ended)) {
-            behaviour_obey(turn, orders);
-        }
-        if (RTI_UNLIKELY(turn->is_over != 0)) {
-            return turn->is_ended ? OUTCOME_ENDED : OUTCOME_MUTED;
-        }
-        if (RTI_UNLIKELY(left == 0 || turn->reductions <= 0)) {
-            RT_SOMETIMES(turn->reductions <= 0, "behaviour: a turn ends by its reductions");
+    uint32_t orders = rti_u32_load_relaxed(&turn->self->orders);
+    if ((orders & RTI_ORDERS) != 0 && !turn->is_ended) {
+        behaviour_obey(turn, orders);
+    }
+    if (turn->is_over != 0) {
+        return turn->is_ended ? OUTCOME_ENDED : OUTCOME_MUTED;
+    }
+    RT_SOMETIMES(turn->reductions <= 0, "behaviour: a turn ends by its reductions");
+    /* Obeying may have brought the next order, which is no node in the mailbox of one worker. */
+    bool has_orders = (rti_u32_load_relaxed(&turn->self->orders) & RTI_ORDERS) != 0;
+    bool is_empty = rti_sched_is_local(turn->module->sched) && !has_orders &&
+                    rti_mpsc_is_empty_alone(&turn->self->mailbox);
+    return is_empty ? OUTCOME_EMPTY : OUTCOME_AGAIN;
+}
+
+/* A message was taken out of the mailbox; who waits for that may go on. */
+static RTI_ALWAYSINLINE void behaviour_count_out(struct rti_turn *turn, struct rti_behaviour *self,
+                                                 int32_t mark, bool is_local)
+{
+    if (RTI_UNLIKELY(rti_gate_leave(&self->gate, mark, is_local))) {
+        rti_pressure_release(turn->module, &self->pressure);
+    }
+}
+
+/* One worker: the messages of a turn after the first. What can end a turn before its mailbox is
+ * empty takes its reductions, so that one comparison for each message asks for all of it. */
+static RTI_NOINLINE enum outcome
+behaviour_work_on(struct rti_turn *turn, struct rti_behaviour *self, struct rti_worker *worker)
+{
+    int32_t mark = behaviour_mark(self);
+    int32_t taken = 1;
+    while (!rti_mpsc_is_empty_alone(&self->mailbox)) {
+        if (RTI_UNLIKELY(taken == RT_BEHAVIOUR_BATCH)) {
             return OUTCOME_AGAIN;
         }
-        struct rti_mpsc_node *node = behaviour_pop(self, is_local);
+        struct rti_mpsc_node *node = rti_mpsc_pop_alone(&self->mailbox);
+        /* Where many wait the next one is cold. */
+        __builtin_prefetch(self->mailbox.head);
+        behaviour_count_out(turn, self, mark, true);
+        behaviour_take(turn, self, worker, RTI_CONTAINER_OF(node, struct rti_cell, node), true);
+        taken++;
+        if (RTI_UNLIKELY(taken >= turn->reductions)) {
+            return behaviour_pause(turn);
+        }
+    }
+    return OUTCOME_EMPTY;
+}
+
+/* The messages of a turn, with one worker. Most turns are of one. */
+static RTI_ALWAYSINLINE enum outcome
+behaviour_work_alone(struct rti_turn *turn, struct rti_behaviour *self, struct rti_worker *worker)
+{
+    struct rti_mpsc_node *node = rti_mpsc_pop_first_alone(&self->mailbox);
+    if (RTI_UNLIKELY(node == NULL)) {
+        return OUTCOME_EMPTY;
+    }
+    behaviour_count_out(turn, self, behaviour_mark(self), true);
+    behaviour_take(turn, self, worker, RTI_CONTAINER_OF(node, struct rti_cell, node), true);
+    if (RTI_UNLIKELY(turn->reductions <= 1)) {
+        return behaviour_pause(turn);
+    }
+    return RTI_LIKELY(rti_mpsc_is_empty_alone(&self->mailbox))
+               ? OUTCOME_EMPTY
+               : behaviour_work_on(turn, self, worker);
+}
+
+/* The same with several: an order can come at any time, and the word is looked at as well. */
+static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_behaviour *self,
+                                          struct rti_worker *worker)
+{
+    int32_t mark = behaviour_mark(self);
+    for (int32_t taken = 0;; taken++) {
+        if (RTI_UNLIKELY((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0 ||
+                         taken >= turn->reductions || taken == RT_BEHAVIOUR_BATCH)) {
+            return behaviour_pause(turn);
+        }
+        struct rti_mpsc_node *node = behaviour_pop(self, false);
         if (node == NULL) {
             return OUTCOME_EMPTY;
         }
@@ -267,17 +328,12 @@ static RTI_ALWAYSINLINE enum outcome behaviour_work(struct rti_turn *turn, bool 
         }
         /* Where many wait the next one is cold. */
         __builtin_prefetch(self->mailbox.head);
-        turn->reductions--;
-        behaviour_take(turn, self, RTI_CONTAINER_OF(node, struct rti_cell, node), low, is_local);
-        /* Most turns are of one message. An order would be in the mailbox. */
-        if (is_local && rti_mpsc_is_empty_alone(&self->mailbox) && RTI_LIKELY(!turn->is_over)) {
-            return OUTCOME_EMPTY;
-        }
+        behaviour_count_out(turn, self, mark, false);
+        behaviour_take(turn, self, worker, RTI_CONTAINER_OF(node, struct rti_cell, node), false);
     }
 }
 
-/* Ends the messages that nobody will handle. */
-static void behaviour_clear(struct rti_behaviours *module, struct rti_behaviour *self)
+void rti_behaviour_clear(struct rti_behaviours *module, struct rti_behaviour *self)
 {
     bool is_local = module->sched->is_local;
     struct rti_mpsc_node *node;
@@ -286,7 +342,7 @@ static void behaviour_clear(struct rti_behaviours *module, struct rti_behaviour 
             (void)rti_u32_and_acqrel(&self->orders, ~(uint32_t)RTI_ORDER_QUEUED);
             continue;
         }
-        (void)rti_gate_leave(&self->gate, UINT32_MAX, is_local);
+        (void)rti_gate_leave(&self->gate, RTI_GATE_NEVER, is_local);
         behaviours_count_dead_letter(module);
         rti_cell_free(&module->cells, RTI_CONTAINER_OF(node, struct rti_cell, node));
     }
@@ -315,6 +371,7 @@ static void behaviour_die(struct rti_turn *turn, struct rti_list *watchers)
     struct rti_behaviour *self = turn->self;
     struct rti_behaviours *module = turn->module;
     rti_u32_store_relaxed(&self->reachable_id, ACTOR_ID_INVALID);
+    turn->cell = NULL;
     if (self->type->end != NULL && self->is_started) {
         self->type->end(self->state, turn->reason);
     }
@@ -324,8 +381,10 @@ static void behaviour_die(struct rti_turn *turn, struct rti_list *watchers)
         rti_pressure_unmute(module, &self->pressure);
     }
     behaviour_set_orders(self, 0);
-    behaviour_clear(module, self);
+    rti_behaviour_clear(module, self);
     rti_pressure_release(module, &self->pressure);
+    rti_gate_set_limit(&self->gate, rti_pressure_high(rti_pressure_limit(&self->pressure)),
+                       RTI_GATE_OPEN);
     rti_actors_lock(module->actors);
     rti_list_splice_tail(watchers, &self->watchers);
     rti_actors_unlock(module->actors);
@@ -356,6 +415,7 @@ static RTI_NOINLINE void behaviour_start(struct rti_turn *turn, struct rti_worke
         return;
     }
     self->is_started = true;
+    turn->cell = NULL;
     if (rti_traces_are_used(turn->module->sched)) {
         *rti_trace_here(worker) = (struct rt_trace){.flags = 0};
     }
@@ -380,6 +440,7 @@ static RTI_NOINLINE void behaviour_end(struct rti_turn *turn, struct rti_worker 
     rti_actors_lock(module->actors);
     rti_monitors_tell(&watchers, id, turn->reason);
     rti_actors_unlock(module->actors);
+    worker->turn = turn; /* the next one's */
 }
 
 /* A turn did not end for want of mail: it has more to do, is muted, or has ended. */
@@ -403,35 +464,77 @@ static RTI_NOINLINE void behaviour_leave(struct rti_turn *turn, struct rti_worke
     }
 }
 
-static RTI_ALWAYSINLINE void behaviour_turn(struct rti_turn *turn, struct rti_runnable *run,
-                                            struct rti_worker *worker, bool is_local)
+/* A turn begins: the state of the last one is gone. */
+static RTI_ALWAYSINLINE struct rti_behaviour *behaviour_enter_turn(struct rti_turn *turn,
+                                                                   struct rti_runnable *run)
 {
     struct rti_behaviour *self = RTI_CONTAINER_OF(run, struct rti_behaviour, run);
     turn->self = self;
     turn->reductions = RT_REDUCTIONS;
     turn->is_over = 0;
-    worker->turn = turn;
+    return self;
+}
+
+/* Has it something to do before its messages? */
+static RTI_ALWAYSINLINE bool behaviour_is_called(const struct rti_behaviour *self)
+{
+    return RTI_UNLIKELY(!self->is_started) ||
+           RTI_UNLIKELY((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0);
+}
+
+/* One worker: it begins with other than a message. True if that leaves nothing of the turn. */
+static RTI_NOINLINE bool behaviour_prepare(struct rti_turn *turn, struct rti_worker *worker)
+{
+    struct rti_behaviour *self = turn->self;
+    if (!self->is_started) {
+        behaviour_start(turn, worker);
+    }
+    if ((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0) {
+        turn->reductions = 0;
+    }
+    return turn->reductions <= 0;
+}
+
+static RTI_ALWAYSINLINE void behaviour_turn_alone(struct rti_turn *turn, struct rti_runnable *run,
+                                                  struct rti_worker *worker)
+{
+    struct rti_behaviour *self = behaviour_enter_turn(turn, run);
+    enum outcome outcome;
+    if (RTI_UNLIKELY(behaviour_is_called(self)) && behaviour_prepare(turn, worker)) {
+        outcome = behaviour_pause(turn);
+    } else {
+        outcome = behaviour_work_alone(turn, self, worker);
+    }
+    if (RTI_UNLIKELY(outcome != OUTCOME_EMPTY)) {
+        behaviour_leave(turn, worker, outcome);
+    } else {
+        rti_rest_alone(run, &self->mailbox);
+    }
+}
+
+static void behaviour_turn_shared(struct rti_turn *turn, struct rti_runnable *run,
+                                  struct rti_worker *worker)
+{
+    struct rti_behaviour *self = behaviour_enter_turn(turn, run);
     if (RTI_UNLIKELY(!self->is_started)) {
         behaviour_start(turn, worker);
     }
-    enum outcome outcome = behaviour_work(turn, is_local);
+    enum outcome outcome = behaviour_work_shared(turn, self, worker);
     if (RTI_UNLIKELY(outcome != OUTCOME_EMPTY)) {
         behaviour_leave(turn, worker, outcome);
-    } else if (is_local) {
-        rti_rest_alone(run, &self->mailbox);
     } else if (rti_rest_try(run, &self->mailbox) == RTI_REST_QUEUE) {
         behaviour_queue(worker->sched, run);
     }
 }
 
-/* The turns of behaviours that follow each other on the one worker, without the scheduler. */
 static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker);
 
+/* The turns of behaviours that follow each other on the one worker, without the scheduler. */
 static RTI_ALWAYSINLINE void behaviour_turns_alone(struct rti_turn *turn, struct rti_runnable *run,
                                                    struct rti_worker *worker)
 {
     do {
-        behaviour_turn(turn, run, worker, true);
+        behaviour_turn_alone(turn, run, worker);
         run = rti_worker_go_on(worker, behaviour_step);
     } while (run != NULL);
 }
@@ -440,11 +543,14 @@ static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
 {
     struct rti_behaviours *module = rti_behaviours_of(worker);
     struct rti_turn turn = {.module = module};
-    /* Two copies of the work, in which the compiler knows. */
+    worker->turn = &turn;
     if (RTI_LIKELY(rti_sched_is_local(module->sched))) {
+        bool is_straight = worker->straight[RTI_MODULE_BEHAVIOUR] != NULL;
+        worker->straight_turn = is_straight && !rti_sched_is_told(module->sched) ? &turn : NULL;
         behaviour_turns_alone(&turn, run, worker);
+        worker->straight_turn = NULL;
     } else {
-        behaviour_turn(&turn, run, worker, false);
+        behaviour_turn_shared(&turn, run, worker);
     }
     worker->turn = NULL;
 }
@@ -461,11 +567,13 @@ static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour 
     rti_list_init(&self->watchers);
     rti_list_init(&self->attachments);
     bool is_limited = type->mailbox.high > 0 || type->mailbox.is_system;
+    const rt_mailbox_config *limit = is_limited ? &type->mailbox : NULL;
     /* Under the lock: an order for a former life may still look whether that one is muted. */
     rti_lock_acquire(&module->mute_lock, module->sched);
-    rti_pressure_init(&self->pressure, self->life_id, is_limited ? &type->mailbox : NULL);
-    rti_u8_store_relaxed(&self->is_limited, is_limited);
+    rti_pressure_init(&self->pressure, self->life_id, limit);
+    rti_gate_set_limit(&self->gate, RTI_GATE_OPEN, rti_pressure_high(limit));
     rti_lock_release(&module->mute_lock);
+    self->is_limited = is_limited;
     memset(self->own, 0, sizeof(self->own));
     behaviour_set_orders(self, behaviour_tag(module, self->life_id));
     rti_runnable_init(&self->run, self->life_id, (uint8_t)type->priority, behaviour_step);
@@ -546,10 +654,21 @@ struct rti_list *rti_behaviour_watchers(struct rti_actors *actors, actor_id id)
     return self == NULL ? NULL : &self->watchers;
 }
 
+/* One worker: if it is this one's turn it ends, because it looks at its reductions alone. */
+static void behaviour_interrupt(const struct rti_behaviour *behaviour)
+{
+    struct rti_turn *turn = rti_turn_of(rti_worker_current());
+    if (turn != NULL && turn->self == behaviour) {
+        turn->reductions = 0;
+    }
+}
+
 void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *behaviour,
                          actor_id id, enum rti_order order)
 {
+    bool is_local = rti_sched_is_local(module->sched);
     uint32_t tag = behaviour_tag(module, id);
+    uint32_t bits = (uint32_t)order | (is_local ? 0 : (uint32_t)RTI_ORDER_QUEUED);
     uint32_t before = rti_u32_load_relaxed(&behaviour->orders);
     /* Before the look at the mute: who is about to be muted looks at the orders under the lock.
      * Acquire-release: pairs with the life's look when it obeys. */
@@ -557,17 +676,18 @@ void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *be
         if (before >> RTI_ORDER_BITS != tag >> RTI_ORDER_BITS) {
             return; /* that life has ended */
         }
-    } while (!rti_u32_cas_acqrel(&behaviour->orders, &before,
-                                 before | (uint32_t)order | RTI_ORDER_QUEUED));
+    } while (!rti_u32_cas_acqrel(&behaviour->orders, &before, before | bits));
     if (rti_pressure_let_go(module, &behaviour->pressure)) {
         RT_SOMETIMES(true, "behaviour: an order reaches one that is muted");
     }
-    if ((before & RTI_ORDER_QUEUED) != 0) {
-        return;
+    bool was_idle;
+    if (is_local) {
+        behaviour_interrupt(behaviour);
+        was_idle = rti_mpsc_rouse_alone(&behaviour->mailbox);
+    } else {
+        was_idle = (before & RTI_ORDER_QUEUED) == 0 &&
+                   rti_mpsc_push(&behaviour->mailbox, &behaviour->control);
     }
-    bool was_idle = module->sched->is_local
-                        ? rti_mpsc_push_alone(&behaviour->mailbox, &behaviour->control)
-                        : rti_mpsc_push(&behaviour->mailbox, &behaviour->control);
     if (was_idle) {
         rti_behaviour_rouse(module, behaviour);
     }
@@ -594,127 +714,6 @@ rt_status rti_behaviour_kill(struct rti_actors *actors, actor_id id)
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
     }
     rti_behaviour_order(module, self, id, RTI_ORDER_KILL);
-    return RT_SUCCESS;
-}
-
-void rti_behaviours_kill_all(struct rti_behaviours *module)
-{
-    for (uint32_t i = 0; i < module->fresh; i++) {
-        actor_id id = rti_u32_load_relaxed(&module->places[i].reachable_id);
-        if (id != ACTOR_ID_INVALID) {
-            (void)rti_behaviour_kill(module->actors, id);
-        }
-    }
-}
-
-static void behaviours_set_room(struct rti_behaviours *module, struct rti_behaviour *places,
-                                size_t capacity)
-{
-    module->places = places;
-    module->capacity = capacity;
-    module->index_bits = 1;
-    while (((size_t)1 << module->index_bits) < capacity) {
-        module->index_bits++;
-    }
-    module->index_mask = (UINT32_C(1) << module->index_bits) - 1;
-}
-
-/* How many stations take messages; 0: there are none. */
-static uint32_t behaviours_workers(const struct rti_behaviours *module)
-{
-    return rti_sched_is_local(module->sched) ? 0 : rti_sched_crew(module->sched)->stations_count;
-}
-
-void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actors)
-{
-    RT_ASSERT(actors->sched->modules[RTI_MODULE_BEHAVIOUR] == NULL);
-    module->actors = actors;
-    module->sched = actors->sched;
-    behaviours_set_room(module, module->static_places, RT_MAX_BEHAVIOURS);
-    module->fresh = 0;
-    module->free_head = RTI_BEHAVIOUR_NONE;
-    module->free_tail = RTI_BEHAVIOUR_NONE;
-    module->live = 0;
-    module->live_max = 0;
-    module->kept_count = 0;
-    module->mapped = NULL;
-    rti_port_expect_dense(module->sched->port, &module->dense, NULL, 0);
-    rti_u32_init(&module->dead_letters, 0);
-    rti_lock_init(&module->lock, actors->sched, RTI_LOCK_CHANNEL);
-    rti_lock_init(&module->mute_lock, actors->sched, RTI_LOCK_CHANNEL);
-    rti_cells_init(&module->cells, actors->sched, module->static_cells,
-                   RT_BEHAVIOUR_MESSAGE_POOL_SIZE, behaviours_workers(module));
-    actors->sched->modules[RTI_MODULE_BEHAVIOUR] = module;
-}
-
-void rti_behaviours_deinit(struct rti_behaviours *module)
-{
-    struct rti_port *port = module->sched->port;
-    RT_ASSERT(module->live == 0 && module->kept_count == 0);
-    for (uint32_t i = 0; i < module->fresh; i++) {
-        behaviour_clear(module, &module->places[i]);
-    }
-    rti_cells_deinit(&module->cells);
-    if (module->mapped != NULL) {
-        port->ops->memory_unmap(port, module->mapped, module->mapped_size);
-    }
-    module->actors->sched->modules[RTI_MODULE_BEHAVIOUR] = NULL;
-}
-
-rt_status rt_behaviour_reserve(const rt_behaviour_room *room)
-{
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_behaviours *module = rti_behaviours_of(worker);
-    if (module == NULL) {
-        return rti_actor_refusal(worker);
-    }
-    if (room == NULL || room->behaviours == 0 || room->messages == 0 ||
-        room->behaviours > (size_t)1 << RTI_BEHAVIOUR_INDEX_BITS_MAX ||
-        room->messages > UINT32_MAX / 4) {
-        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there cannot be so much room")};
-    }
-    if (module->fresh > 0 || module->mapped != NULL || rti_cells_in_use(&module->cells) > 0) {
-        return (rt_status){RT_ERR_STATE, RTI_SENTENCE("room is made once, before it is used")};
-    }
-    struct rti_port *port = module->sched->port;
-    size_t places_size = room->behaviours * sizeof(struct rti_behaviour);
-    uint32_t workers = behaviours_workers(module);
-    size_t size = places_size + RTI_CELLS_BYTES(rti_cells_stock(room->messages, workers));
-    if (port->ops->memory_map == NULL) {
-        return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this machine maps no memory")};
-    }
-    unsigned char *memory = port->ops->memory_map(port, size);
-    if (memory == NULL) {
-        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("the system has no memory")};
-    }
-    rti_port_expect_dense(port, &module->dense, memory, places_size);
-    module->mapped = memory;
-    module->mapped_size = size;
-    behaviours_set_room(module, (struct rti_behaviour *)(void *)memory, room->behaviours);
-    rti_cells_deinit(&module->cells);
-    rti_cells_init(&module->cells, module->sched, memory + places_size, room->messages, workers);
-    return RT_SUCCESS;
-}
-
-rt_status rt_behaviour_stats_get(rt_behaviour_stats *out)
-{
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_behaviours *module = rti_behaviours_of(worker);
-    if (module == NULL) {
-        return rti_actor_refusal(worker);
-    }
-    if (out == NULL) {
-        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no room for the answer")};
-    }
-    rt_behaviour_stats stats = {.dead_letters = rti_u32_load_relaxed(&module->dead_letters)};
-    rti_lock_acquire(&module->lock, module->sched);
-    stats.live = module->live;
-    stats.live_max = module->live_max;
-    rti_lock_release(&module->lock);
-    rti_lock_acquire(&module->cells.lock, module->sched);
-    stats.messages = rti_cells_in_use(&module->cells);
-    rti_lock_release(&module->cells.lock);
-    *out = stats;
     return RT_SUCCESS;
 }
 
@@ -753,31 +752,8 @@ rt_status rt_behaviour_end(rt_exit_reason reason)
     if ((unsigned)reason > RT_EXIT_KILLED) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("this is no reason to end")};
     }
-    turn->is_ended = true;
-    turn->reason = reason;
+    rti_turn_end(turn, reason);
     return RT_SUCCESS;
-}
-
-void rti_behaviours_audit(const struct rti_behaviours *module)
-{
-    size_t alive = 0;
-    size_t queued = 0;
-    for (uint32_t i = 0; i < module->fresh; i++) {
-        const struct rti_behaviour *at = &module->places[i];
-        actor_id reachable = rti_u32_load_relaxed(&at->reachable_id);
-        RT_ASSERT(reachable == ACTOR_ID_INVALID || (reachable == at->life_id && at->is_alive));
-        RT_ASSERT(reachable == ACTOR_ID_INVALID || (rti_u8_load_relaxed(&at->is_limited) != 0) ==
-                                                       (rti_pressure_limit(&at->pressure) != NULL));
-        queued += rti_mpsc_audit(&at->mailbox);
-        if (at->is_alive) {
-            alive++;
-            rti_pressure_audit(&at->pressure);
-        }
-    }
-    RT_ASSERT(alive == module->live);
-    /* Control nodes are queued too. */
-    RT_ASSERT(rti_cells_in_use(&module->cells) <= queued + module->live);
-    rti_cells_audit(&module->cells);
 }
 
 #endif

@@ -22,9 +22,11 @@
  *                       |  +--again--> READY (batch or reductions used up)
  *                       +-- end: taken apart in its own last turn, then free
  *
- * Orders come from outside (kill, stop) as bits of a word; the node `control` in the mailbox wakes
- * an idle one for them. The word is looked at before every message, so an order does not wait
- * behind the mail.
+ * Orders come from outside (kill, stop) as bits of a word. With several workers the node `control`
+ * in the mailbox wakes an idle one for them, and the word is looked at before every message, so an
+ * order does not wait behind the mail. With one worker who orders takes the mark away and wakes;
+ * the word is looked at when a turn begins, and who is given an order in its own turn has no
+ * reductions left.
  *
  * The mistakes that the specification's text would lead to, and what is here instead: AC-Z3 skips
  * the first message (the resting node is no message); AC-Z4 sets idle over scheduled when the turn
@@ -35,7 +37,7 @@
  * I2  A queue that is marked idle belongs to a life that is parked and not muted. (audit)
  * I3  A behaviour runs on at most one worker (runnable.h, I2).
  * I4  When a life has ended nothing of it is listed anywhere.             (behaviour_die)
- * I5  `is_limited` says whether the pressure of a life has a limit.        (rti_behaviours_audit)
+ * I5  The limit of the gate is that of the pressure of its life.            (rti_behaviours_audit)
  *
  * Who writes: the life itself, in its turn, but for `reachable_id` and `orders` (any worker),
  * `mailbox.tail` (any sender), `gate` (gate.h), `pressure` (pressure.h), `watchers` (the actor
@@ -68,7 +70,7 @@
 enum rti_order {
     RTI_ORDER_KILL = 1,
     RTI_ORDER_STOP = 2,
-    RTI_ORDER_QUEUED = 4, /* `control` is in the mailbox */
+    RTI_ORDER_QUEUED = 4, /* several workers: `control` is in the mailbox */
     RTI_ORDER_BITS = 3,
 };
 #define RTI_ORDERS (RTI_ORDER_KILL | RTI_ORDER_STOP)
@@ -84,9 +86,9 @@ struct rti_behaviour {
     rti_atomic_u32 orders;
     struct rti_gate gate;
     bool is_started;
-    bool is_id_kept;          /* the id stays taken when this life ends */
-    bool is_alive;            /* from the spawn to the end of its last turn */
-    rti_atomic_u8 is_limited; /* pressure.limit is not NULL, in a line that every send reads */
+    bool is_id_kept; /* the id stays taken when this life ends */
+    bool is_alive;   /* from the spawn to the end of its last turn */
+    bool is_limited; /* its pressure has a limit: asked in every turn, in a line that is there */
     struct rti_list watchers;
     struct rti_list attachments;
     struct rti_pressure pressure;
@@ -125,8 +127,8 @@ struct rti_behaviours {
 struct rti_turn {
     struct rti_behaviour *self;
     struct rti_behaviours *module;
-    struct rti_cell *cell; /* being handled; NULL once handed on */
-    int32_t reductions;    /* left */
+    struct rti_cell *cell; /* in a handler: its message; NULL once handed on */
+    int32_t reductions;    /* left when it began, without what it spent on other than messages */
     union {
         struct {
             bool is_muted; /* it may not go on */
@@ -160,6 +162,14 @@ static inline struct rti_turn *rti_turn_of(const struct rti_worker *worker)
 #endif
 }
 
+/* The life ends with this turn. */
+static inline void rti_turn_end(struct rti_turn *turn, rt_exit_reason reason)
+{
+    turn->is_ended = true;
+    turn->reason = reason;
+    turn->reductions = 0;
+}
+
 static inline bool rti_is_behaviour_id(actor_id id)
 {
     return RT_HAS_BEHAVIOURS && id >= RTI_BEHAVIOUR_ID_BIT && id < RT_SENDER_SUPERVISOR;
@@ -174,6 +184,7 @@ static inline struct rti_behaviour *rti_behaviour_lookup(struct rti_behaviours *
         return NULL;
     }
     struct rti_behaviour *place = &module->places[index];
+    RTI_ASSUME(place != NULL);
     /* Acquire pairs with the release in the spawn: the place is complete. */
     return RTI_LIKELY(rti_u32_load_acquire(&place->reachable_id) == id) ? place : NULL;
 }
@@ -186,6 +197,9 @@ void rti_behaviours_audit(const struct rti_behaviours *module);
 
 /* Dooms every living behaviour. Called on the worker's own stack. */
 void rti_behaviours_kill_all(struct rti_behaviours *module);
+
+/* Ends the messages that nobody will handle. By who is the consumer of this mailbox. */
+void rti_behaviour_clear(struct rti_behaviours *module, struct rti_behaviour *self);
 
 bool rti_behaviour_type_is_valid(const rt_behaviour_type *type);
 

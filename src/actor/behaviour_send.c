@@ -41,7 +41,7 @@ static inline void send_push(struct rti_behaviours *module, struct rti_behaviour
                              struct rti_cell *cell)
 {
     bool is_local = module->sched->is_local;
-    (void)rti_gate_enter(&receiver->gate, is_local);
+    rti_gate_enter(&receiver->gate, is_local);
     bool was_idle = is_local ? rti_mpsc_push_alone(&receiver->mailbox, &cell->node)
                              : rti_mpsc_push(&receiver->mailbox, &cell->node);
     if (was_idle) {
@@ -67,8 +67,10 @@ static RTI_NOINLINE void send_mute(struct rti_worker *worker, struct rti_behavio
     if (turn != NULL) {
         /* Once in a turn: a release that has come meanwhile is a wake, and there is one for a park.
          */
-        turn->is_muted =
-            turn->is_muted || rti_pressure_mute(module, &turn->self->pressure, receiver);
+        if (!turn->is_muted && rti_pressure_mute(module, &turn->self->pressure, receiver)) {
+            turn->is_muted = true;
+            turn->reductions = 0;
+        }
     }
     if (self == NULL) {
         rti_actors_unlock(module->actors);
@@ -98,12 +100,8 @@ static void send_drop_oldest(struct rti_behaviours *module, struct rti_behaviour
         return;
     }
     struct rti_mpsc_node *node = rti_mpsc_pop_alone(&receiver->mailbox);
-    if (node == &receiver->control) {
-        node = rti_mpsc_pop_alone(&receiver->mailbox);
-        (void)rti_mpsc_push_alone(&receiver->mailbox, &receiver->control);
-    }
     if (node != NULL) {
-        (void)rti_gate_leave(&receiver->gate, UINT32_MAX, true);
+        (void)rti_gate_leave(&receiver->gate, RTI_GATE_NEVER, true);
         rti_cell_free(&module->cells, RTI_CONTAINER_OF(node, struct rti_cell, node));
         (void)rti_u32_add_relaxed(&receiver->pressure.dropped, 1);
     }
@@ -173,7 +171,7 @@ static inline void send_deliver(struct rti_worker *worker, struct rti_behaviours
                                 struct rti_behaviour *receiver, struct rti_cell *cell)
 {
     rti_worker_note(worker, RTI_NOTE_SEND, 0, cell->to);
-    rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, cell->sender, cell->to);
+    rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, rti_cell_sender(cell), cell->to);
     send_push(module, receiver, cell);
 }
 
@@ -184,7 +182,7 @@ static RTI_NOINLINE rt_status send_limited(struct rti_worker *worker, struct rti
                                            const rt_mailbox_config *limit, struct rti_cell *cell)
 {
     enum rti_admission admission =
-        rti_pressure_admit(&receiver->pressure, limit, rti_gate_depth(&receiver->gate));
+        rti_pressure_admit(&receiver->pressure, limit, rti_gate_is_full(&receiver->gate));
     if (!send_is_admitted(admission)) {
         actor_id to = cell->to;
         if (admission == RTI_ADMIT_DROPPED) {
@@ -212,7 +210,7 @@ static rt_status send_to_behaviour(struct rti_worker *worker, struct rti_behavio
         return send_unknown();
     }
     cell->to = to;
-    cell->id = id;
+    cell->origin = rti_cell_origin(rti_cell_sender(cell), id);
     const rt_mailbox_config *limit = rti_pressure_limit(&receiver->pressure);
     if (RTI_UNLIKELY(limit != NULL && limit->high > 0)) {
         return send_limited(worker, module, receiver, limit, cell);
@@ -247,8 +245,8 @@ static rt_status send_to_actor(struct rti_worker *worker, const struct rti_cell 
         return receiver == NULL ? send_unknown() : send_no_memory();
     }
     entry->kind = (head->len & RTI_CELL_BLOB) != 0 ? RTI_ENTRY_BLOB : RTI_ENTRY_TYPED;
-    entry->call_serial = head->id;
-    entry->sender = head->sender;
+    entry->call_serial = rti_cell_id(head);
+    entry->sender = rti_cell_sender(head);
     return rti_ipc_deliver_limited(worker, receiver, entry);
 }
 
@@ -268,14 +266,15 @@ rt_status rti_behaviour_send(struct rti_worker *worker, actor_id to, uint32_t id
     }
     actor_id sender = rti_sender_id(worker);
     if (RTI_UNLIKELY(!rti_is_behaviour_id(to))) {
-        struct rti_cell head = {.to = to, .sender = sender, .id = id, .len = (uint32_t)len};
+        struct rti_cell head = {
+            .to = to, .origin = rti_cell_origin(sender, id), .len = (uint32_t)len};
         return send_to_actor(worker, &head, data);
     }
     struct rti_cell *cell = send_make_here(worker, module, data, len);
     if (RTI_UNLIKELY(cell == NULL)) {
         return rti_behaviour_lookup(module, to) == NULL ? send_unknown() : send_no_memory();
     }
-    cell->sender = sender;
+    cell->origin = rti_cell_origin(sender, id);
     return send_made(worker, module, to, id, cell);
 }
 
@@ -283,8 +282,9 @@ rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32
                                   const rt_blob_token *token)
 {
     struct rti_behaviours *module = rti_behaviours_of(worker);
-    struct rti_cell head = {
-        .to = to, .sender = rti_sender_id(worker), .id = id, .len = sizeof(*token) | RTI_CELL_BLOB};
+    struct rti_cell head = {.to = to,
+                            .origin = rti_cell_origin(rti_sender_id(worker), id),
+                            .len = sizeof(*token) | RTI_CELL_BLOB};
     if (!rti_is_behaviour_id(to)) {
         rt_status status = send_to_actor(worker, &head, token);
         if (RT_FAILED(status)) {
@@ -298,32 +298,29 @@ rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32
         return send_no_memory();
     }
     cell->len |= RTI_CELL_BLOB;
-    cell->sender = head.sender;
+    cell->origin = head.origin;
     return send_made(worker, module, to, id, cell);
 }
 
-/* Does the receiver take one more, without anybody being told or asked to wait? Who is muted
- * already ends its turn as it would. */
+/* Does a receiver whose gate is full take one more, without anybody being told or asked to wait?
+ * Who is muted already ends its turn as it would. */
 static inline bool send_is_welcome(const struct rti_behaviour *receiver,
                                    const struct rti_turn *turn)
 {
-    if (RTI_LIKELY(rti_u8_load_relaxed(&receiver->is_limited) == 0)) {
-        return true;
-    }
-    const rt_mailbox_config *limit = rti_pressure_limit(&receiver->pressure);
     /* A life with another limit may have come meanwhile, with several workers. */
-    return limit == NULL || limit->high == 0 || rti_gate_depth(&receiver->gate) < limit->high ||
-           (limit->overflow == RT_OVERFLOW_MUTE && turn->is_muted);
+    const rt_mailbox_config *limit = rti_pressure_limit(&receiver->pressure);
+    return turn->is_muted && limit != NULL && limit->overflow == RT_OVERFLOW_MUTE;
 }
 
-/* Copies the payload of a short message. */
-static RTI_ALWAYSINLINE void send_copy(struct rti_cell *cell, const void *data, size_t len)
+/* Copies the payload of a short message. `is_any`: its length may be other than 0, 8 and 16. */
+static RTI_ALWAYSINLINE void send_copy(struct rti_cell *cell, const void *data, size_t len,
+                                       bool is_any)
 {
     if (RTI_LIKELY(len == 8)) {
         memcpy(cell->data, data, 8);
     } else if (len == 16) {
         memcpy(cell->data, data, 16);
-    } else if (len > 0) {
+    } else if (is_any && len > 0) {
         memcpy(cell->data, data, len);
     }
 }
@@ -335,19 +332,22 @@ static RTI_ALWAYSINLINE void send_copy(struct rti_cell *cell, const void *data, 
 static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const struct rti_cell *head,
                                            const void *data, bool is_noted)
 {
-    struct rti_behaviours *module = worker->straight[RTI_MODULE_BEHAVIOUR];
-    if (is_noted && module == NULL) {
-        module = rti_worker_noted(worker, RTI_MODULE_BEHAVIOUR);
+    struct rti_turn *turn = worker->straight_turn;
+    if (is_noted && turn == NULL && rti_worker_noted(worker, RTI_MODULE_BEHAVIOUR) != NULL &&
+        !rti_sched_is_told(worker->sched)) {
+        turn = rti_turn_of(worker);
     }
-    struct rti_turn *turn = rti_turn_of(worker);
-    if (RTI_UNLIKELY(module == NULL || turn == NULL || rti_sched_is_told(worker->sched))) {
+    if (RTI_UNLIKELY(turn == NULL) || (is_noted && head->len > RTI_CELL_SMALL_MAX)) {
         return false;
     }
-    if (is_noted && head->len > RTI_CELL_SMALL_MAX) {
-        return false;
-    }
+    struct rti_behaviours *module = turn->module;
     struct rti_behaviour *receiver = rti_behaviour_lookup(module, head->to);
-    if (RTI_UNLIKELY(receiver == NULL || !send_is_welcome(receiver, turn))) {
+    if (RTI_UNLIKELY(receiver == NULL)) {
+        return false;
+    }
+    uint32_t entered = rti_gate_look(&receiver->gate);
+    if (RTI_UNLIKELY(rti_gate_is_full_at(&receiver->gate, entered)) &&
+        !send_is_welcome(receiver, turn)) {
         return false;
     }
     struct rti_cell *cell = rti_cell_reuse_small(&module->cells);
@@ -356,14 +356,13 @@ static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const stru
     }
     turn->reductions--;
     cell->to = head->to;
-    cell->sender = turn->self->life_id;
-    cell->id = head->id;
+    cell->origin = rti_cell_origin(turn->self->life_id, rti_cell_id(head));
     cell->len = head->len;
-    send_copy(cell, data, head->len);
+    send_copy(cell, data, head->len, is_noted);
     if (is_noted) {
         rti_worker_note(worker, RTI_NOTE_SEND, 0, cell->to);
     }
-    (void)rti_gate_enter(&receiver->gate, true);
+    rti_gate_enter_alone(&receiver->gate, entered);
     if (rti_mpsc_push_alone(&receiver->mailbox, &cell->node)) {
         RTI_PROBE1(ready, receiver->run.id);
         if (is_noted) {
@@ -384,7 +383,8 @@ static bool send_shared(struct rti_worker *worker, const struct rti_cell *head, 
         return false;
     }
     struct rti_behaviour *receiver = rti_behaviour_lookup(turn->module, head->to);
-    if (RTI_UNLIKELY(receiver == NULL || !send_is_welcome(receiver, turn))) {
+    if (RTI_UNLIKELY(receiver == NULL ||
+                     (rti_gate_is_full(&receiver->gate) && !send_is_welcome(receiver, turn)))) {
         return false;
     }
     struct rti_cell *cell = rti_cell_alloc(&turn->module->cells, head->len);
@@ -393,10 +393,9 @@ static bool send_shared(struct rti_worker *worker, const struct rti_cell *head, 
     }
     turn->reductions--;
     cell->to = head->to;
-    cell->sender = turn->self->life_id;
-    cell->id = head->id;
+    cell->origin = rti_cell_origin(turn->self->life_id, rti_cell_id(head));
     cell->len |= head->len;
-    send_copy(cell, data, head->len);
+    send_copy(cell, data, head->len, true);
     rti_worker_note(worker, RTI_NOTE_SEND, 0, head->to);
     send_push(turn->module, receiver, cell);
     return true;
@@ -406,7 +405,8 @@ static bool send_shared(struct rti_worker *worker, const struct rti_cell *head, 
 static RTI_NOINLINE rt_status send_otherwise(actor_id to, uint32_t id, const void *data, size_t len)
 {
     struct rti_worker *worker = rti_worker_enter();
-    struct rti_cell head = {.to = to, .id = id, .len = (uint32_t)len};
+    struct rti_cell head = {
+        .to = to, .origin = rti_cell_origin(ACTOR_ID_INVALID, id), .len = (uint32_t)len};
     if (worker != NULL && len == head.len && (data != NULL || len == 0) &&
         (send_shared(worker, &head, data) || send_straight(worker, &head, data, true))) {
         return RT_SUCCESS;
@@ -414,17 +414,33 @@ static RTI_NOINLINE rt_status send_otherwise(actor_id to, uint32_t id, const voi
     return rti_behaviour_send(worker, to, id, data, len);
 }
 
-rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t len)
+/* A message of other than 8 bytes: no payload, or one that is copied without a call either. */
+static RTI_NOINLINE rt_status send_other_length(actor_id to, uint32_t id, const void *data,
+                                                size_t len)
 {
     struct rti_worker *worker = rti_worker_here();
-    struct rti_cell head = {.to = to, .id = id, .len = (uint32_t)len};
-    /* Payloads that are copied without a call. */
-    bool is_short = len == 0 || (data != NULL && (RTI_LIKELY(len == 8) || len == 16));
-    if (RTI_LIKELY(worker != NULL && is_short) &&
+    struct rti_cell head = {
+        .to = to, .origin = rti_cell_origin(ACTOR_ID_INVALID, id), .len = (uint32_t)len};
+    bool is_short = len == 0 || (len == 16 && data != NULL);
+    if (RTI_LIKELY(is_short && worker != NULL) &&
         RTI_LIKELY(send_straight(worker, &head, data, false))) {
         return RT_SUCCESS;
     }
     return send_otherwise(to, id, data, len);
+}
+
+rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t len)
+{
+    if (RTI_UNLIKELY(len != 8)) {
+        return send_other_length(to, id, data, len);
+    }
+    struct rti_worker *worker = rti_worker_here();
+    struct rti_cell head = {.to = to, .origin = rti_cell_origin(ACTOR_ID_INVALID, id), .len = 8};
+    if (RTI_LIKELY(data != NULL) && RTI_LIKELY(worker != NULL) &&
+        RTI_LIKELY(send_straight(worker, &head, data, false))) {
+        return RT_SUCCESS;
+    }
+    return send_otherwise(to, id, data, 8);
 }
 
 rt_status rt_behaviour_forward(actor_id to, uint32_t id)
@@ -440,8 +456,9 @@ rt_status rt_behaviour_forward(actor_id to, uint32_t id)
     }
     turn->reductions--;
     if (!rti_is_behaviour_id(to)) {
-        struct rti_cell head = {
-            .to = to, .sender = cell->sender, .id = id, .len = cell->len & ~RTI_CELL_TRACE};
+        struct rti_cell head = {.to = to,
+                                .origin = rti_cell_origin(rti_cell_sender(cell), id),
+                                .len = cell->len & ~RTI_CELL_TRACE};
         rt_status status = send_to_actor(worker, &head, cell->data);
         if (!RT_FAILED(status)) {
             cell->len &= ~RTI_CELL_BLOB; /* the hold went along */
@@ -513,7 +530,7 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
     const rt_mailbox_config *limit = rti_actor_limit(receiver);
     if (limit != NULL) {
         admission = rti_pressure_admit(&receiver->pressure, limit,
-                                       rti_mailbox_mail_count(&receiver->mailbox));
+                                       rti_mailbox_mail_count(&receiver->mailbox) >= limit->high);
     }
     if (!send_is_admitted(admission)) {
         actor_id to = receiver->id;
@@ -591,7 +608,9 @@ rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
     }
 #if RT_HAS_BEHAVIOURS
     rti_pressure_stats(module, behaviour != NULL ? &behaviour->pressure : &actor->pressure, out);
-    out->depth = behaviour != NULL ? rti_gate_depth(&behaviour->gate)
+    const rt_mailbox_config *limit =
+        behaviour == NULL ? NULL : rti_pressure_limit(&behaviour->pressure);
+    out->depth = behaviour != NULL ? rti_gate_depth(&behaviour->gate, rti_pressure_high(limit))
                                    : rti_mailbox_mail_count(&actor->mailbox);
 #else
     *out = (rt_mailbox_stats){.depth = rti_mailbox_mail_count(&actor->mailbox)};

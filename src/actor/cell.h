@@ -4,7 +4,7 @@
 
 /* A cell is a message to a behaviour: a node of a mailbox with its payload behind it.
  *
- *     | next | to, sender | id, len | payload |      64 bytes, or as long as a message can be
+ *     | next | sender and id | to, len | payload |      64 bytes, or as long as a message can be
  *
  * `to` is the life that the message is for. A mailbox outlives the lives in its place, and a sender
  * that looked up an id just before its life ended pushes just after: the next life then finds a
@@ -13,6 +13,10 @@
  * `len` has, above the bytes of the payload, where the cell goes when it is free (its home, see
  * cell_cache.h) and two marks. Of a cell that lies in a cache it is RTI_CELL_FREE, which no message
  * has: who gives a cell back twice is stopped in every build.
+ *
+ * Sender and id are one word because who takes the message reads them as one, often so soon that
+ * they are still on their way to memory, and a processor hands on what one store has written but
+ * not what two have.
  *
  * I1  A cell is free iff its `len` is RTI_CELL_FREE, or it lies in its pool.  (cell_cache.h, audit)
  */
@@ -44,14 +48,11 @@ struct rti_cell {
         struct rti_cell *next_free; /* in a cache: the next one of its pile */
     };
     union {
-        struct {
-            actor_id to;
-            actor_id sender;
-        };
+        uint64_t origin;            /* the sender, and above it the id */
         struct rti_cell *next_pile; /* first of a pile that was given back: the next pile */
     };
     union {
-        uint32_t id;
+        actor_id to;
         uint32_t pile_count; /* first of a pile that was given back: cells in it */
     };
     uint32_t len; /* bytes of payload, the home, and the bits RTI_CELL_BLOB and RTI_CELL_TRACE */
@@ -64,6 +65,21 @@ struct rti_cell {
 
 _Static_assert(RT_MAX_MESSAGE_SIZE + sizeof(struct rt_trace) + 7 < RTI_CELL_LEN_MASK,
                "the length of a message fits beside the home of its cell");
+
+static inline uint64_t rti_cell_origin(actor_id sender, uint32_t id)
+{
+    return (uint64_t)id << 32 | sender;
+}
+
+static inline actor_id rti_cell_sender(const struct rti_cell *cell)
+{
+    return (actor_id)cell->origin;
+}
+
+static inline uint32_t rti_cell_id(const struct rti_cell *cell)
+{
+    return (uint32_t)(cell->origin >> 32);
+}
 
 static inline uint32_t rti_cell_len(const struct rti_cell *cell)
 {

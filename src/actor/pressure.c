@@ -36,9 +36,9 @@ static struct rti_actor *pressure_actor(const struct rti_pressure *pressure)
 }
 
 enum rti_admission rti_pressure_admit(struct rti_pressure *receiver, const rt_mailbox_config *limit,
-                                      uint32_t depth)
+                                      bool is_full)
 {
-    if (RTI_LIKELY(limit->high == 0 || depth < limit->high)) {
+    if (RTI_LIKELY(limit->high == 0 || !is_full)) {
         return RTI_ADMIT;
     }
     switch (limit->overflow) {
@@ -90,18 +90,19 @@ static bool pressure_leads(struct rti_behaviours *module, actor_id from, actor_i
 static bool pressure_is_high(struct rti_behaviours *module, struct rti_pressure *receiver)
 {
     const rt_mailbox_config *limit = rti_pressure_limit(receiver);
-    if (limit == NULL) {
+    if (rti_pressure_high(limit) == RTI_GATE_OPEN) {
         RT_SOMETIMES(true, "pressure: a life without a limit has come");
         return false;
     }
-    uint32_t low = rti_pressure_low(limit);
     if (rti_is_behaviour_id(receiver->self)) {
         struct rti_behaviour *behaviour = pressure_behaviour(receiver);
         return rti_u32_load_relaxed(&behaviour->reachable_id) == receiver->self &&
-               rti_gate_announce(&behaviour->gate, low, module->sched->is_local);
+               rti_gate_announce(&behaviour->gate, rti_pressure_mark(limit),
+                                 module->sched->is_local);
     }
     const struct rti_actor *actor = pressure_actor(receiver);
-    return actor->reachable_id == receiver->self && rti_mailbox_mail_count(&actor->mailbox) > low;
+    return actor->reachable_id == receiver->self &&
+           rti_mailbox_mail_count(&actor->mailbox) > rti_pressure_low(limit);
 }
 
 bool rti_pressure_mute(struct rti_behaviours *module, struct rti_pressure *sender,

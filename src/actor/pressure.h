@@ -74,6 +74,20 @@ static inline uint32_t rti_pressure_low(const rt_mailbox_config *limit)
     return limit->low != 0 && limit->low < limit->high ? limit->low : limit->high / 2;
 }
 
+/* How many may wait; RTI_GATE_OPEN: any number. */
+static inline uint32_t rti_pressure_high(const rt_mailbox_config *limit)
+{
+    bool is_open = limit == NULL || limit->high == 0 || limit->high > RTI_GATE_OPEN;
+    return is_open ? RTI_GATE_OPEN : limit->high;
+}
+
+/* The same as the mark of a gate. */
+static inline int32_t rti_pressure_mark(const rt_mailbox_config *limit)
+{
+    uint32_t high = rti_pressure_high(limit);
+    return high == RTI_GATE_OPEN ? RTI_GATE_NEVER : rti_gate_mark(high, rti_pressure_low(limit));
+}
+
 /* What a send does before it delivers to a receiver with a limit. */
 enum rti_admission {
     RTI_ADMIT,         /* deliver */
@@ -85,7 +99,7 @@ enum rti_admission {
 };
 
 enum rti_admission rti_pressure_admit(struct rti_pressure *receiver, const rt_mailbox_config *limit,
-                                      uint32_t depth);
+                                      bool is_full);
 
 /* Mutes `sender` on `receiver` if that is right: there is still a reason, it closes no ring, and
  * neither is a system actor nor about to end. True if it is muted now. */

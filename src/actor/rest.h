@@ -50,9 +50,8 @@ static inline void rti_rest_end(struct rti_runnable *run)
 /* The same with one worker, which has just found the mailbox empty: nobody can have woken it. */
 static inline void rti_rest_alone(struct rti_runnable *run, struct rti_mpsc *mailbox)
 {
-    bool is_idle = rti_mpsc_try_idle_alone(mailbox);
-    RT_DCHECK(is_idle);
-    (void)is_idle;
+    RT_DCHECK(rti_mpsc_is_empty_alone(mailbox));
+    rti_mpsc_idle_alone(mailbox);
     rti_runnable_to_parked_here(run);
 }
 

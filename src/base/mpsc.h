@@ -87,11 +87,27 @@ bool rti_mpsc_try_idle(struct rti_mpsc *queue);
 static inline bool rti_mpsc_push_alone(struct rti_mpsc *queue, struct rti_mpsc_node *node)
 {
     uintptr_t before = (uintptr_t)rti_ptr_load_relaxed(&queue->tail);
-    struct rti_mpsc_node *predecessor = (struct rti_mpsc_node *)(before & ~RTI_MPSC_IDLE);
     rti_ptr_store_relaxed(&node->next, NULL);
     rti_ptr_store_relaxed(&queue->tail, node);
-    rti_ptr_store_relaxed(&predecessor->next, node);
-    return (before & RTI_MPSC_IDLE) != 0;
+    if ((before & RTI_MPSC_IDLE) != 0) {
+        /* By I3 the tail was the resting node: where to write is known without it. */
+        rti_ptr_store_relaxed(&queue->resting.next, node);
+        return true;
+    }
+    rti_ptr_store_relaxed(&((struct rti_mpsc_node *)before)->next, node);
+    return false;
+}
+
+/* Takes `oldest`, which is the oldest node. */
+static inline void rti_mpsc_unlink_alone(struct rti_mpsc *queue, struct rti_mpsc_node *oldest)
+{
+    struct rti_mpsc_node *next = (struct rti_mpsc_node *)rti_ptr_load_relaxed(&oldest->next);
+    if (next == NULL) {
+        next = &queue->resting;
+        rti_ptr_store_relaxed(&queue->resting.next, NULL);
+        rti_ptr_store_relaxed(&queue->tail, &queue->resting);
+    }
+    queue->head = next;
 }
 
 static inline struct rti_mpsc_node *rti_mpsc_pop_alone(struct rti_mpsc *queue)
@@ -103,30 +119,45 @@ static inline struct rti_mpsc_node *rti_mpsc_pop_alone(struct rti_mpsc *queue)
             return NULL;
         }
     }
-    struct rti_mpsc_node *next = (struct rti_mpsc_node *)rti_ptr_load_relaxed(&oldest->next);
-    if (next == NULL) {
-        next = &queue->resting;
-        rti_ptr_store_relaxed(&queue->resting.next, NULL);
-        rti_ptr_store_relaxed(&queue->tail, &queue->resting);
-    }
-    queue->head = next;
+    RTI_ASSUME(oldest != NULL);
+    rti_mpsc_unlink_alone(queue, oldest);
     return oldest;
 }
 
-/* Is nothing queued? For a queue that only one thread ever touches. */
-static inline bool rti_mpsc_is_empty_alone(const struct rti_mpsc *queue)
+/* The same where one node is likely, and no more: it is the tail, and follows the resting node. */
+static RTI_ALWAYSINLINE struct rti_mpsc_node *rti_mpsc_pop_first_alone(struct rti_mpsc *queue)
 {
-    return queue->head == &queue->resting && rti_ptr_load_relaxed(&queue->resting.next) == NULL;
+    struct rti_mpsc_node *last = (struct rti_mpsc_node *)rti_ptr_load_relaxed(&queue->tail);
+    RTI_ASSUME(last != NULL);
+    if (RTI_LIKELY(queue->head == &queue->resting &&
+                   rti_ptr_load_relaxed(&queue->resting.next) == (void *)last)) {
+        rti_ptr_store_relaxed(&queue->resting.next, NULL);
+        rti_ptr_store_relaxed(&queue->tail, &queue->resting);
+        return last;
+    }
+    return rti_mpsc_pop_alone(queue);
 }
 
-static inline bool rti_mpsc_try_idle_alone(struct rti_mpsc *queue)
+/* Takes the idle mark away without a push; false if there is none. */
+static inline bool rti_mpsc_rouse_alone(struct rti_mpsc *queue)
 {
-    void *tail = rti_ptr_load_relaxed(&queue->tail);
-    if (tail != (void *)&queue->resting) {
+    if (((uintptr_t)rti_ptr_load_relaxed(&queue->tail) & RTI_MPSC_IDLE) == 0) {
         return false;
     }
-    rti_ptr_store_relaxed(&queue->tail, (void *)((uintptr_t)&queue->resting | RTI_MPSC_IDLE));
+    rti_ptr_store_relaxed(&queue->tail, &queue->resting);
     return true;
+}
+
+/* Is nothing queued? For the consumer of a queue that only one thread ever touches. */
+static inline bool rti_mpsc_is_empty_alone(const struct rti_mpsc *queue)
+{
+    return rti_ptr_load_relaxed(&queue->tail) == (void *)&queue->resting;
+}
+
+/* Marks such a queue idle, which its consumer has found empty. */
+static inline void rti_mpsc_idle_alone(struct rti_mpsc *queue)
+{
+    rti_ptr_store_relaxed(&queue->tail, (void *)((uintptr_t)&queue->resting | RTI_MPSC_IDLE));
 }
 
 /* Checks I1 to I3 and returns the number of nodes. Consumer only, while no producer is active. */

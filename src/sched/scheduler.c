@@ -114,6 +114,9 @@ void rti_sched_straighten(struct rti_sched *sched)
     bool is_straight = rti_sched_is_local(sched) && rti_sched_journal(sched) == NULL;
     bool is_noted = rti_worker_records(worker);
     worker->straight = is_straight && !is_noted ? sched->modules : rti_sched_no_modules;
+#if RT_HAS_BEHAVIOURS
+    worker->straight_turn = NULL; /* until the next one */
+#endif
 #if RT_HAS_TASKS
     if (rti_worker_current() == worker) {
         rti_clear_set(sched->hindered == 0 ? worker->straight[RTI_MODULE_CHANNEL] : NULL);

@@ -93,7 +93,8 @@ struct rti_worker {
     uint32_t locks_held; /* a bit per rank of sched/lock.h; checked builds only */
 #endif
 #if RT_HAS_BEHAVIOURS
-    void *turn; /* of the behaviour that runs on this stack now; else NULL */
+    void *turn;          /* of the behaviour that runs on this stack now; else NULL */
+    void *straight_turn; /* the same, if what it sends goes straight, and nobody is told */
 #endif
 #if RTI_TRACES_TRAVEL
     struct rt_trace turn_trace; /* the context of the message that it handles */

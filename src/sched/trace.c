@@ -27,6 +27,7 @@ void rti_trace_mark(struct rti_sched *sched)
     rti_u32_store_relaxed(&sched->has_traces, 1);
     if (rti_sched_is_local(sched)) {
         sched->is_told = true;
+        rti_sched_straighten(sched);
     }
 }
 

@@ -113,23 +113,27 @@ MODEL(behaviour_takes_every_message_of_three_senders){
     .check = check_all_of_three,
 };
 
-/* ---- Muting: a sender announces itself and looks again, the receiver counts and looks ---- */
+/* ---- Muting: a sender announces itself and looks again, the receiver makes room and looks ---- */
 
-enum { LOW = 1 };
+enum { HIGH = 1, LOW = 0, FLOODERS = 2 };
 
 static struct rti_gate gate;
 static rti_atomic_u32 lock;
-static rti_atomic_u32 is_released[2];
-static bool is_listed[2]; /* under the lock */
+static rti_atomic_u32 has_mail[FLOODERS];
+static rti_atomic_u32 is_released[FLOODERS];
+static bool is_listed[FLOODERS]; /* under the lock */
 
 static void setup_gate(void)
 {
     rti_gate_init(&gate);
-    explore_name(&gate.depth, "depth");
-    explore_name(&gate.is_announced, "is_announced");
+    rti_gate_set_limit(&gate, RTI_GATE_OPEN, HIGH);
+    explore_name(&gate.entered, "entered");
+    explore_name(&gate.ceiling, "ceiling");
     rti_u32_init(&lock, 0);
     explore_name(&lock, "lock");
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < FLOODERS; i++) {
+        rti_u32_init(&has_mail[i], 0);
+        explore_name(&has_mail[i], "has_mail");
         rti_u32_init(&is_released[i], 0);
         explore_name(&is_released[i], "is_released");
         is_listed[i] = false;
@@ -148,13 +152,19 @@ static void give_lock(void)
     rti_u32_store_release(&lock, 0);
 }
 
-/* Sends one message too many and waits if that is right. */
-static void flood_and_wait(void)
+/* Counts a message in, and then lets the receiver have it: the mailbox. */
+static void deliver(void)
+{
+    rti_gate_enter(&gate, false);
+    rti_u32_store_release(&has_mail[explore_self()], 1);
+}
+
+/* Who has sent one message too many waits if that is right. */
+static void announce_and_wait(void)
 {
     unsigned self = explore_self();
-    (void)rti_gate_enter(&gate, false);
     take_lock();
-    bool is_muted = rti_gate_announce(&gate, LOW, false);
+    bool is_muted = rti_gate_announce(&gate, rti_gate_mark(HIGH, LOW), false);
     RTI_PLAIN_WRITE(&is_listed[self], sizeof is_listed[self]);
     is_listed[self] = is_muted;
     give_lock();
@@ -163,11 +173,17 @@ static void flood_and_wait(void)
     }
 }
 
+static void flood_and_wait(void)
+{
+    deliver();
+    announce_and_wait();
+}
+
 static void release_all(void)
 {
     take_lock();
     rti_gate_withdraw(&gate);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < FLOODERS; i++) {
         RTI_PLAIN_WRITE(&is_listed[i], sizeof is_listed[i]);
         if (is_listed[i]) {
             is_listed[i] = false;
@@ -177,35 +193,78 @@ static void release_all(void)
     give_lock();
 }
 
-/* Takes what both send, and what was there before. */
-static void drain_all(void)
+static void leave(void)
 {
-    for (unsigned left = 4; left > 0; left--) {
-        while (rti_gate_depth(&gate) == 0) {
-            rti_spin_hint();
-        }
-        if (rti_gate_leave(&gate, LOW, false)) {
-            release_all();
-        }
+    if (rti_gate_leave(&gate, rti_gate_mark(HIGH, LOW), false)) {
+        release_all();
     }
 }
 
-static void setup_two_waiting(void)
+/* Takes the message of one sender. */
+static void take_from(unsigned sender)
 {
-    setup_gate();
-    rti_u32_init(&gate.depth, 2);
+    while (rti_u32_load_acquire(&has_mail[sender]) == 0) {
+        rti_spin_hint();
+    }
+    leave();
 }
 
 static void check_gate(void)
 {
-    EXPLORE_ASSERT(rti_gate_depth(&gate) == 0);
+    /* All the room is there again, and no more: no count was lost. */
+    uint32_t entered = rti_gate_look(&gate) / 2;
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&gate.ceiling) / 2 == entered + HIGH);
     EXPLORE_ASSERT(!is_listed[0] && !is_listed[1]);
 }
 
+static void setup_one_waiting(void)
+{
+    setup_gate();
+    rti_gate_enter(&gate, true);
+}
+
+static void drain_two(void)
+{
+    leave();
+    take_from(0);
+}
+
 MODEL(gate_lets_no_muted_sender_sleep_for_ever){
-    .about = "two senders are muted while the receiver drains; both go on",
+    .about = "a sender is muted while the receiver takes its message and one before; it goes on",
+    .setup = setup_one_waiting,
+    .threads = {flood_and_wait, drain_two},
+    .check = check_gate,
+};
+
+static void drain_both(void)
+{
+    take_from(0);
+    take_from(1);
+}
+
+MODEL(gate_counts_beside_a_muted_sender){
+    .about = "a sender is muted while another sends and the receiver takes a message of each",
+    .setup = setup_gate,
+    .threads = {flood_and_wait, deliver, drain_both},
+    .check = check_gate,
+};
+
+static void setup_two_waiting(void)
+{
+    setup_one_waiting();
+    rti_gate_enter(&gate, true);
+}
+
+static void leave_twice(void)
+{
+    leave();
+    leave();
+}
+
+MODEL(gate_lets_both_muted_senders_go){
+    .about = "two senders are muted while the receiver takes a message of each; both go on",
     .setup = setup_two_waiting,
-    .threads = {flood_and_wait, flood_and_wait, drain_all},
+    .threads = {announce_and_wait, announce_and_wait, leave_twice},
     .check = check_gate,
 };
 

@@ -196,6 +196,37 @@ TEST(behaviour_killed_before_its_first_turn_never_begins)
     world_run(killed_early, NULL);
 }
 
+static void stop_by_kill(void *state)
+{
+    (void)state;
+    CHECK_OK(rt_actor_kill(rt_self()));
+}
+
+static void stopped(void *arg)
+{
+    (void)arg;
+    starts = ends = 0;
+    rt_behaviour_type type = counter;
+    type.stop = stop_by_kill;
+    actor_id idle = rt_behaviour_spawn(&type, &starts);
+    actor_id busy = rt_behaviour_spawn(&type, &starts);
+    settle();
+    add(busy, 1);
+    rti_behaviour_ask_to_stop(module()->actors, idle);
+    rti_behaviour_ask_to_stop(module()->actors, busy);
+    settle();
+    CHECK_EQ(ends, 2);
+    CHECK_EQ(last_reason, RT_EXIT_KILLED);
+    CHECK(!rt_actor_alive(idle) && !rt_actor_alive(busy));
+    rti_behaviours_audit(module());
+    rt_exit();
+}
+
+TEST(behaviour_that_orders_its_end_while_it_obeys_ends)
+{
+    world_run(stopped, NULL);
+}
+
 static void reused(void *arg)
 {
     (void)arg;
@@ -231,8 +262,8 @@ static void late_letter(void *arg)
     CHECK_OK(rt_actor_kill(first));
     settle();
     struct rti_cell *cell = rti_cell_alloc(&module()->cells, 0);
-    *cell = (struct rti_cell){.to = first, .id = 2};
-    (void)rti_gate_enter(&place->gate, true);
+    *cell = (struct rti_cell){.to = first, .origin = rti_cell_origin(ACTOR_ID_INVALID, 2)};
+    rti_gate_enter(&place->gate, true);
     CHECK(!rti_mpsc_push_alone(&place->mailbox, &cell->node)); /* nobody is to be woken */
     actor_id second = rt_behaviour_spawn(&counter, &starts);
     CHECK(rti_behaviour_lookup(module(), second) == place);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The behaviours of a scheduler together: the room for them, their numbers, their end. The essay is
+ * in behaviour.h; what one of them does is in behaviour.c. */
+#define RTI_MODULE "behaviours"
+#include "actor/behaviour.h"
+
+#include "sched/crew.h"
+
+#if RT_HAS_BEHAVIOURS
+
+void rti_behaviours_kill_all(struct rti_behaviours *module)
+{
+    for (uint32_t i = 0; i < module->fresh; i++) {
+        actor_id id = rti_u32_load_relaxed(&module->places[i].reachable_id);
+        if (id != ACTOR_ID_INVALID) {
+            (void)rti_behaviour_kill(module->actors, id);
+        }
+    }
+}
+
+static void behaviours_set_room(struct rti_behaviours *module, struct rti_behaviour *places,
+                                size_t capacity)
+{
+    module->places = places;
+    module->capacity = capacity;
+    module->index_bits = 1;
+    while (((size_t)1 << module->index_bits) < capacity) {
+        module->index_bits++;
+    }
+    module->index_mask = (UINT32_C(1) << module->index_bits) - 1;
+}
+
+/* How many stations take messages; 0: there are none. */
+static uint32_t behaviours_workers(const struct rti_behaviours *module)
+{
+    return rti_sched_is_local(module->sched) ? 0 : rti_sched_crew(module->sched)->stations_count;
+}
+
+void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actors)
+{
+    RT_ASSERT(actors->sched->modules[RTI_MODULE_BEHAVIOUR] == NULL);
+    module->actors = actors;
+    module->sched = actors->sched;
+    behaviours_set_room(module, module->static_places, RT_MAX_BEHAVIOURS);
+    module->fresh = 0;
+    module->free_head = RTI_BEHAVIOUR_NONE;
+    module->free_tail = RTI_BEHAVIOUR_NONE;
+    module->live = 0;
+    module->live_max = 0;
+    module->kept_count = 0;
+    module->mapped = NULL;
+    rti_port_expect_dense(module->sched->port, &module->dense, NULL, 0);
+    rti_u32_init(&module->dead_letters, 0);
+    rti_lock_init(&module->lock, actors->sched, RTI_LOCK_CHANNEL);
+    rti_lock_init(&module->mute_lock, actors->sched, RTI_LOCK_CHANNEL);
+    rti_cells_init(&module->cells, actors->sched, module->static_cells,
+                   RT_BEHAVIOUR_MESSAGE_POOL_SIZE, behaviours_workers(module));
+    actors->sched->modules[RTI_MODULE_BEHAVIOUR] = module;
+}
+
+void rti_behaviours_deinit(struct rti_behaviours *module)
+{
+    struct rti_port *port = module->sched->port;
+    RT_ASSERT(module->live == 0 && module->kept_count == 0);
+    for (uint32_t i = 0; i < module->fresh; i++) {
+        rti_behaviour_clear(module, &module->places[i]);
+    }
+    rti_cells_deinit(&module->cells);
+    if (module->mapped != NULL) {
+        port->ops->memory_unmap(port, module->mapped, module->mapped_size);
+    }
+    module->actors->sched->modules[RTI_MODULE_BEHAVIOUR] = NULL;
+}
+
+rt_status rt_behaviour_reserve(const rt_behaviour_room *room)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    if (module == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    if (room == NULL || room->behaviours == 0 || room->messages == 0 ||
+        room->behaviours > (size_t)1 << RTI_BEHAVIOUR_INDEX_BITS_MAX ||
+        room->messages > UINT32_MAX / 4) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there cannot be so much room")};
+    }
+    if (module->fresh > 0 || module->mapped != NULL || rti_cells_in_use(&module->cells) > 0) {
+        return (rt_status){RT_ERR_STATE, RTI_SENTENCE("room is made once, before it is used")};
+    }
+    struct rti_port *port = module->sched->port;
+    size_t places_size = room->behaviours * sizeof(struct rti_behaviour);
+    uint32_t workers = behaviours_workers(module);
+    size_t size = places_size + RTI_CELLS_BYTES(rti_cells_stock(room->messages, workers));
+    if (port->ops->memory_map == NULL) {
+        return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this machine maps no memory")};
+    }
+    unsigned char *memory = port->ops->memory_map(port, size);
+    if (memory == NULL) {
+        return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("the system has no memory")};
+    }
+    rti_port_expect_dense(port, &module->dense, memory, places_size);
+    module->mapped = memory;
+    module->mapped_size = size;
+    behaviours_set_room(module, (struct rti_behaviour *)(void *)memory, room->behaviours);
+    rti_cells_deinit(&module->cells);
+    rti_cells_init(&module->cells, module->sched, memory + places_size, room->messages, workers);
+    return RT_SUCCESS;
+}
+
+rt_status rt_behaviour_stats_get(rt_behaviour_stats *out)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    struct rti_behaviours *module = rti_behaviours_of(worker);
+    if (module == NULL) {
+        return rti_actor_refusal(worker);
+    }
+    if (out == NULL) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no room for the answer")};
+    }
+    rt_behaviour_stats stats = {.dead_letters = rti_u32_load_relaxed(&module->dead_letters)};
+    rti_lock_acquire(&module->lock, module->sched);
+    stats.live = module->live;
+    stats.live_max = module->live_max;
+    rti_lock_release(&module->lock);
+    rti_lock_acquire(&module->cells.lock, module->sched);
+    stats.messages = rti_cells_in_use(&module->cells);
+    rti_lock_release(&module->cells.lock);
+    *out = stats;
+    return RT_SUCCESS;
+}
+
+void rti_behaviours_audit(const struct rti_behaviours *module)
+{
+    size_t alive = 0;
+    size_t queued = 0;
+    for (uint32_t i = 0; i < module->fresh; i++) {
+        const struct rti_behaviour *at = &module->places[i];
+        actor_id reachable = rti_u32_load_relaxed(&at->reachable_id);
+        RT_ASSERT(reachable == ACTOR_ID_INVALID || (reachable == at->life_id && at->is_alive));
+        uint32_t high =
+            at->is_alive ? rti_pressure_high(rti_pressure_limit(&at->pressure)) : RTI_GATE_OPEN;
+        size_t nodes = rti_mpsc_audit(&at->mailbox);
+        bool has_control = (rti_u32_load_relaxed(&at->orders) & RTI_ORDER_QUEUED) != 0;
+        RT_ASSERT(rti_gate_depth(&at->gate, high) + has_control == nodes);
+        queued += nodes;
+        if (at->is_alive) {
+            alive++;
+            rti_pressure_audit(&at->pressure);
+        }
+    }
+    RT_ASSERT(alive == module->live);
+    /* Control nodes are queued too. */
+    RT_ASSERT(rti_cells_in_use(&module->cells) <= queued + module->live);
+    rti_cells_audit(&module->cells);
+}
+
+#endif
