@@ -299,7 +299,6 @@ void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome)
 /* Puts a context of the running fiber, which is complete, on its cleanup stack. */
 static void cx_stand(struct rti_inner_cx *inner, struct rti_fiber *fiber)
 {
-    inner->cx.is_inner = true;
     rti_cleanup_init(&inner->cleanup, cx_cleanup_run);
     rti_cleanup_push(&fiber->cleanups, &inner->cleanup);
 }
@@ -310,6 +309,7 @@ void rti_cx_begin_shield(struct rti_inner_cx *shield, struct rti_fiber *fiber, r
     struct rti_cx *outer = rti_fiber_cx(fiber);
     cx_set_current(fiber, NULL);
     rti_cx_init_fiber(cx, fiber, fiber->sched);
+    cx->is_inner = true;
     cx->is_shield = true;
     cx->budget.deadline = deadline;
     cx->outer = outer;
@@ -334,6 +334,7 @@ rt_status rt_cx_init(rt_cx *storage)
     struct rti_cx *cx = rti_cx_of(storage);
     struct rti_cx *outer = rti_fiber_cx(fiber);
     cx_init(cx, RTI_CX_FIBER, rti_sched_current());
+    cx->is_inner = true;
     cx->fiber = fiber;
     cx->outer = outer;
     if (outer != NULL) {
@@ -650,11 +651,13 @@ void rti_cx_audit(const struct rti_cx *cx)
     if (rti_sched_is_local(rti_cx_sched(cx)) && cx->kind == RTI_CX_FIBER && cx->inner == NULL) {
         RT_ASSERT(cx->fiber->is_hindered == cx_is_hindrance(cx));
     }
+    rti_contexts_lock(rti_cx_sched(cx)); /* a cancellation is on its way inwards with it */
     for (const struct rti_cx *at = cx; at->outer != NULL; at = at->outer) {
         RT_ASSERT(at->outer->inner == at && at->outer->fiber == at->fiber);
         RT_ASSERT(!rti_cancel_is_requested(&at->outer->cancel) ||
                   rti_cancel_is_requested(&at->cancel) || at->is_shield);
     }
+    rti_contexts_unlock(rti_cx_sched(cx));
     for (const struct rti_budget_scope *at = cx->scope; at != NULL; at = at->outer) {
         RT_ASSERT(at->cx == cx);
     }

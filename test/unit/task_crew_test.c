@@ -181,3 +181,87 @@ TEST(task_crew_blocks_end_with_their_last_task)
 {
     run(uses_blocks);
 }
+
+static rti_atomic_u32 opened;
+
+static rt_status does_nothing(void *arg)
+{
+    (void)arg;
+    return RT_SUCCESS;
+}
+
+/* One context of its own after the other, and one shield. */
+static void *opens_contexts(void *arg)
+{
+    for (int i = 0; i < 100; i++) {
+        rt_cx cx;
+        CHECK_OK(rt_cx_init(&cx));
+        CHECK_OK(rt_cx_deinit(&cx));
+        CHECK_OK(rt_ensure(does_nothing, NULL));
+        CHECK_OK(rt_ensure_run());
+        (void)rti_u32_add_relaxed(&opened, 1);
+    }
+    return arg;
+}
+
+static void *asks_who_opens_contexts(void *arg)
+{
+    for (uint32_t round = 1; round <= 20; round++) {
+        rt_task *task = rt_go(opens_contexts, NULL);
+        CHECK(task != NULL);
+        while (rti_u32_load_relaxed(&opened) < 100 * round) {
+            CHECK_OK(rt_task_ask_cancel(task));
+            rt_yield();
+        }
+        CHECK_OK(rt_join(task, NULL));
+    }
+    return arg;
+}
+
+/* The one who asks goes inwards along the contexts while the other makes them. */
+TEST(task_crew_asks_one_to_stop_that_opens_contexts)
+{
+    rti_u32_init(&opened, 0);
+    run(asks_who_opens_contexts);
+}
+
+#define DEEP 16
+
+/* Looks at its contexts until it is asked to stop. */
+static void *looks_at_its_contexts(void *arg)
+{
+    rt_cx contexts[DEEP];
+    for (int i = 0; i < DEEP; i++) {
+        CHECK_OK(rt_cx_init(&contexts[i]));
+    }
+    (void)rti_u32_add_relaxed(&opened, 1);
+    while (!rt_cx_is_cancelled(NULL)) {
+        rti_cx_audit(rti_cx_of(rt_cx_current()));
+    }
+    for (int i = DEEP - 1; i >= 0; i--) {
+        CHECK_OK(rt_cx_deinit(&contexts[i]));
+    }
+    return arg;
+}
+
+static void *asks_who_looks(void *arg)
+{
+    for (uint32_t round = 1; round <= 50; round++) {
+        rt_task *task =
+            rt_go_ex(looks_at_its_contexts, NULL, &(rt_task_config){.stack_size = 65536});
+        CHECK(task != NULL);
+        while (rti_u32_load_relaxed(&opened) < round) {
+            rt_yield();
+        }
+        CHECK_OK(rt_task_ask_cancel(task));
+        CHECK_OK(rt_join(task, NULL));
+    }
+    return arg;
+}
+
+/* An outer one is asked before those inside it: who looks meanwhile sees all of it or nothing. */
+TEST(task_crew_finds_its_contexts_in_order_when_it_is_asked_to_stop)
+{
+    rti_u32_init(&opened, 0);
+    run(asks_who_looks);
+}
