@@ -116,6 +116,44 @@ TEST(tasks_slot_keeps_nothing_of_its_last_life)
     tasks_run_everywhere(uses_one_slot, NULL);
 }
 
+/* ---- what a life waits with ---- */
+
+static rt_channel_sender *waits_tx;
+static rt_channel_receiver *waits_rx;
+
+static void *waits_alone(void *arg)
+{
+    uint64_t value = 0;
+    CHECK_EQ(rti_task_of_fiber(rti_fiber_current())->index, 1);
+    CHECK_OK(rt_channel_recv(waits_rx, NULL, &value));
+    CHECK_EQ(value, 7);
+    return arg;
+}
+
+static void *starts_some_that_wait_alone(void *arg)
+{
+    static const size_t sizes[] = {8192, 24576, 12288};
+    rt_channel_config config = {.elem_size = sizeof(uint64_t)};
+    uint64_t value = 7;
+    CHECK_OK(rt_channel_create_rendezvous(&config, &waits_tx, &waits_rx));
+    for (size_t i = 0; i < RTI_COUNT_OF(sizes); i++) {
+        rt_task *task = rt_go_ex(waits_alone, NULL, &(rt_task_config){.stack_size = sizes[i]});
+        CHECK(task != NULL);
+        rt_yield();
+        CHECK_OK(rt_channel_send(waits_tx, NULL, &value));
+        CHECK_OK(rt_join(task, NULL));
+    }
+    CHECK_OK(rt_channel_close_sender(waits_tx));
+    CHECK_OK(rt_channel_close_receiver(waits_rx));
+    return arg;
+}
+
+/* The slot is the same, the stack is not, and what it waits with lies there. */
+TEST(tasks_slot_waits_with_the_stack_of_this_life)
+{
+    tasks_run_everywhere(starts_some_that_wait_alone, NULL);
+}
+
 static void *ends_its_own_context(void *arg)
 {
     CHECK_STATUS(rt_cx_deinit(rt_cx_current()), RT_ERR_STATE);
