@@ -172,17 +172,17 @@ TEST(channel_short_way_does_not_take_a_berth_for_that_of_the_last_fiber_on_its_s
     close_world();
 }
 
-/* The lock that somebody has, as it seems to who waits for it. */
-static rti_atomic_u32 *awaited;
+/* The lock that somebody has, as it seems to who waits for it. Other threads wait for others. */
+static rti_atomic_ptr awaited;
 
 /* Meanwhile the second comes to its end, and its stack is the receiver's. */
 static bool end_meanwhile(struct rti_port *port, rti_atomic_u32 *word, uint32_t expected,
                           uint64_t deadline_ns)
 {
-    if (word != awaited) {
+    if (word != rti_ptr_load_relaxed(&awaited)) {
         return rti_linux_futex_wait(port, word, expected, deadline_ns);
     }
-    awaited = NULL;
+    rti_ptr_store_relaxed(&awaited, NULL);
     rti_fiber_settle_nowhere(second);
     /* Release pairs with who takes it. */
     rti_u32_store_release(word, 0);
@@ -200,10 +200,10 @@ static void cancel_who_ends_meanwhile(void *arg)
     CHECK(channel()->lone == &berth->waiter);
     rti_ptr_store_relaxed(&second->alone_at, beside);
     rti_ptr_store_relaxed(&second->berth, berth);
-    awaited = &beside->lock.is_taken;
-    rti_u32_store_relaxed(awaited, 1);
+    rti_ptr_store_relaxed(&awaited, &beside->lock.is_taken);
+    rti_u32_store_relaxed(&beside->lock.is_taken, 1);
     CHECK(!rti_channel_cancel_alone(&crew_world.sched, second, &waiter));
-    CHECK(awaited == NULL && channel()->lone == &berth->waiter);
+    CHECK(rti_ptr_load_relaxed(&awaited) == NULL && channel()->lone == &berth->waiter);
     CHECK_OK(rt_channel_send(tx, NULL, &value));
     settle();
     CHECK(received == 1 && ended == RT_OK);
@@ -217,6 +217,7 @@ static void end_at_once(void *arg)
 TEST(channel_short_way_asks_again_with_the_lock_whether_a_fiber_has_ended)
 {
     static struct rti_port_ops ops;
+    rti_ptr_init(&awaited, NULL);
     open_world(0, NULL);
     ops = *crew_world.port.port.ops;
     ops.futex_wait = end_meanwhile;
