@@ -608,10 +608,9 @@ rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
     }
 #if RT_HAS_BEHAVIOURS
     rti_pressure_stats(module, behaviour != NULL ? &behaviour->pressure : &actor->pressure, out);
-    const rt_mailbox_config *limit =
-        behaviour == NULL ? NULL : rti_pressure_limit(&behaviour->pressure);
-    out->depth = behaviour != NULL ? rti_gate_depth(&behaviour->gate, rti_pressure_high(limit))
-                                   : rti_mailbox_mail_count(&actor->mailbox);
+    if (behaviour == NULL) {
+        out->depth = rti_mailbox_mail_count(&actor->mailbox);
+    }
 #else
     *out = (rt_mailbox_stats){.depth = rti_mailbox_mail_count(&actor->mailbox)};
 #endif

@@ -38,8 +38,9 @@
 #include "base/assert.h"
 #include "base/atomic.h"
 
-/* The limit of a gate that has none. */
-#define RTI_GATE_OPEN UINT32_C(0x3fffffff)
+/* The limit of a gate that has none. The room of an open gate is half of what an int32_t can say:
+ * a sender reads the two words one after the other, and what leaves between them comes to it. */
+#define RTI_GATE_OPEN UINT32_C(0x1fffffff)
 
 /* A mark that no room comes to. */
 #define RTI_GATE_NEVER INT32_MAX
@@ -71,12 +72,14 @@ static inline int32_t rti_gate_mark(uint32_t high, uint32_t low)
     return (int32_t)(2 * (high - low)) - 1;
 }
 
-/* Messages that wait, of a gate with this limit. While others are at work it may be an old number.
- */
+/* Messages that wait, of a gate with this limit. While others are at work it is those of them that
+ * have not left meanwhile: too few perhaps, never too many. */
 static inline uint32_t rti_gate_depth(const struct rti_gate *gate, uint32_t limit)
 {
+    /* Acquire so that what left is read after what came; there is no pair. */
+    uint32_t entered = rti_u32_load_acquire(&gate->entered);
     uint32_t left = rti_u32_load_relaxed(&gate->ceiling) - 2 * limit;
-    int32_t waiting = (int32_t)(rti_u32_load_relaxed(&gate->entered) - left);
+    int32_t waiting = (int32_t)(entered - left);
     return waiting < 0 ? 0 : (uint32_t)waiting / 2;
 }
 

@@ -219,6 +219,14 @@ void rti_pressure_untie(struct rti_behaviours *module, actor_id waiter, actor_id
     rti_lock_release(&module->mute_lock);
 }
 
+/* Messages that wait for a behaviour. Under the lock, under which its limit and that of its gate
+ * become another's. */
+static uint32_t pressure_depth(const struct rti_pressure *pressure)
+{
+    const rt_mailbox_config *limit = rti_pressure_limit(pressure);
+    return rti_gate_depth(&pressure_behaviour(pressure)->gate, rti_pressure_high(limit));
+}
+
 void rti_pressure_stats(struct rti_behaviours *module, const struct rti_pressure *pressure,
                         rt_mailbox_stats *out)
 {
@@ -226,6 +234,7 @@ void rti_pressure_stats(struct rti_behaviours *module, const struct rti_pressure
         rti_lock_acquire(&module->mute_lock, module->sched);
     }
     *out = (rt_mailbox_stats){
+        .depth = rti_is_behaviour_id(pressure->self) ? pressure_depth(pressure) : 0,
         .rejected = rti_u32_load_relaxed(&pressure->rejected),
         .dropped = rti_u32_load_relaxed(&pressure->dropped),
         .mutes = pressure->mutes,

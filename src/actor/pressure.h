@@ -120,7 +120,8 @@ bool rti_pressure_let_go(struct rti_behaviours *module, struct rti_pressure *sen
  * muted, that one goes on. */
 void rti_pressure_untie(struct rti_behaviours *module, actor_id waiter, actor_id target);
 
-/* What the pressure of an actor has come to, but for the depth. `module` may be NULL. */
+/* What the pressure of an actor has come to, but for the depth of one with a stack. `module` may be
+ * NULL. */
 void rti_pressure_stats(struct rti_behaviours *module, const struct rti_pressure *pressure,
                         rt_mailbox_stats *out);
 
