@@ -394,6 +394,21 @@ rt_status rt_cx_abandon(rt_cx *storage)
     return RT_SUCCESS;
 }
 
+/* Ends a context that the running fiber has inside another. */
+static void cx_end_inner(struct rti_cx *cx)
+{
+    rti_cleanup_remove(&RTI_CONTAINER_OF(cx, struct rti_inner_cx, cx)->cleanup);
+    cx_leave_chain(cx);
+    cx_end(cx);
+}
+
+void rti_cx_end_shield(struct rti_inner_cx *shield)
+{
+    /* A hook that left a context of its own open has corrupted the chain. */
+    RT_ASSERT(rti_fiber_cx(rti_fiber_current()) == &shield->cx && shield->cx.is_shield);
+    cx_end_inner(&shield->cx);
+}
+
 rt_status rt_cx_deinit(rt_cx *storage)
 {
     (void)rti_worker_enter();
@@ -406,16 +421,15 @@ rt_status rt_cx_deinit(rt_cx *storage)
         if (fiber == NULL || rti_fiber_cx(fiber) != cx) {
             return (rt_status){RT_ERR_STATE, "this is not the caller's current context"};
         }
-        if (!cx->is_inner) {
-            return (rt_status){RT_ERR_STATE, "this is the context of the task itself"};
+        if (!cx->is_inner || cx->is_shield) {
+            return (rt_status){RT_ERR_STATE, "this is the context of the task itself, or a hook's"};
         }
-        rti_cleanup_remove(&RTI_CONTAINER_OF(cx, struct rti_inner_cx, cx)->cleanup);
-        cx_leave_chain(cx);
+        cx_end_inner(cx);
     } else {
         rti_cx_poll_end(cx);
         rti_cleanup_run_all(&rti_cx_poll(cx)->cleanups);
+        cx_end(cx);
     }
-    cx_end(cx);
     return RT_SUCCESS;
 }
 

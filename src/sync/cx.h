@@ -201,8 +201,11 @@ static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rt
 }
 
 /* Makes a context of the running fiber, inside its present one, that the cancellation of the
- * present one does not reach, and whose budget is the deadline alone. rt_cx_deinit ends it. */
+ * present one does not reach, and whose budget is the deadline alone. */
 void rti_cx_begin_shield(struct rti_inner_cx *shield, struct rti_fiber *fiber, rt_time deadline);
+
+/* Ends it, by the same fiber. */
+void rti_cx_end_shield(struct rti_inner_cx *shield);
 
 /* Marks that a cancellation was seen, by all contexts around that it came from, and gives the
  * status to return. */

@@ -42,13 +42,6 @@ static void shield_begin(struct rti_inner_cx *shield)
     rti_cx_begin_shield(shield, worker->fiber, deadline);
 }
 
-static void shield_end(struct rti_inner_cx *shield)
-{
-    rt_status status = rt_cx_deinit((rt_cx *)(void *)shield);
-    /* A hook that left a context of its own open has corrupted the chain. */
-    RT_ASSERT(!RT_FAILED(status));
-}
-
 void rti_task_run_hooks(struct rti_task *task)
 {
     struct rti_inner_cx shield;
@@ -56,7 +49,7 @@ void rti_task_run_hooks(struct rti_task *task)
     task->hook_depth++;
     task_do_duties(task);
     task->hook_depth--;
-    shield_end(&shield);
+    rti_cx_end_shield(&shield);
 }
 
 static void undertaker_start(struct rti_tasks *tasks);
@@ -191,7 +184,7 @@ rt_status rt_ensure_run(void)
     task->hook_depth++;
     rt_status status = hook_run_next(task);
     task->hook_depth--;
-    shield_end(&shield);
+    rti_cx_end_shield(&shield);
     if (RTI_UNLIKELY(task->is_doomed && task->hook_depth == 0)) {
         rti_task_kill(task);
     }

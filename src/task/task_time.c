@@ -111,8 +111,7 @@ static void block_end(struct block *block)
     rti_cx_begin_shield(&shield, rti_fiber_current(), RT_TIME_NEVER);
     rt_status status = rt_region_close(&block->region, NULL);
     RT_ASSERT(!RT_FAILED(status));
-    status = rt_cx_deinit((rt_cx *)(void *)&shield);
-    RT_ASSERT(!RT_FAILED(status));
+    rti_cx_end_shield(&shield);
     (void)rt_ensure_drop();
 }
 

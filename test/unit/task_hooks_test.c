@@ -52,6 +52,30 @@ TEST(hooks_run_last_in_first_out_on_return)
     check_said(returns_with_hooks, "-cba.");
 }
 
+static rt_status ends_its_context(void *arg)
+{
+    (void)arg;
+    rt_cx inside;
+    CHECK_STATUS(rt_cx_deinit(rt_cx_current()), RT_ERR_STATE);
+    CHECK_OK(rt_cx_init(&inside));
+    CHECK_OK(rt_cx_deinit(rt_cx_current()));
+    tasks_say('e');
+    return RT_SUCCESS;
+}
+
+static void *ends_contexts_in_hooks(void *arg)
+{
+    CHECK_OK(rt_ensure(ends_its_context, NULL));
+    CHECK_OK(rt_ensure(ends_its_context, NULL));
+    CHECK_OK(rt_ensure_run());
+    return arg;
+}
+
+TEST(hooks_cannot_end_the_context_that_they_run_in)
+{
+    check_said(ends_contexts_in_hooks, "ee.");
+}
+
 static void *panics_with_hooks(void *arg)
 {
     (void)arg;

@@ -96,7 +96,8 @@ RT_API rt_status rt_cx_abandon(rt_cx *cx);
  * Never suspends.
  * `cx` is the caller's again.
  * Returns RT_OK; RT_ERR_INVALID if `cx` is no context; RT_ERR_STATE, nothing changed, if it is not
- * the caller's current context, or is the one that a task was started with.
+ * the caller's current context, or is the one that a task was started with or that its ensure hooks
+ * run in.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_cx_deinit(rt_cx *cx);
 
