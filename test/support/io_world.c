@@ -3,32 +3,19 @@
 #define RTI_MODULE "io_world"
 #include "support/io_world.h"
 
-#include <dirent.h>
 #include <sys/socket.h>
 
 #include <orrery/rt/net.h>
 
+#include "support/census.h"
 #include "support/test.h"
 
 struct io_world io_world;
 
-size_t io_world_count_fds(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    CHECK(dir != NULL);
-    size_t count = 0;
-    struct dirent *entry;
-    while ((entry = readdir(dir)) != NULL) {
-        count += entry->d_name[0] != '.';
-    }
-    closedir(dir);
-    return count - 1; /* the folder's own */
-}
-
 void io_world_start(uint32_t pool_threads)
 {
     memset(&io_world, 0, sizeof(io_world));
-    io_world.fds_before = io_world_count_fds();
+    io_world.fds_before = count_fds();
     const struct rti_port_linux_config config = {.pool_threads = pool_threads,
                                                  .is_pool_eager = true,
                                                  .fds = io_world.fds,
@@ -81,7 +68,7 @@ void io_world_check_ledger(size_t extra)
     CHECK_EQ(io_world.port.in_flight_count, 0);
     CHECK_EQ(rti_wheel_next_deadline(&io_world.clockwork.wheel) == RTI_TIME_NEVER, true);
     /* The poller has two descriptors of its own. */
-    CHECK_EQ(io_world_count_fds(), io_world.fds_before + 2 + extra);
+    CHECK_EQ(count_fds(), io_world.fds_before + 2 + extra);
 }
 
 void io_world_finish(void)
@@ -91,7 +78,7 @@ void io_world_finish(void)
     rti_io_deinit(&io_world.io);
     rti_sched_deinit(&io_world.sched);
     rti_port_linux_deinit(&io_world.port);
-    CHECK_EQ(io_world_count_fds(), io_world.fds_before);
+    CHECK_EQ(count_fds(), io_world.fds_before);
 }
 
 void io_world_kill(struct rti_fiber *fiber)

@@ -60,9 +60,6 @@ uint64_t io_world_now_ns(void);
 /* Turns, yielding, until `count` requests of all kinds are with the port or in the line. */
 void io_world_await_requests(size_t count);
 
-/* How many descriptors of this process are open. */
-size_t io_world_count_fds(void);
-
 /* A connected pair of TCP sockets on the loopback: [0] is the server's. Call from a fiber. */
 void io_world_tcp_pair(int fds[2]);
 
