@@ -384,6 +384,36 @@ TEST(port_bytes_behind_urgent_data_are_not_left_lying)
     fixture_close();
 }
 
+/* A signal that is pending while a read stands at the mark: the kernel says EAGAIN, once, and
+ * gives no edge for what lies behind. */
+TEST(port_bytes_behind_urgent_data_are_read_although_a_signal_came)
+{
+    int fds[2];
+    char buffer[8];
+    struct probe probe;
+    fixture_open(NULL);
+    tcp_pair(fds);
+    probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+    CHECK_EQ(write(fds[1], "ab", 2), 2);
+    CHECK_EQ(send(fds[1], "!", 1, MSG_OOB), 1);
+    CHECK_EQ(write(fds[1], "cd", 2), 2);
+    fixture_wait_for(&probe, 1);
+    CHECK_ANSWER(&probe, RT_OK, 2);
+    fault_set(CALL_RECV, EAGAIN, 0, 1);
+    probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+    fixture_wait_for(&probe, 1);
+    CHECK_ANSWER(&probe, RT_OK, 2);
+    CHECK_EQ(memcmp(buffer, "cd", 2), 0);
+    /* And nothing is waited for with a processor: behind that there is nothing. */
+    fault_set(CALL_RECV, 0, 0, 0);
+    probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
+    CHECK(faults[CALL_RECV].made <= 1);
+    CHECK_EQ(write(fds[1], "e", 1), 1);
+    fixture_wait_for(&probe, 1);
+    CHECK_ANSWER(&probe, RT_OK, 1);
+    fixture_close();
+}
+
 #define STREAM_BYTES 30000U
 
 static unsigned char stream_out[STREAM_BYTES];

@@ -67,14 +67,28 @@ static enum rti_try try_end(struct rti_op *op, ssize_t result, int error)
     return RTI_TRY_ANSWERED;
 }
 
+/* Is a read to be made again that failed with `error`? At the mark of urgent data the kernel says
+ * EAGAIN to a thread that a signal is pending for, whatever lies behind the mark, and no edge would
+ * tell of that: where urgent data was heard of, such an answer is not believed unseen. */
+static bool read_is_repeated(const struct rti_fd *entry, int fd, int error)
+{
+    if (!error_is_again(error) || !entry->is_tcp || !entry->is_ending) {
+        return error == EINTR;
+    }
+    struct pollfd look = {.fd = fd, .events = POLLIN};
+    return poll(&look, 1, 0) == 1 && (look.revents & POLLIN) != 0;
+}
+
 static enum rti_try try_read(const struct rti_fd *entry, struct rti_op *op)
 {
     ssize_t got;
+    int error;
     do {
         got = entry->kind == RTI_FD_SOCKET ? recv(op->fd, op->buffer, op->length, MSG_DONTWAIT)
                                            : read(op->fd, op->buffer, op->length);
-    } while (got < 0 && errno == EINTR);
-    return try_end(op, got, errno);
+        error = errno;
+    } while (got < 0 && read_is_repeated(entry, op->fd, error));
+    return try_end(op, got, error);
 }
 
 /* write(2) that does not raise SIGPIPE. One that is pending already is not ours to take. */
