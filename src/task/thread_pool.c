@@ -86,7 +86,7 @@ static RTI_OUTSIDE void *job_call(const struct rti_job *job)
     return job->fn(job->arg);
 }
 
-/* The next job for a thread of the pool; NULL: the pool closes and nothing is left. */
+/* The next job for a thread of the pool; NULL: the pool stops and nothing is left. */
 static struct rti_job *pool_await(struct rti_thread_pool *pool)
 {
     for (;;) {
@@ -94,7 +94,7 @@ static struct rti_job *pool_await(struct rti_thread_pool *pool)
         uint32_t bell = rti_u32_load_acquire(&pool->bell);
         pool_lock(pool);
         struct rti_job *job = pool_pop(pool);
-        bool is_over = job == NULL && pool->is_closing;
+        bool is_over = job == NULL && pool->is_stopping;
         pool_unlock(pool);
         if (job != NULL || is_over) {
             return job;
@@ -156,8 +156,12 @@ static void pool_close_posted(struct rti_post *post)
     struct rti_thread_pool *pool = RTI_CONTAINER_OF(post, struct rti_thread_pool, close_post);
     pool_lock(pool);
     pool->is_close_posted = false;
+    /* It may be of a closer that was killed, and the pool have jobs again. */
+    bool is_over = pool->unfinished == 0;
     pool_unlock(pool);
-    pool_tell(pool, &pool->closer);
+    if (is_over) {
+        pool_tell(pool, &pool->closer);
+    }
 }
 
 static void pool_init(struct rti_thread_pool *pool, struct rti_sched *sched, uint32_t queue_max)
@@ -167,6 +171,7 @@ static void pool_init(struct rti_thread_pool *pool, struct rti_sched *sched, uin
     rti_u32_init(&pool->lock, 0);
     rti_u32_init(&pool->bell, 0);
     pool->is_closing = false;
+    pool->is_stopping = false;
     pool->threads_count = 0;
     pool->queue_max = queue_max;
     pool->queued = 0;
@@ -194,6 +199,7 @@ static void pool_stop_threads(struct rti_thread_pool *pool)
 {
     pool_lock(pool);
     pool->is_closing = true;
+    pool->is_stopping = true;
     pool_unlock(pool);
     pool_ring(pool, UINT32_MAX);
     while (pool->threads_count > 0) {
@@ -480,6 +486,20 @@ static void closer_unlink(struct rti_waiter *waiter)
     pool_unlock(pool);
 }
 
+/* What a fiber that closes leaves behind if it is killed: a pool that is open as before. */
+struct pool_closing {
+    struct rti_cleanup cleanup;
+    struct rti_thread_pool *pool;
+};
+
+static void pool_closing_abandoned(struct rti_cleanup *cleanup)
+{
+    struct rti_thread_pool *pool = RTI_CONTAINER_OF(cleanup, struct pool_closing, cleanup)->pool;
+    pool_lock(pool);
+    pool->is_closing = false;
+    pool_unlock(pool);
+}
+
 /* Waits, as a fiber that cannot be cancelled, until the last job is done. */
 static void pool_park(struct rti_worker *worker, struct rti_thread_pool *pool)
 {
@@ -534,7 +554,11 @@ rt_status rt_pool_close(rt_pool *handle)
         return status;
     }
     if (worker->fiber != NULL) {
+        struct pool_closing closing = {.pool = pool};
+        rti_cleanup_init(&closing.cleanup, pool_closing_abandoned);
+        rti_cleanup_push(&worker->fiber->cleanups, &closing.cleanup);
         pool_park(worker, pool);
+        rti_cleanup_remove(&closing.cleanup);
     }
     pool_stop_threads(pool);
     /* Release pairs with the acquire in pool_of. */

@@ -285,6 +285,58 @@ TEST(pool_join_that_is_killed_gives_its_place_back)
     CHECK_OK(tasks_run_fixed(kills_who_joins, NULL));
 }
 
+static void *closes_pool(void *pool)
+{
+    (void)rt_pool_close(pool);
+    CHECK(false); /* it was killed before */
+    return NULL;
+}
+
+static bool has_closer(rt_pool *handle)
+{
+    return ((struct rti_thread_pool *)(void *)handle)->closer != NULL;
+}
+
+/* The one that closes is killed in its wait, or when that is over and it has not run yet. */
+static void *kills_who_closes(void *arg)
+{
+    bool is_late = arg != NULL;
+    reset();
+    rt_pool *pool = rt_pool_open(1, 4);
+    rt_job *job = rt_pool_spawn(pool, waits_at_the_gate, TASKS_NUMBER(3), NULL);
+    rt_task *closer = rt_go(closes_pool, pool);
+    while (!has_closer(pool)) {
+        rt_yield();
+    }
+    CHECK(rt_pool_spawn(pool, squares, NULL, NULL) == NULL);
+    struct rti_task *doomed = rti_task_lookup(rti_worker_current(), closer);
+    if (is_late) {
+        rti_u32_store_release(&gate, 1);
+        /* Its turn comes after ours: it is woken by the post and not run. */
+        while (has_closer(pool)) {
+            rti_sched_drain_posts(rti_worker_current()->sched);
+        }
+    }
+    rti_task_kill(doomed);
+    CHECK_STATUS(rt_join(closer, NULL), RT_ERR_CANCELLED);
+    rti_u32_store_release(&gate, 1);
+    CHECK_OK(rt_pool_join(job, NULL));
+    /* The pool is as it was: it takes jobs, and another closes it. */
+    void *value = NULL;
+    job = rt_pool_spawn(pool, squares, TASKS_NUMBER(5), NULL);
+    CHECK(job != NULL);
+    CHECK_OK(rt_pool_join(job, &value));
+    CHECK(value == TASKS_NUMBER(25));
+    CHECK_OK(rt_pool_close(pool));
+    return NULL;
+}
+
+TEST(pool_whose_closer_is_killed_stays_open)
+{
+    CHECK_OK(tasks_run_fixed(kills_who_closes, NULL));
+    CHECK_OK(tasks_run_fixed(kills_who_closes, TASKS_NUMBER(1)));
+}
+
 /* ---- several workers in the same moment ---- */
 
 enum { RIVALS = RT_MAX_POOLS < 4 ? RT_MAX_POOLS : 4, CONTESTS = 40 };

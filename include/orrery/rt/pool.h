@@ -85,7 +85,7 @@ RT_API RT_GIVES_JOB rt_job *rt_pool_spawn(rt_pool *pool, rt_task_fn fn, void *ar
  * that nobody has joined name nothing afterwards.
  * Callable from a task or an actor, and from main on the runtime's thread.
  * May suspend: until the last job is done; shielded from cancellation.
- * The pool is gone afterwards.
+ * The pool is gone afterwards; a caller that is killed while it waits leaves it open.
  * Returns RT_OK; RT_ERR_INVALID if this is no pool, or another closes it; RT_ERR_THREAD on a thread
  * without a runtime; RT_ERR_WOULDBLOCK, where there are no threads, from main while jobs are left.
  * Nothing is lost on cancel. */
