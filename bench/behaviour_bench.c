@@ -2,8 +2,10 @@
 /* Question: what do behaviours cost: a message there and back, around a ring, many to one, one to
  * many, through a tree, and a million of them that do nothing?
  *
- * Method: the public interface on the real clock and the fixed engine; each case in rounds, the
- * median round is reported, in nanoseconds per message but for the last two.
+ * Method: the public interface on the real clock; each case in rounds, the median round is
+ * reported, in nanoseconds per message but for the last two. Three columns: the fixed engine, the
+ * parallel engine with one worker and with two, which take turns round by round; the last two lines
+ * are the fixed engine's.
  *
  *     pingpong      8 bytes there and back between two behaviours: two messages
  *     mixed         the same between a behaviour and an actor with a stack
@@ -15,11 +17,12 @@
  *                   that is less)
  *     spawn         one of those spawns
  *
- * Non-goals: several workers; payloads beyond 8 bytes.
+ * Non-goals: payloads beyond 8 bytes.
  *
  * Usage: behaviour_bench [COUNT] */
 #define _GNU_SOURCE
 #include <orrery/rt.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +35,11 @@
 #define SOURCES 8
 #define BATCH   32
 #define MILLION 1000000
+#define LEAVES  (RING - 1)
+
+/* Workers of the engines that are compared; 0 is the fixed one. */
+static const uint32_t engines[] = {0, 1, 2};
+#define ENGINES (sizeof(engines) / sizeof(engines[0]))
 
 static long count;
 static long left;
@@ -160,7 +168,10 @@ static void start_fanin(void)
     }
 }
 
-/* One to many. */
+/* One to many. Each leaf counts for itself: a count that all share would be what is measured. */
+static long share; /* of a leaf */
+static atomic_uint leaves_done;
+
 static void spread(void *state, const rt_behaviour_message *msg)
 {
     (void)state;
@@ -168,18 +179,38 @@ static void spread(void *state, const rt_behaviour_message *msg)
     for (size_t i = 1; i < RING; i++) {
         must(rt_behaviour_send(ids[i], 0, msg->data, msg->len));
     }
-    must(rt_behaviour_send(rt_self(), 0, NULL, 0));
+    if (--left > 0) {
+        must(rt_behaviour_send(rt_self(), 0, NULL, 0));
+    }
+}
+
+static void count_in(void *state, const rt_behaviour_message *msg)
+{
+    long *caught = state;
+    (void)msg;
+    if (++*caught == share && atomic_fetch_add(&leaves_done, 1) + 1 == LEAVES) {
+        finish();
+    }
 }
 
 static const rt_behaviour_fn spread_handlers[] = {spread};
 static const rt_behaviour_type spreader = {
     .handlers = spread_handlers, .handler_count = 1, .priority = RT_PRIO_NORMAL};
-static const rt_behaviour_type leaf = {
-    .handlers = sink_handlers, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+static const rt_behaviour_fn leaf_handlers[] = {count_in};
+static const rt_behaviour_type leaf = {.handlers = leaf_handlers,
+                                       .handler_count = 1,
+                                       .state_size = sizeof(long),
+                                       .priority = RT_PRIO_NORMAL};
+
+static long fanout_share(void)
+{
+    return (count + LEAVES - 1) / LEAVES;
+}
 
 static void start_fanout(void)
 {
-    got = 0;
+    share = left = fanout_share();
+    atomic_store(&leaves_done, 0);
     for (size_t i = 1; i < RING; i++) {
         ids[i] = rt_behaviour_spawn(&leaf, NULL);
     }
@@ -256,20 +287,31 @@ static void start_tree(void)
     must(rt_behaviour_send(rt_behaviour_spawn(&node_type, NULL), 0, &depth, sizeof(depth)));
 }
 
+static void init_engine(uint32_t workers)
+{
+    must(workers == 0 ? rt_init() : rt_init_ex(&(rt_config){.workers = workers}));
+}
+
 static void measure(const char *name, void (*start)(void), double per_round)
 {
-    double rounds[ROUNDS];
+    double rounds[ENGINES][ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {
-        must(rt_init());
-        must(
-            rt_behaviour_reserve(&(rt_behaviour_room){.behaviours = 1 << 19, .messages = 1 << 20}));
-        start();
-        started = bench_now_ns();
-        rt_run();
-        rounds[i] = elapsed / per_round;
-        rt_cleanup();
+        for (size_t engine = 0; engine < ENGINES; engine++) {
+            init_engine(engines[engine]);
+            must(rt_behaviour_reserve(
+                &(rt_behaviour_room){.behaviours = 1 << 19, .messages = 1 << 20}));
+            start();
+            started = bench_now_ns();
+            rt_run();
+            rounds[engine][i] = elapsed / per_round;
+            rt_cleanup();
+        }
     }
-    printf("%s\t%.2f\n", name, bench_median(rounds, ROUNDS));
+    printf("%s", name);
+    for (size_t engine = 0; engine < ENGINES; engine++) {
+        printf("\t%.2f", bench_median(rounds[engine], ROUNDS));
+    }
+    printf("\n");
 }
 
 static long resident_bytes(void)
@@ -323,7 +365,7 @@ int main(int argc, char **argv)
     measure("mixed", start_mixed, (double)count / 2);
     measure("ring", start_long_ring, (double)count);
     measure("fanin", start_fanin, (double)count);
-    measure("fanout", start_fanout, (double)count);
+    measure("fanout", start_fanout, (double)(fanout_share() * LEAVES));
     measure("tree", start_tree, (double)((2L << tree_depth()) - 1));
     measure_idle();
     return 0;
