@@ -208,6 +208,35 @@ static void member_bury(struct rti_member *member, struct rti_fiber *fiber)
     member_settle(member, fiber);
 }
 
+void rti_crew_show(struct rti_worker *worker, struct rti_fiber *left)
+{
+    struct rti_member *member = worker->member;
+    if (worker->is_parking) {
+        if (!rti_runnable_to_parked(&left->run)) {
+            rti_crew_queue(member->crew, &left->run);
+            return;
+        }
+        /* Parked; fence; then the mark: pairs with fiber_kill_shared. */
+        rti_fence_after_rmw();
+        if (RTI_UNLIKELY(rti_fiber_is_killed(left))) {
+            /* Killed on its way: whoever marked it saw it running and left the rest to us. */
+            rti_fiber_kill_parked(member->crew->sched, left);
+        }
+        return;
+    }
+    if (RTI_LIKELY(worker->station != NULL && member->pin == 0)) {
+        rti_crew_show_yielded(member->crew, worker->station, &left->run);
+        return;
+    }
+    rti_runnable_to_yielding(&left->run);
+    if (worker->station == NULL) {
+        rti_crew_queue(member->crew, &left->run);
+    } else {
+        /* A pinned one is nobody else's, and what is there besides goes to another right now. */
+        rti_station_queue(worker->station, &left->run, &member->crew->injector);
+    }
+}
+
 /* What a fiber could not do for itself while it was on its stack. */
 static void member_settle_leaving(struct rti_member *member)
 {
@@ -229,30 +258,7 @@ static void member_settle_leaving(struct rti_member *member)
         member_bury(member, fiber);
         return;
     }
-    if (worker->is_parking) {
-        if (!rti_runnable_to_parked(&fiber->run)) {
-            rti_crew_queue(member->crew, &fiber->run);
-            return;
-        }
-        /* Parked; fence; then the mark: pairs with fiber_kill_shared. */
-        rti_fence_after_rmw();
-        if (RTI_UNLIKELY(rti_fiber_is_killed(fiber))) {
-            /* Killed on its way: whoever marked it saw it running and left the rest to us. */
-            rti_fiber_kill_parked(member->crew->sched, fiber);
-        }
-        return;
-    }
-    rti_runnable_to_yielding(&fiber->run);
-    if (worker->station == NULL) {
-        rti_crew_queue(member->crew, &fiber->run);
-        return;
-    }
-    /* No fence: who yields is no new work, and asks again at its next yield. */
-    rti_station_queue(worker->station, &fiber->run, &member->crew->injector);
-    if (RTI_LIKELY(member->pin == 0)) {
-        /* A pinned one is nobody else's, and what is there besides goes to another right now. */
-        rti_crew_rouse_one(member->crew);
-    }
+    rti_crew_show(worker, fiber);
 }
 
 static void member_dispatch(struct rti_member *member, struct rti_runnable *runnable)

@@ -211,6 +211,31 @@ static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_next(struct rti_st
     return rti_next_runnable(next);
 }
 
+/* Takes the oldest of the most urgent ring that has anybody, of a level more urgent than `below`.
+ * NULL if there is nobody. Holder. */
+static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pop(struct rti_station *station,
+                                                             uint32_t below)
+{
+    uint32_t mask = (1U << below) - 1;
+    uint32_t ready;
+    while ((ready = station->levels_hint & mask) != 0) {
+        uint32_t level = (uint32_t)__builtin_ctz(ready);
+        struct rti_runnable *runnable = rti_ring_pop(&station->levels[level]);
+        if (RTI_LIKELY(runnable != NULL)) {
+            return runnable;
+        }
+        station->levels_hint &= ~(1U << level);
+    }
+    return NULL;
+}
+
+/* Does it have nothing but its rings to pick from: no `next`, and nobody who begins early? Holder.
+ */
+static RTI_ALWAYSINLINE bool rti_station_is_plain(const struct rti_station *station)
+{
+    return rti_ptr_load_relaxed(&station->next) == NULL && station->early_hint == 0;
+}
+
 /* How many are ready; checks what can be checked. Holder, while no thief is active. */
 size_t rti_station_audit(const struct rti_station *station);
 
