@@ -20,13 +20,9 @@ void rti_crew_rouse_one(struct rti_crew *crew);
 static RTI_ALWAYSINLINE void
 rti_crew_show_yielded(struct rti_crew *crew, struct rti_station *station, struct rti_runnable *left)
 {
-    uint32_t level = left->priority;
-    /* Before it lies in the ring: from then on it is whoever's takes it. */
+    /* Before it lies in the ring: from then on it belongs to whoever takes it. */
     rti_runnable_to_yielding(left);
-    station->levels_hint |= 1U << level;
-    if (RTI_UNLIKELY(!rti_ring_push(&station->levels[level], left))) {
-        rti_station_queue(station, left, &crew->injector);
-    }
+    rti_station_queue_inline(station, left, &crew->injector);
     if (RTI_UNLIKELY(rti_u32_load_relaxed(&crew->idle_count) != 0)) {
         rti_crew_rouse_one(crew);
     }
