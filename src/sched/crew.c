@@ -65,11 +65,19 @@ void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,
     rti_member_hold(&crew->members[0], rti_crew_take_idle(crew));
 }
 
-static void count_live(struct rti_crew *crew, uint64_t change)
+/* The station that the caller holds in this crew; NULL: none. */
+static RTI_ALWAYSINLINE struct rti_station *crew_own_station(const struct rti_crew *crew)
 {
-    struct rti_worker *worker = rti_worker_current();
-    if (worker != NULL && worker->sched == crew->sched && worker->station != NULL) {
-        rti_station_count(&worker->station->live, change);
+    const struct rti_worker *worker = rti_worker_current();
+    return worker != NULL && worker->sched == crew->sched ? worker->station : NULL;
+}
+
+/* Counts at the caller's station, if it has one. */
+static RTI_ALWAYSINLINE void count_live(struct rti_crew *crew, struct rti_station *station,
+                                        uint64_t change)
+{
+    if (RTI_LIKELY(station != NULL)) {
+        rti_station_count(&station->live, change);
     } else {
         rti_u64_add_acqrel(&crew->live_elsewhere, change);
     }
@@ -112,25 +120,23 @@ uint64_t rti_crew_live(const struct rti_crew *crew)
     return live;
 }
 
-/* The station that the caller holds in this crew; NULL: none. */
-static struct rti_station *crew_own_station(const struct rti_crew *crew)
-{
-    const struct rti_worker *worker = rti_worker_current();
-    return worker != NULL && worker->sched == crew->sched ? worker->station : NULL;
-}
-
 /* Queues at the caller's station, or for everybody if it has none, and sees that somebody runs. */
-void rti_crew_queue(struct rti_crew *crew, struct rti_runnable *runnable)
+static RTI_ALWAYSINLINE void crew_queue_at(struct rti_crew *crew, struct rti_station *station,
+                                           struct rti_runnable *runnable)
 {
-    struct rti_worker *worker = rti_worker_current();
-    if (worker != NULL && worker->sched == crew->sched && worker->station != NULL) {
-        rti_station_queue(worker->station, runnable, &crew->injector);
+    if (RTI_LIKELY(station != NULL)) {
+        rti_station_queue_inline(station, runnable, &crew->injector);
         /* Queued, then fence, then look for sleepers: see crew.h. */
         rti_fence_seqcst();
     } else {
         rti_injector_push(&crew->injector, runnable);
     }
     rti_crew_rouse_one(crew);
+}
+
+void rti_crew_queue(struct rti_crew *crew, struct rti_runnable *runnable)
+{
+    crew_queue_at(crew, crew_own_station(crew), runnable);
 }
 
 void rti_crew_queue_next(struct rti_crew *crew, struct rti_runnable *runnable)
@@ -145,24 +151,26 @@ void rti_crew_queue_next(struct rti_crew *crew, struct rti_runnable *runnable)
 }
 
 /* Makes a new one ready, and counts it. */
-static void crew_begin(struct rti_crew *crew, struct rti_runnable *runnable)
+static RTI_ALWAYSINLINE void crew_begin(struct rti_crew *crew, struct rti_station *station,
+                                        struct rti_runnable *runnable)
 {
     rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
     runnable->is_shared = true;
     runnable->is_fresh = true;
-    count_live(crew, 1);
+    count_live(crew, station, 1);
 }
 
 void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable)
 {
-    crew_begin(crew, runnable);
-    rti_crew_queue(crew, runnable);
+    struct rti_station *station = crew_own_station(crew);
+    crew_begin(crew, station, runnable);
+    crew_queue_at(crew, station, runnable);
 }
 
 void rti_crew_start_early(struct rti_crew *crew, struct rti_runnable *runnable)
 {
     struct rti_station *station = crew_own_station(crew);
-    crew_begin(crew, runnable);
+    crew_begin(crew, station, runnable);
     if (station == NULL) {
         rti_crew_queue(crew, runnable);
         return;
@@ -175,7 +183,7 @@ void rti_crew_start_early(struct rti_crew *crew, struct rti_runnable *runnable)
 
 void rti_crew_ended(struct rti_crew *crew)
 {
-    count_live(crew, UINT64_MAX);
+    count_live(crew, crew_own_station(crew), UINT64_MAX);
 }
 
 void rti_crew_wake(struct rti_crew *crew, struct rti_runnable *runnable)
@@ -208,6 +216,35 @@ static void member_bury(struct rti_member *member, struct rti_fiber *fiber)
     member_settle(member, fiber);
 }
 
+void rti_crew_show(struct rti_worker *worker, struct rti_fiber *left)
+{
+    struct rti_member *member = worker->member;
+    if (worker->is_parking) {
+        if (!rti_runnable_to_parked(&left->run)) {
+            rti_crew_queue(member->crew, &left->run);
+            return;
+        }
+        /* Parked; fence; then the mark: pairs with fiber_kill_shared. */
+        rti_fence_after_rmw();
+        if (RTI_UNLIKELY(rti_fiber_is_killed(left))) {
+            /* Killed on its way: whoever marked it saw it running and left the rest to us. */
+            rti_fiber_kill_parked(member->crew->sched, left);
+        }
+        return;
+    }
+    if (RTI_LIKELY(worker->station != NULL && member->pin == 0)) {
+        rti_crew_show_yielded(member->crew, worker->station, &left->run);
+        return;
+    }
+    rti_runnable_to_yielding(&left->run);
+    if (worker->station == NULL) {
+        rti_crew_queue(member->crew, &left->run);
+    } else {
+        /* A pinned one is nobody else's, and what is there besides goes to another right now. */
+        rti_station_queue(worker->station, &left->run, &member->crew->injector);
+    }
+}
+
 /* What a fiber could not do for itself while it was on its stack. */
 static void member_settle_leaving(struct rti_member *member)
 {
@@ -229,30 +266,7 @@ static void member_settle_leaving(struct rti_member *member)
         member_bury(member, fiber);
         return;
     }
-    if (worker->is_parking) {
-        if (!rti_runnable_to_parked(&fiber->run)) {
-            rti_crew_queue(member->crew, &fiber->run);
-            return;
-        }
-        /* Parked; fence; then the mark: pairs with fiber_kill_shared. */
-        rti_fence_after_rmw();
-        if (RTI_UNLIKELY(rti_fiber_is_killed(fiber))) {
-            /* Killed on its way: whoever marked it saw it running and left the rest to us. */
-            rti_fiber_kill_parked(member->crew->sched, fiber);
-        }
-        return;
-    }
-    rti_runnable_to_yielding(&fiber->run);
-    if (worker->station == NULL) {
-        rti_crew_queue(member->crew, &fiber->run);
-        return;
-    }
-    /* No fence: who yields is no new work, and asks again at its next yield. */
-    rti_station_queue(worker->station, &fiber->run, &member->crew->injector);
-    if (RTI_LIKELY(member->pin == 0)) {
-        /* A pinned one is nobody else's, and what is there besides goes to another right now. */
-        rti_crew_rouse_one(member->crew);
-    }
+    rti_crew_show(worker, fiber);
 }
 
 static void member_dispatch(struct rti_member *member, struct rti_runnable *runnable)

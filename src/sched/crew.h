@@ -7,10 +7,10 @@
  *
  * A member is a thread (M) with a scheduler stack of its own. It runs runnables while it holds a
  * station (P); there are as many stations as the program was given workers, and somewhat more
- * members, because one may lie in the poller and others in blocking calls. Between two fibers a
- * member is on its own stack: a fiber that suspends is made visible to others, in a ring or as
- * PARKED, only there, when nothing runs on the fiber's stack any more. Only a fiber that parks with
- * a lock goes straight to the next one, which makes it visible (sched/passing.h).
+ * members, because one may lie in the poller and others in blocking calls. A fiber that suspends is
+ * made visible to others, in a ring or as PARKED, only when nothing runs on its stack any more: by
+ * the member on its own stack, or by the next fiber, if that is found in the member's own station
+ * and nothing else is to be done before (sched/passing.h).
  *
  * Looking for work, in this order: its own station; every 61st time the injector first; the
  * injector; the poller, without waiting; other stations, in random order, half of what lies there,
@@ -43,16 +43,15 @@
  * I1  A station is held by one member, or in the idle list.              (RT_ASSERT in hold)
  * I2  Work is not left while a station is idle and nobody spins.         (explored; simulated)
  * I3  A fiber is PARKED or in a queue only when nobody is on its stack.
- *                                                (member_settle_leaving, rti_worker_arrive)
+ *                               (rti_crew_show, by member_settle_leaving and rti_worker_arrive)
  *
  * Memory order: the fence pair above; the parker publishes the station given to a woken member;
  * is_polled is taken and given back with acquire and release, and what the port keeps is its own
  * lock's.
  *
- * Rejected: fibers that always switch straight to each other, as on the fixed engine (the one that
- * is left could be taken up elsewhere before its registers are saved; those who park with a lock
- * that nobody else has meanwhile do, see sched/passing.h); one list of idle pairs of thread and
- * station (a blocking call must part them); a thread of its own for the poller (a hop per event).
+ * Rejected: fibers that make themselves visible and then switch (the one that is left could be
+ * taken up elsewhere before its registers are saved); one list of idle pairs of thread and station
+ * (a blocking call must part them); a thread of its own for the poller (a hop per event).
  */
 
 #include "base/rng.h"
@@ -77,7 +76,7 @@ struct rti_member {
     struct rti_member *idle_next;     /* the crew's, while it sleeps */
     struct rti_rng rng;               /* the order of victims */
     rti_atomic_u32 attention; /* not 0: the running fiber should come to the member's stack */
-    int32_t turns_until_look; /* the worker's own stays 0: every yield comes to this stack */
+    int32_t turns_until_look; /* the worker's own stays 0: its yields ask here */
     int32_t look_interval;
     struct rti_overrun overrun; /* whether it keeps its thread for too long */
     rti_atomic_size os_thread;  /* its name for interrupts; 0: it cannot be; the warden reads it */

@@ -462,13 +462,45 @@ static struct rti_runnable *member_steal(struct rti_member *member)
     return NULL;
 }
 
+/* Is a look due at what is not in the station? */
+static RTI_ALWAYSINLINE bool member_is_look_due(const struct rti_member *member)
+{
+    return RTI_UNLIKELY(member->turns_until_look <= 0) ||
+           RTI_UNLIKELY(rti_u32_load_relaxed(&member->attention) != 0) ||
+           RTI_UNLIKELY(rti_u32_load_relaxed(&member->crew->sched->port->attention) != 0);
+}
+
+/* What most turns begin with: the oldest one of the rings, if nothing else could be next and nobody
+ * is to be told of anything. NULL if it is any other case, which is left to member_search. */
+static RTI_ALWAYSINLINE struct rti_runnable *member_find_oldest(struct rti_member *member)
+{
+    struct rti_station *station = member->worker->station;
+    if (RTI_UNLIKELY(station == NULL) || RTI_UNLIKELY(member->first != NULL) ||
+        RTI_UNLIKELY(member->is_spinning) || member_is_look_due(member) ||
+        RTI_UNLIKELY(station->is_stocked) || RTI_UNLIKELY(!rti_station_is_plain(station)) ||
+        RTI_UNLIKELY(rti_station_is_tick_due(station)) ||
+        RTI_UNLIKELY(crew_is_over(member->crew))) {
+        return NULL;
+    }
+    struct rti_runnable *runnable = rti_station_pop(station, RTI_PRIORITY_LEVELS);
+    if (RTI_UNLIKELY(runnable == NULL)) {
+        return NULL;
+    }
+    station->tick++;
+    station->streak = 0;
+    if (RTI_UNLIKELY(!rti_pin_allows(member, runnable))) {
+        member->first = runnable;
+        return NULL;
+    }
+    return runnable;
+}
+
 /* Everything that can be had without sleeping. Holds a station. */
 static struct rti_runnable *member_find(struct rti_member *member)
 {
     struct rti_station *station = member->worker->station;
     struct rti_runnable *runnable = NULL;
-    if (member->turns_until_look <= 0 || rti_u32_load_relaxed(&member->attention) != 0 ||
-        rti_u32_load_relaxed(&member->crew->sched->port->attention) != 0) {
+    if (member_is_look_due(member)) {
         member_look(member);
     }
     if (rti_station_is_tick_due(station)) {
@@ -668,7 +700,8 @@ static void member_leave(struct rti_member *member)
     member_calm(member);
 }
 
-struct rti_runnable *rti_crew_search(struct rti_member *member)
+/* The rest of a search: every way but the most common one. */
+static RTI_NOINLINE struct rti_runnable *member_search(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
     struct rti_worker *worker = member->worker;
@@ -706,4 +739,10 @@ struct rti_runnable *rti_crew_search(struct rti_member *member)
     }
     member_leave(member);
     return NULL;
+}
+
+struct rti_runnable *rti_crew_search(struct rti_member *member)
+{
+    struct rti_runnable *oldest = member_find_oldest(member);
+    return RTI_LIKELY(oldest != NULL) ? oldest : member_search(member);
 }

@@ -14,6 +14,20 @@ struct rti_runnable *rti_crew_search(struct rti_member *member);
  * work was queued and a fence. */
 void rti_crew_rouse_one(struct rti_crew *crew);
 
+/* Queues a fiber that has yielded and that nobody is on any more; the other workers are asked for,
+ * but without a fence: who yields is no new work, and asks again at its next yield. The holder of
+ * `station`, who is not pinned: what one pinned to another has is nobody else's. */
+static RTI_ALWAYSINLINE void
+rti_crew_show_yielded(struct rti_crew *crew, struct rti_station *station, struct rti_runnable *left)
+{
+    /* Before it lies in the ring: from then on it belongs to whoever takes it. */
+    rti_runnable_to_yielding(left);
+    rti_station_queue_inline(station, left, &crew->injector);
+    if (RTI_UNLIKELY(rti_u32_load_relaxed(&crew->idle_count) != 0)) {
+        rti_crew_rouse_one(crew);
+    }
+}
+
 /* Ends a promise to look for work that was counted in `spinning`. A fence follows, and a look. */
 void rti_crew_stop_spinning(struct rti_crew *crew);
 

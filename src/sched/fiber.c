@@ -119,7 +119,7 @@ static RTI_NOINLINE void fiber_yield_at_a_look(struct rti_worker *worker, struct
     if (rti_runnable_is_shared(&self->run)) {
         /* It is READY when nothing runs on its stack any more, not before. */
         rti_u32_store_relaxed(&self->run.state, RTI_RUNNABLE_RUNNING);
-        rti_fiber_leave_shared(worker, self, false);
+        rti_fiber_yield_shared(worker, self);
         return;
     }
     if (!rti_fiber_is_scheduler_needed(worker, self)) {

@@ -22,6 +22,11 @@ RTI_NOINLINE void rti_fiber_suspend_to_scheduler(struct rti_worker *worker, stru
 RTI_NOINLINE void rti_fiber_leave_shared(struct rti_worker *worker, struct rti_fiber *self,
                                          bool is_parking);
 
+/* With several workers: the ways of a yield and of a park, straight to the next fiber if there is
+ * one to go to, else as above (sched/passing.h). */
+void rti_fiber_yield_shared(struct rti_worker *worker, struct rti_fiber *self);
+void rti_fiber_park_shared(struct rti_worker *worker, struct rti_fiber *self);
+
 /* The way out of a killed fiber: what its wait has linked anywhere, and what it holds, may lie on
  * its stack and goes first. */
 _Noreturn RTI_COLD void rti_fiber_die(struct rti_worker *worker);
@@ -180,7 +185,7 @@ static RTI_ALWAYSINLINE uint32_t rti_fiber_park_here(struct rti_worker *worker,
     RTI_PROBE2(park, self->run.id, wait->reason);
     if (RTI_UNLIKELY(rti_runnable_is_shared(&self->run))) {
         rti_fiber_note_parked(self, rti_worker_looked_at(worker));
-        rti_fiber_leave_shared(worker, self, true);
+        rti_fiber_park_shared(worker, self);
     } else {
         rti_fiber_note_parked(self, worker->sched->now_ns);
         if (!rti_runnable_to_parked(&self->run)) {

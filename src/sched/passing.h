@@ -2,7 +2,27 @@
 #ifndef RTI_PASSING_H
 #define RTI_PASSING_H
 
-/* Parking with a lock that is passed on, on the engine with several workers.
+/* Going straight from fiber to fiber, and parking with a lock that is passed on, on the engine with
+ * several workers.
+ *
+ * A fiber that suspends must not be visible to others, in a ring or as PARKED, while somebody is on
+ * its stack: another worker could go on with it before its registers are saved. So it leaves that
+ * to whoever comes next on this thread, and says in worker->leaving and is_parking who was left and
+ * what it wants. The member's own stack is always good for that; but a fiber that finds the next
+ * one itself, in its own station, switches straight to it, and that one, standing on its own stack,
+ * does it first of all (rti_worker_arrive): one switch instead of two, and nothing is searched for.
+ *
+ * What the way over the member's stack does besides is not left out. Each of these is asked before,
+ * and if one of them is wanted the fiber goes that way (passing_is_look_due): a look at the clock,
+ * the timers and the port; the injector's every 61st turn; attention; a pin; a word for a recording
+ * or a journal; a stack whose guard words are not in place. The next one is set aside for the
+ * member (member->first) if it is no fiber, or one that has not begun, is pinned, or was killed.
+ * Turns are counted as there, for the warden and for the looks.
+ *
+ * A yield lets those of its own level and of more urgent ones go first. If there is nobody, and
+ * nothing that another worker could do either, the turn is its own again, and no switch is made.
+ *
+ * Parking with a lock.
  *
  * The general way to park (sched/wait.h) makes a wait that anybody may end at any moment, also
  * while its fiber is still on its way: the claim of the wait, the wake and the end of the way are
@@ -35,8 +55,14 @@
  *
  * I1  A fiber that waits alone is PARKED whenever the lock is free.          (explored: passing)
  * I2  Nobody but the holder of the lock changes the state of such a fiber.   (explored: passing)
+ * I3  One who was left is visible to others only when its registers are saved, and is shown once:
+ *     worker->leaving is NULL when the one that was switched to goes on.     (explored: straight)
  *
- * Costs: one locked instruction to take what is next, none for the rest.
+ * Memory order: what the switch has saved is released with the push into the ring, the mark PARKED
+ * or the lock, by the same thread; who takes the fiber there acquires it.
+ *
+ * Costs: one locked instruction to take what is next; none for the rest of a yield or of a park
+ * with a lock, one for PARKED in any other park. A yield that finds nobody has none.
  *
  * Rejected: to give the lock back in the switch itself (assembly, on every processor, for what one
  * load and two stores do); to mark the fiber PARKED before the switch (it could be taken up
@@ -47,6 +73,10 @@
 
 #if !RTI_ONE_WORKER
 
+/* Makes a fiber whose stack nobody is on any more visible to others: PARKED, or in a queue, as
+ * worker->is_parking says. The worker's thread. */
+void rti_crew_show(struct rti_worker *worker, struct rti_fiber *left);
+
 /* Who was left is parked, and its lock free. */
 static RTI_ALWAYSINLINE void rti_fiber_passed(struct rti_fiber *left, struct rti_lock *lock)
 {
@@ -54,16 +84,22 @@ static RTI_ALWAYSINLINE void rti_fiber_passed(struct rti_fiber *left, struct rti
     rti_lock_give(lock);
 }
 
-/* What a fiber does first when it goes on after a switch to it. */
+/* What a fiber does first when it goes on after a switch to it: who was left for it is made visible
+ * to others. Who comes from the member's stack finds nobody. */
 static RTI_ALWAYSINLINE void rti_worker_arrive(struct rti_worker *worker)
 {
+    struct rti_fiber *left = worker->leaving;
+    if (left == NULL) {
+        return;
+    }
+    worker->leaving = NULL;
     struct rti_lock *lock = worker->passed;
     if (lock != NULL) {
-        struct rti_fiber *left = worker->leaving;
         worker->passed = NULL;
-        worker->leaving = NULL;
         rti_fiber_passed(left, lock);
+        return;
     }
+    rti_crew_show(worker, left);
 }
 
 /* May the running fiber park like this? It has a worker with a station, and a stack that is whole.

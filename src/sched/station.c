@@ -115,17 +115,7 @@ static struct rti_runnable *station_take_next(struct rti_station *station, void 
 /* Takes from the rings, of a level more urgent than `below`. */
 static struct rti_runnable *station_pop(struct rti_station *station, uint32_t below)
 {
-    uint32_t mask = (1U << below) - 1;
-    uint32_t ready;
-    while ((ready = station->levels_hint & mask) != 0) {
-        uint32_t level = (uint32_t)__builtin_ctz(ready);
-        struct rti_runnable *runnable = rti_ring_pop(&station->levels[level]);
-        if (runnable != NULL) {
-            return runnable;
-        }
-        station->levels_hint &= ~(1U << level);
-    }
-    return NULL;
+    return rti_station_pop(station, below);
 }
 
 /* Takes one of `early`, the last one or, now and then, one that has lain there long. */

@@ -106,6 +106,19 @@ void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sc
 void rti_station_queue(struct rti_station *station, struct rti_runnable *runnable,
                        struct rti_injector *injector);
 
+/* The same, where a push is most often all there is to do: without a call. Holder. */
+static RTI_ALWAYSINLINE void rti_station_queue_inline(struct rti_station *station,
+                                                      struct rti_runnable *runnable,
+                                                      struct rti_injector *injector)
+{
+    uint32_t level = runnable->priority;
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
+    station->levels_hint |= 1U << level;
+    if (RTI_UNLIKELY(!rti_ring_push(&station->levels[level], runnable))) {
+        rti_station_queue(station, runnable, injector);
+    }
+}
+
 /* Puts a READY runnable that has not run yet before all others of its level. Holder. */
 void rti_station_queue_early(struct rti_station *station, struct rti_runnable *runnable);
 
@@ -209,6 +222,31 @@ static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_next(struct rti_st
     station->tick++;
     station->streak++;
     return rti_next_runnable(next);
+}
+
+/* Takes the oldest of the most urgent ring that has anybody, of a level more urgent than `below`.
+ * NULL if there is nobody. Holder. */
+static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pop(struct rti_station *station,
+                                                             uint32_t below)
+{
+    uint32_t mask = (1U << below) - 1;
+    uint32_t ready;
+    while ((ready = station->levels_hint & mask) != 0) {
+        uint32_t level = (uint32_t)__builtin_ctz(ready);
+        struct rti_runnable *runnable = rti_ring_pop(&station->levels[level]);
+        if (RTI_LIKELY(runnable != NULL)) {
+            return runnable;
+        }
+        station->levels_hint &= ~(1U << level);
+    }
+    return NULL;
+}
+
+/* Does it have nothing but its rings to pick from: no `next`, and nobody who begins early? Holder.
+ */
+static RTI_ALWAYSINLINE bool rti_station_is_plain(const struct rti_station *station)
+{
+    return rti_ptr_load_relaxed(&station->next) == NULL && station->early_hint == 0;
 }
 
 /* How many are ready; checks what can be checked. Holder, while no thief is active. */

@@ -5,6 +5,8 @@
 #define RTI_MODULE "crew_test"
 #include "sched/crew.h"
 
+#include <string.h>
+
 #include <orrery/rt/pin.h>
 
 #include "sched/crew_search.h"
@@ -57,6 +59,83 @@ TEST(crew_of_one_worker_lets_fibers_yield_to_each_other)
     }
     crew_world_close();
     CHECK_EQ(rti_u64_load_relaxed(&total), 100);
+}
+
+/* Each writes its name between two yields. */
+static char order[64];
+static uint32_t order_count;
+
+static void write_name(void *arg)
+{
+    const char *name = arg;
+    for (int i = 0; i < 8; i++) {
+        order[order_count] = *name;
+        order_count++;
+        rti_fiber_yield(rti_worker_current());
+    }
+}
+
+TEST(crew_of_one_worker_keeps_the_order_of_those_that_yield)
+{
+    crew_world_open(1);
+    crew_world_go(write_name, "a", 2);
+    crew_world_go(write_name, "b", 2);
+    crew_world_go(write_name, "c", 2);
+    crew_world_close();
+    CHECK_EQ(order_count, 24);
+    CHECK(strcmp(order, "abcabcabcabcabcabcabcabc") == 0);
+}
+
+/* One of a less urgent level waits until those of a more urgent one do not yield any more. */
+TEST(crew_yield_lets_nobody_less_urgent_go_first)
+{
+    crew_world_open(1);
+    crew_world_go(write_name, "c", 3);
+    crew_world_go(write_name, "a", 1);
+    crew_world_go(write_name, "b", 1);
+    crew_world_close();
+    CHECK(strcmp(order, "ababababababababcccccccc") == 0);
+}
+
+/* The same when nobody of its own level is there. */
+TEST(crew_yield_of_the_most_urgent_one_comes_back_to_it)
+{
+    crew_world_open(1);
+    crew_world_go(write_name, "b", 3);
+    crew_world_go(write_name, "a", 0);
+    crew_world_close();
+    CHECK(strcmp(order, "aaaaaaaabbbbbbbb") == 0);
+}
+
+/* Turns are counted however a yield goes: by them the warden knows that a worker is not stuck. */
+static void yield_and_look_at_the_turns(void *arg)
+{
+    for (int i = 0; i < YIELDS; i++) {
+        const struct rti_station *station = rti_worker_current()->station;
+        uint64_t before = rti_u64_load_relaxed(&station->turns);
+        uint32_t tick = station->tick;
+        rti_fiber_yield(rti_worker_current());
+        CHECK(rti_u64_load_relaxed(&station->turns) > before);
+        CHECK(station->tick != tick);
+    }
+    count_one(arg);
+}
+
+TEST(crew_counts_the_turns_of_one_that_yields_alone)
+{
+    crew_world_open(1);
+    crew_world_go(yield_and_look_at_the_turns, NULL, 2);
+    crew_world_close();
+    CHECK_EQ(rti_u64_load_relaxed(&total), 1);
+}
+
+TEST(crew_counts_the_turns_of_those_that_yield_to_each_other)
+{
+    crew_world_open(1);
+    crew_world_go(yield_and_look_at_the_turns, NULL, 2);
+    crew_world_go(yield_and_look_at_the_turns, NULL, 2);
+    crew_world_close();
+    CHECK_EQ(rti_u64_load_relaxed(&total), 2);
 }
 
 TEST(crew_fibers_that_yield_move_between_workers_and_all_end)

@@ -16,6 +16,7 @@
 
 #include "runtime/runtime.h"
 #include "sched/crew.h"
+#include "sched/fiber.h"
 #include "support/test.h"
 #include "virtual/world.h"
 
@@ -153,6 +154,21 @@ TEST_SEEDED(crew_sim_one_that_is_pinned_and_yields_starves_nobody)
     worlds_play(pinned_play);
 }
 
+/* One that yields and finds nobody ready goes on at once, and yet looks at what is outside. */
+static void alone_play(uint64_t seed)
+{
+    play_open(seed, 1 + (uint32_t)(seed % 3));
+    go(yield_until_flag, NULL);
+    go(sleep_then_raise, NULL);
+    rt_run();
+    play_close(2);
+}
+
+TEST_SEEDED(crew_sim_one_that_yields_alone_starves_nobody)
+{
+    worlds_play(alone_play);
+}
+
 static void *wait_for_outsider(void *arg)
 {
     (void)arg;
@@ -224,6 +240,36 @@ static void kill_play(uint64_t seed)
     rt_run();
     WITNESS(rti_u32_load_relaxed(&play.ended) <= RTI_COUNT_OF(play.victims));
     play_close(rti_u32_load_relaxed(&play.ended));
+}
+
+/* One that is killed does not come back from its next yield, whoever else is ready. */
+static void yielding_victim_main(void *arg)
+{
+    (void)arg;
+    (void)end();
+    for (;;) {
+        bool is_killed = rti_fiber_is_killed(rti_fiber_current());
+        rt_yield();
+        WITNESS(!is_killed);
+        rti_virtual_compute();
+    }
+}
+
+static void kill_yielding_play(uint64_t seed)
+{
+    play_open(seed, 1 + (uint32_t)(seed % 5));
+    for (size_t i = 0; i < 1 + seed % RTI_COUNT_OF(play.victims); i++) {
+        play.victims[i] = rt_spawn(yielding_victim_main, NULL);
+        WITNESS(rt_spawn(killer_main, (void *)i) != ACTOR_ID_INVALID);
+    }
+    rt_run();
+    WITNESS(rti_u32_load_relaxed(&play.ended) <= RTI_COUNT_OF(play.victims));
+    play_close(rti_u32_load_relaxed(&play.ended));
+}
+
+TEST_SEEDED(crew_sim_kill_reaches_one_that_yields)
+{
+    worlds_play(kill_yielding_play);
 }
 
 TEST_SEEDED(crew_sim_kill_reaches_one_on_its_way_to_sleep)
