@@ -40,7 +40,8 @@ static RTI_ALWAYSINLINE rt_status join_take_here(struct rti_asyncs *asyncs, stru
  */
 static rt_status join_collect(const struct async_join *join)
 {
-    switch (rti_asyncs_collect(join->asyncs, *join->task, join->out)) {
+    const struct rti_worker *worker = rti_worker_current();
+    switch (rti_asyncs_collect(join->asyncs, worker, *join->task, join->out)) {
     case RTI_ASYNC_FOUND_ENDED:
         *join->task = NULL;
         return RT_SUCCESS;
@@ -210,16 +211,6 @@ static rt_status join_of_context(const struct async_join *join, struct rti_cx *c
     return join_not_yet;
 }
 
-/* Does the handle name a task now? */
-static bool join_has_task(const struct async_join *join)
-{
-    uintptr_t handle = (uintptr_t)*join->task;
-    rti_asyncs_guard(join->asyncs, handle);
-    bool has_task = rti_asyncs_lookup(join->asyncs, *join->task) != NULL;
-    rti_asyncs_unguard(join->asyncs, handle);
-    return has_task;
-}
-
 rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out, rt_time deadline)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -228,7 +219,7 @@ rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out
     if (join.asyncs == NULL) {
         return join_no_runtime;
     }
-    if (task == NULL || !join_has_task(&join)) {
+    if (task == NULL || !rti_asyncs_is_good(join.asyncs, *task)) {
         return join_no_handle;
     }
     struct rti_cx *cx;
@@ -240,13 +231,42 @@ rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out
                                                  : join_of_fiber(&join, worker);
 }
 
+/* The flag is raised by others, and does not hinder where there are several workers. */
+static bool join_is_cancelled(const struct rti_fiber *fiber)
+{
+    const struct rti_cancel *cancel = rti_fiber_cancel(fiber);
+    return cancel != NULL && rti_cancel_is_requested(cancel);
+}
+
+/* rt_async_join in every way. With several workers, too, most who come find the end there: one
+ * section under the guard is all that it takes then. */
+static RTI_NOINLINE rt_status join_any(struct rti_worker *worker, rt_async_task **task,
+                                       rt_cx *given, rt_status *out)
+{
+    struct rti_asyncs *asyncs = rti_asyncs_of(worker);
+    const struct rti_fiber *fiber = worker == NULL ? NULL : worker->fiber;
+    if (RTI_UNLIKELY(asyncs == NULL) || task == NULL || given != NULL || fiber == NULL ||
+        fiber->is_hindered || join_is_cancelled(fiber)) {
+        return rt_async_join_until(task, given, out, RT_TIME_NEVER);
+    }
+    switch (rti_asyncs_collect(asyncs, worker, *task, out)) {
+    case RTI_ASYNC_FOUND_ENDED:
+        *task = NULL;
+        return RT_SUCCESS;
+    case RTI_ASYNC_FOUND_NONE:
+        return join_no_handle;
+    default:
+        return rt_async_join_until(task, given, out, RT_TIME_NEVER);
+    }
+}
+
 rt_status rt_async_join(rt_async_task **task, rt_cx *given, rt_status *out)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = worker == NULL ? NULL : worker->straight[RTI_MODULE_ASYNC];
     /* The common case: a fiber that nothing hinders finds the end there. */
     if (RTI_UNLIKELY(asyncs == NULL) || RTI_UNLIKELY(task == NULL)) {
-        return rt_async_join_until(task, given, out, RT_TIME_NEVER);
+        return join_any(worker, task, given, out);
     }
     struct rti_async *async = rti_asyncs_lookup(asyncs, *task);
     const struct rti_fiber *fiber = worker->fiber;
