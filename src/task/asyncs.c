@@ -16,6 +16,7 @@
 
 _Static_assert(SLOTS_MAX + (size_t)RTI_ASYNC_DESKS * 2 * RTI_ASYNC_PARCEL <= RTI_ASYNC_INDEX_MASK,
                "every slot has an index, and there is one that is none");
+_Static_assert(RTI_ASYNC_PRIORITY == RTI_STATION_EARLY_LEVEL, "poll tasks find their deque");
 _Static_assert(RT_MAX_ASYNC > 0 && RT_MAX_ASYNC <= 1 << 15, "RT_MAX_ASYNC is out of range");
 
 static void asyncs_drop_spares(struct rti_asyncs *asyncs);
