@@ -318,6 +318,37 @@ static RTI_NOINLINE void async_step_any(struct rti_async *async, struct rti_work
     async_step_end(async, worker, cx, async->poll(async->state, (rt_cx *)(void *)cx));
 }
 
+/* A step with several workers. Most find a spare context on the desk and leave it as it was. It is
+ * taken away for the call all the same: the desk may be another's by its end. */
+static RTI_NOINLINE void async_step_shared(struct rti_async *async, struct rti_worker *worker)
+{
+    struct rti_async_desk *desk = rti_asyncs_desk(async->asyncs, worker);
+    struct rti_cx *cx;
+    if (RTI_UNLIKELY(rti_async_is_cancelled(async) || async->cx != NULL || desk == NULL ||
+                     (cx = desk->spare) == NULL)) {
+        async_step_any(async, worker);
+        return;
+    }
+    RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
+    desk->spare = NULL;
+    async_to_running(async, true);
+    rti_cx_poll(cx)->waker.arg = async;
+    rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
+    /* What others may cancel is touched; who cancels a context that is not its own is not
+     * believed. */
+    if (RTI_UNLIKELY(cx->is_touched || rti_cancel_is_requested(&cx->cancel))) {
+        async_step_end(async, worker, cx, status);
+        return;
+    }
+    RT_DCHECK(!async_needs_context(cx));
+    rti_asyncs_context_lay_by(async->asyncs, worker, cx);
+    if (status.code == RT_ERR_WOULDBLOCK) {
+        async_settle(async);
+    } else {
+        async_end(async, worker, status);
+    }
+}
+
 /* The rest of a step that has gone straight, if its context has to be looked at. */
 static RTI_NOINLINE void async_step_touched(struct rti_async *async, struct rti_worker *worker,
                                             struct rti_cx *cx, rt_status status)
@@ -346,7 +377,11 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
     struct rti_cx *cx;
     if (RTI_UNLIKELY(asyncs == NULL || rti_async_is_cancelled(async) || async->cx != NULL ||
                      (cx = asyncs->spares) == NULL)) {
-        async_step_any(async, worker);
+        if (rti_runnable_is_shared(&async->run)) {
+            async_step_shared(async, worker);
+        } else {
+            async_step_any(async, worker);
+        }
         return;
     }
     RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
