@@ -210,16 +210,38 @@ struct rti_async *rti_asyncs_take_listed(struct rti_asyncs *asyncs)
     return async;
 }
 
-uint32_t rti_asyncs_desk_fill(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
+/* With the lock held: the first parcel of the list, or what there is of it, as it lies there. */
+static uint32_t desk_take_listed(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
+{
+    uint32_t count = 0;
+    desk->free_head = asyncs->free_head;
+    while (count < RTI_ASYNC_PARCEL && asyncs->free_head < asyncs->count) {
+        asyncs->free_head = asyncs->slots[asyncs->free_head].next_free;
+        count++;
+    }
+    return count;
+}
+
+/* With the lock held: slots that were never used, in the order of their places. */
+static uint32_t desk_take_fresh(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
 {
     struct rti_async *async;
     uint32_t count = 0;
+    desk->free_head = rti_u32_load_relaxed(&asyncs->fresh);
+    while (count < RTI_ASYNC_PARCEL && (async = rti_asyncs_take_fresh(asyncs)) != NULL) {
+        async->next_free = rti_u32_load_relaxed(&asyncs->fresh);
+        count++;
+    }
+    return count;
+}
+
+uint32_t rti_asyncs_desk_fill(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
+{
     RT_DCHECK(rti_u32_load_relaxed(&desk->free_count) == 0);
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    while (count < RTI_ASYNC_PARCEL && (async = asyncs_take_held(asyncs)) != NULL) {
-        async->next_free = desk->free_head;
-        desk->free_head = (uint32_t)(async - asyncs->slots);
-        count++;
+    uint32_t count = desk_take_listed(asyncs, desk);
+    if (count == 0) {
+        count = desk_take_fresh(asyncs, desk);
     }
     /* Under the lock: who counts finds each of them here or in the list. */
     rti_u32_store_release(&desk->free_count, count);

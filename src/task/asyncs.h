@@ -23,7 +23,8 @@
  * Slots lie on the desk, too, in memory of the system: the holder takes and gives back those it has
  * used last without the lock, and gets and returns RTI_ASYNC_PARCEL at a time under it. There are
  * so many slots more as all desks can keep: a table is full only when as many tasks as were asked
- * for live. The static memory has no room for that, and its slots all lie in the free list.
+ * for live. A parcel keeps its order on both ways, so that slots come side by side as they went.
+ * The static memory has no room for that, and its slots all lie in the free list.
  *
  * I1  Those in use and the free ones, in the list and on the desks, are `fresh`.
  *                                                                   (rti_asyncs_audit)
