@@ -404,11 +404,12 @@ static void report_poll_task(struct rti_text *text, const struct rti_sched *sche
     const struct rti_async *async = &asyncs->slots[index];
     rt_poll_fn poll = async->poll;
     uint8_t word = rti_u8_load_relaxed(&async->word);
+    bool is_ready = rti_runnable_state(&async->run) == RTI_RUNNABLE_READY; /* whatever the word */
     enum rti_task_life life = rti_task_life(&async->life);
     if (poll == NULL || life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {
         return;
     }
-    report_stackless(text, &async->run, "poll task", "", states[word % 4]);
+    report_stackless(text, &async->run, "poll task", "", is_ready ? "ready" : states[word % 4]);
     rti_text_line(text, "code");
     rti_text_number(text, async->run.id);
     rti_text_number(text, (uintptr_t)poll);

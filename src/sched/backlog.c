@@ -31,7 +31,7 @@ void rti_backlog_push(struct rti_backlog *backlog, struct rti_sched *sched,
     rti_lock_release(&backlog->lock);
 }
 
-size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched,
+size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched, uint32_t below,
                         struct rti_runnable **out, size_t max)
 {
     size_t taken = 0;
@@ -42,12 +42,11 @@ size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched,
     while (taken < max) {
         bool is_old_urgent =
             __builtin_ctz(backlog->old.levels_ready) < __builtin_ctz(backlog->young.levels_ready);
-        struct rti_runnable *runnable =
-            rti_processor_pick(is_old_urgent ? &backlog->old : &backlog->young);
-        if (runnable == NULL) {
+        struct rti_processor *urgent = is_old_urgent ? &backlog->old : &backlog->young;
+        if ((urgent->levels_ready & ((1U << below) - 1)) == 0) {
             break;
         }
-        out[taken] = runnable;
+        out[taken] = rti_processor_pick(urgent);
         taken++;
     }
     backlog_count(backlog, 0 - taken);

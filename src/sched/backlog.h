@@ -51,8 +51,9 @@ void rti_backlog_init(struct rti_backlog *backlog, struct rti_sched *sched);
 void rti_backlog_push(struct rti_backlog *backlog, struct rti_sched *sched,
                       struct rti_runnable **runnables, size_t count);
 
-/* Takes at most `max` of the most urgent, the last half first. Gives how many. Any thread. */
-size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched,
+/* Takes at most `max` of the most urgent, the last half first, of levels more urgent than `below`.
+ * Gives how many. Any thread. */
+size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched, uint32_t below,
                         struct rti_runnable **out, size_t max);
 
 /* Takes one whose turn it is; NULL if there is none. Any thread. */

@@ -17,7 +17,8 @@ void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sc
 {
     *station = (struct rti_station){.index = index, .sched = sched};
     rti_backlog_init(&station->backlog, sched);
-    rti_backlog_init(&station->early, sched);
+    rti_deque_init(&station->early);
+    rti_backlog_init(&station->early_rest, sched);
     rti_ptr_init(&station->next, NULL);
     rti_u32_init(&station->state, RTI_STATION_IDLE);
     for (size_t i = 0; i < RTI_PRIORITY_LEVELS; i++) {
@@ -80,11 +81,37 @@ void rti_station_queue(struct rti_station *station, struct rti_runnable *runnabl
     }
 }
 
+/* The deque is not for this one, or full: then its older half makes room, in the order in which it
+ * would have been taken. */
+static RTI_NOINLINE void station_set_aside(struct rti_station *station,
+                                           struct rti_runnable *runnable)
+{
+    void *oldest[RTI_DEQUE_CAPACITY / 2];
+    struct rti_runnable *aside[RTI_DEQUE_CAPACITY / 2];
+    if (runnable->priority != RTI_STATION_EARLY_LEVEL) {
+        rti_backlog_push(&station->early_rest, station->sched, &runnable, 1);
+        return;
+    }
+    size_t count = rti_deque_take_half(&station->early, oldest);
+    RT_SOMETIMES(count > 0, "station: a full deque of those that begin early made room");
+    for (size_t i = 0; i < count; i++) {
+        aside[i] = oldest[count - 1 - i];
+    }
+    if (count > 0) {
+        rti_backlog_push(&station->early_rest, station->sched, aside, count);
+    }
+    bool is_pushed = rti_deque_push(&station->early, runnable);
+    RT_ASSERT(is_pushed);
+}
+
 void rti_station_queue_early(struct rti_station *station, struct rti_runnable *runnable)
 {
     RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
     station->early_hint |= 1U << runnable->priority;
-    rti_backlog_push(&station->early, station->sched, &runnable, 1);
+    if (RTI_UNLIKELY(runnable->priority != RTI_STATION_EARLY_LEVEL ||
+                     !rti_deque_push(&station->early, runnable))) {
+        station_set_aside(station, runnable);
+    }
 }
 
 bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *runnable,
@@ -118,19 +145,53 @@ static struct rti_runnable *station_pop(struct rti_station *station, uint32_t be
     return rti_station_pop(station, below);
 }
 
-/* Takes one of `early`, the last one or, now and then, one that has lain there long. */
-static struct rti_runnable *station_take_early(struct rti_station *station)
+/* Takes one that has lain in `early` or its rest for long, from both in turns. */
+static struct rti_runnable *station_take_oldest(struct rti_station *station)
+{
+    bool is_rests_turn = station->early_taken / RTI_STATION_BEGIN_MAX % 2 == 0;
+    struct rti_runnable *runnable = NULL;
+    if (is_rests_turn) {
+        runnable = rti_backlog_take_old(&station->early_rest, station->sched);
+    }
+    if (runnable == NULL) {
+        runnable = rti_deque_steal(&station->early);
+    }
+    if (runnable == NULL && !is_rests_turn) {
+        runnable = rti_backlog_take_old(&station->early_rest, station->sched);
+    }
+    return runnable;
+}
+
+/* Takes the most urgent one of `early` and its rest, of each level the last one. */
+static struct rti_runnable *station_take_latest(struct rti_station *station)
 {
     struct rti_runnable *runnable = NULL;
+    if (RTI_UNLIKELY((station->early_hint & ((1U << RTI_STATION_EARLY_LEVEL) - 1)) != 0)) {
+        (void)rti_backlog_take(&station->early_rest, station->sched, RTI_STATION_EARLY_LEVEL,
+                               &runnable, 1);
+    }
+    if (RTI_LIKELY(runnable == NULL)) {
+        runnable = rti_deque_pop(&station->early);
+    }
+    if (RTI_UNLIKELY(runnable == NULL)) {
+        (void)rti_backlog_take(&station->early_rest, station->sched, RTI_PRIORITY_LEVELS, &runnable,
+                               1);
+    }
+    /* Of the levels before its own there is nobody. */
+    station->early_hint &= runnable != NULL ? UINT32_MAX << runnable->priority : 0;
+    return runnable;
+}
+
+/* Takes one of those that begin early, the last one or, now and then, one that has lain there long.
+ */
+static struct rti_runnable *station_take_early(struct rti_station *station)
+{
     station->early_streak += 1 + station->streak;
     station->early_taken++;
-    if (RTI_UNLIKELY(station->early_taken % RTI_STATION_BEGIN_MAX == 0)) {
-        runnable = rti_backlog_take_old(&station->early, station->sched);
-    } else {
-        size_t count = rti_backlog_take(&station->early, station->sched, &runnable, 1);
-        /* The most urgent one: of the levels before its own there is nobody. */
-        station->early_hint &= count > 0 ? UINT32_MAX << runnable->priority : 0;
+    if (RTI_LIKELY(station->early_taken % RTI_STATION_BEGIN_MAX != 0)) {
+        return station_take_latest(station);
     }
+    struct rti_runnable *runnable = station_take_oldest(station);
     if (runnable == NULL) {
         /* Thieves have taken them: only the holder brings new ones. */
         station->early_hint = 0;
@@ -183,7 +244,7 @@ static struct rti_runnable *station_relieve(struct rti_station *station,
                                             struct rti_backlog *backlog, size_t *count)
 {
     struct rti_runnable *taken[RTI_RING_CAPACITY / 2];
-    *count = rti_backlog_take(backlog, station->sched, taken, *count);
+    *count = rti_backlog_take(backlog, station->sched, RTI_PRIORITY_LEVELS, taken, *count);
     for (size_t i = 1; i < *count; i++) {
         station_push(station, taken[i]);
         station->is_stocked = true;
@@ -262,6 +323,19 @@ static struct rti_runnable *station_steal_fresh(struct rti_station *thief,
     return runnable;
 }
 
+/* Takes the oldest of those that begin early, or half of those set aside. */
+static struct rti_runnable *station_steal_early(struct rti_station *thief,
+                                                struct rti_station *victim)
+{
+    struct rti_runnable *runnable = rti_deque_steal(&victim->early);
+    if (runnable == NULL) {
+        return station_steal_fresh(thief, &victim->early_rest);
+    }
+    rti_station_count(&thief->steals, 1);
+    rti_station_count(&thief->stolen, 1);
+    return runnable;
+}
+
 struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim)
 {
     rti_station_count(&thief->steal_tries, 1);
@@ -277,7 +351,7 @@ struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_sta
             return runnable;
         }
     }
-    struct rti_runnable *runnable = station_steal_fresh(thief, &victim->early);
+    struct rti_runnable *runnable = station_steal_early(thief, victim);
     return runnable != NULL ? runnable : station_steal_fresh(thief, &victim->backlog);
 }
 
@@ -307,7 +381,8 @@ bool rti_station_is_empty(const struct rti_station *station)
             return false;
         }
     }
-    return rti_backlog_is_empty(&station->backlog) && rti_backlog_is_empty(&station->early);
+    return rti_deque_is_empty(&station->early) && rti_backlog_is_empty(&station->early_rest) &&
+           rti_backlog_is_empty(&station->backlog);
 }
 
 size_t rti_station_audit(const struct rti_station *station)
@@ -319,7 +394,7 @@ size_t rti_station_audit(const struct rti_station *station)
         total += count;
     }
     total += rti_backlog_audit(&station->backlog);
-    size_t early = rti_backlog_audit(&station->early);
+    size_t early = rti_deque_audit(&station->early) + rti_backlog_audit(&station->early_rest);
     RT_ASSERT(early == 0 || station->early_hint != 0);
     total += early;
     return total + (rti_ptr_load_relaxed(&station->next) != NULL ? 1 : 0);

@@ -8,7 +8,7 @@
  * at a time. What is ready at a station lies in four rings, one per priority level, which the
  * holder fills and empties and other workers steal from, and in `next`, one place for the runnable
  * that was woken last. Who was started and finds its ring full may lie in the backlog as well; who
- * was started to begin before all of its level lies on the stack `early`, a backlog too.
+ * was started to begin before all of its level lies in the deque `early`, or in `early_rest`.
  *
  * Why `next`. Who is woken is likely to want what its waker has just touched, and the waker is
  * likely to wait for it: run it as soon as the waker suspends, before what has waited longer, and a
@@ -24,13 +24,16 @@
  * Its priority is kept in the low bits of the pointer: a thief may have taken it, and its memory
  * may be gone, by the time it would be looked at.
  *
- * `early` is for trees of tasks (decision 097): depth first, a tree keeps few alive. The holder
- * takes the last one, a thief half of them. A chain that starts its own successor for ever would so
- * keep the rings from their turns; after RTI_STATION_EARLY_MAX from there in a row the rings go
- * first, and at every RTI_STATION_BEGIN_MAX-th one begins that has lain there long (backlog.h, I2).
+ * `early` is for trees of tasks (decisions 097 and 100): depth first, a tree keeps few alive. The
+ * holder takes the last one, a thief the oldest, below which most of the tree hangs that is left. A
+ * chain that starts its own successor for ever would so keep the rings from their turns; after
+ * RTI_STATION_EARLY_MAX from there in a row the rings go first, and at every
+ * RTI_STATION_BEGIN_MAX-th one begins that has lain there long: the oldest of the deque or one of
+ * `early_rest` (backlog.h, I2), in turns if there are both. The deque is for one level, that of
+ * poll tasks; who is of another, and the older half of a full deque, is in `early_rest`, a backlog.
  *
- * I1  A READY runnable lies in exactly one ring, `next`, backlog, `early` or the injector.
- *                                                                        (explored; ring.h)
+ * I1  A READY runnable lies in exactly one ring, `next`, backlog, `early`, `early_rest` or the
+ *     injector.                                                (explored; ring.h, deque.h)
  * I2  Only the holder pushes, pops and writes the fields that are not atomic.
  * I3  After RTI_STATION_STREAK_MAX from `next` in a row, a ring or `early` is served if it has
  *     somebody; a ring after at most RTI_STATION_EARLY_MAX + 2 * RTI_STATION_STREAK_MAX from
@@ -47,6 +50,7 @@
  * from everybody); taking the most urgent of all stations (every pick would read every station). */
 
 #include "base/compiler.h"
+#include "base/deque.h"
 #include "base/ring.h"
 #include "sched/backlog.h"
 #include "sched/runnable.h"
@@ -59,6 +63,9 @@
  * between them counted in; and after how many one begins that has lain there long. */
 #define RTI_STATION_EARLY_MAX 61
 #define RTI_STATION_BEGIN_MAX 1024
+
+/* The level of those in the deque. */
+#define RTI_STATION_EARLY_LEVEL 2
 
 /* Picks after which what waits elsewhere is asked first. A prime: no pattern of the program falls
  * in step with it. */
@@ -73,17 +80,17 @@ enum rti_station_state {
 };
 
 struct rti_station {
-    rti_atomic_ptr next;           /* woken last, with its priority in the low bits; NULL: nobody */
-    uint32_t levels_hint;          /* holder: bit n: levels[n] may have somebody */
-    uint32_t streak;               /* holder: taken from `next` in a row */
-    uint32_t tick;                 /* holder: picks */
-    uint32_t early_hint;           /* holder: bit n: `early` may have somebody of level n */
-    uint32_t early_streak;         /* holder: from `early`, and `next`, since the rings' turn */
-    uint32_t early_taken;          /* holder: taken from `early` */
-    uint32_t index;                /* which one it is; fixed */
-    bool is_stocked;               /* holder: see rti_station_is_restocked */
-    rti_atomic_u32 state;          /* enum rti_station_state */
-    rti_atomic_ptr holder;         /* the member that runs with it; a hint for the warden */
+    rti_atomic_ptr next;   /* woken last, with its priority in the low bits; NULL: nobody */
+    uint32_t levels_hint;  /* holder: bit n: levels[n] may have somebody */
+    uint32_t streak;       /* holder: taken from `next` in a row */
+    uint32_t tick;         /* holder: picks */
+    uint32_t early_hint;   /* holder: bit n: `early`, or its rest, may have one of level n */
+    uint32_t early_streak; /* holder: from `early`, and `next`, since the rings' turn */
+    uint32_t early_taken;  /* holder: taken from `early` */
+    uint32_t index;        /* which one it is; fixed */
+    bool is_stocked;       /* holder: see rti_station_is_restocked */
+    rti_atomic_u32 state;  /* enum rti_station_state */
+    rti_atomic_ptr holder; /* the member that runs with it; a hint for the warden */
     struct rti_station *idle_next; /* the crew's, while IDLE */
     struct rti_timer_source timers;
     rti_atomic_u64 live; /* started here minus ended here, modulo 2^64; written by the holder */
@@ -96,7 +103,8 @@ struct rti_station {
     struct rti_ring levels[RTI_PRIORITY_LEVELS];
     struct rti_sched *sched;
     struct rti_backlog backlog;
-    struct rti_backlog early; /* started, to begin before the rings of their level */
+    struct rti_deque early;        /* started, to begin before the ring of their level */
+    struct rti_backlog early_rest; /* the same, of other levels and who found no room there */
 };
 
 void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sched *sched);
@@ -135,10 +143,9 @@ struct rti_runnable *rti_station_pick(struct rti_station *station);
  * they have few. For every so manieth pick. Holder. */
 struct rti_runnable *rti_station_begin_old(struct rti_station *station);
 
-/* Takes from `victim` for `thief`: half of its most urgent ring that has anybody, or of its `early`
- * or backlog, one of them returned and the others queued. NULL if there is nothing. Holder of
- * `thief`.
- */
+/* Takes from `victim` for `thief`: half of its most urgent ring that has anybody, one of them
+ * returned and the others queued; or the oldest of its `early`; or half of what it has set aside,
+ * as of a ring. NULL if there is nothing. Holder of `thief`. */
 struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim);
 
 /* Takes `next` of `victim`, if its holder has not made a turn while the caller watched for a

@@ -15,34 +15,17 @@ static const rt_status async_no_handle = {RT_ERR_INVALID, "this is no handle, or
 /* Begins a step, and takes note if it answers rt_async_wake. */
 static RTI_ALWAYSINLINE void async_to_running(struct rti_async *async, bool is_shared)
 {
-    uint32_t before;
-    if (RTI_LIKELY(!is_shared)) {
-        before = rti_u8_load_relaxed(&async->word);
-        rti_u8_store_relaxed(&async->word, RTI_ASYNC_RUNNING);
-    } else {
-        /* Acquire-release: a wake and the step that answers it pair, whoever comes first. */
-        before = rti_u8_exchange_acqrel(&async->word, RTI_ASYNC_RUNNING);
-    }
-    if (RTI_UNLIKELY(before == RTI_ASYNC_CALLED)) {
+    if (RTI_UNLIKELY(rti_async_word_to_running(&async->word, is_shared) == RTI_ASYNC_CALLED)) {
         async->is_called = true;
     }
 }
 
-/* Makes the word `to`, NOTIFIED or CALLED, unless it is CALLED already, and gives what it was. A
- * wake that comes too late may find a slot that is just being begun again: it reads nothing that
+/* A wake that comes too late may find a slot that is just being begun again: it reads nothing that
  * the beginning writes. */
 static RTI_ALWAYSINLINE uint32_t async_notify(struct rti_async *async, enum rti_async_word to)
 {
-    uint8_t before = rti_u8_load_relaxed(&async->word);
-    if (RTI_LIKELY(RTI_ONE_WORKER || async->life.is_local)) {
-        rti_u8_store_relaxed(&async->word, before == RTI_ASYNC_CALLED ? before : (uint8_t)to);
-        return before;
-    }
-    /* Acquire-release: as in async_to_running. */
-    while (!rti_u8_cas_acqrel(&async->word, &before,
-                              before == RTI_ASYNC_CALLED ? before : (uint8_t)to)) {
-    }
-    return before;
+    bool is_shared = !RTI_ONE_WORKER && !async->life.is_local;
+    return rti_async_word_to_notified(&async->word, to, is_shared);
 }
 
 /* Notes a task that is about to be queued in the one that was queued some wakes before. The first
@@ -128,7 +111,7 @@ static RTI_NOINLINE void async_tell(struct rti_async *async)
 }
 
 /* From here on the slot is the holder's, or free. */
-static RTI_NOINLINE void async_conclude(struct rti_async *async)
+static RTI_NOINLINE void async_conclude(struct rti_async *async, const struct rti_worker *worker)
 {
     struct rti_asyncs *asyncs = async->asyncs;
     switch (rti_task_to_ended(&async->life)) {
@@ -138,7 +121,7 @@ static RTI_NOINLINE void async_conclude(struct rti_async *async)
         async_tell(async);
         break;
     case RTI_TASK_END_FREE:
-        rti_asyncs_free(asyncs, async);
+        rti_asyncs_free(asyncs, worker, async);
         break;
     }
 }
@@ -171,7 +154,7 @@ static RTI_ALWAYSINLINE void async_end(struct rti_async *async, struct rti_worke
         async_leave_join(async);
     }
     async_settle_end(async, worker);
-    async_conclude(async);
+    async_conclude(async, worker);
 }
 
 /* Takes apart what a context still has when its task ends. */
@@ -190,17 +173,7 @@ static void async_settle(struct rti_async *async)
     struct rti_sched *sched = async->asyncs->sched;
     bool is_parked = rti_runnable_to_parked(&async->run);
     RT_ASSERT(is_parked);
-    uint8_t running = RTI_ASYNC_RUNNING;
-    bool was_quiet;
-    if (RTI_LIKELY(!rti_runnable_is_shared(&async->run))) {
-        was_quiet = rti_u8_load_relaxed(&async->word) == running;
-        if (was_quiet) {
-            rti_u8_store_relaxed(&async->word, RTI_ASYNC_PARKED);
-        }
-    } else {
-        /* Acquire-release: pairs with the wake that finds it PARKED. */
-        was_quiet = rti_u8_cas_acqrel(&async->word, &running, RTI_ASYNC_PARKED);
-    }
+    bool was_quiet = rti_async_word_to_parked(&async->word, rti_runnable_is_shared(&async->run));
     if (!was_quiet) {
         RT_SOMETIMES(true, "async: woken while its step ran");
         rti_sched_wake(sched, &async->run);
@@ -345,6 +318,37 @@ static RTI_NOINLINE void async_step_any(struct rti_async *async, struct rti_work
     async_step_end(async, worker, cx, async->poll(async->state, (rt_cx *)(void *)cx));
 }
 
+/* A step with several workers. Most find a spare context on the desk and leave it as it was. It is
+ * taken away for the call all the same: the desk may be another's by its end. */
+static RTI_NOINLINE void async_step_shared(struct rti_async *async, struct rti_worker *worker)
+{
+    struct rti_async_desk *desk = rti_asyncs_desk(async->asyncs, worker);
+    struct rti_cx *cx;
+    if (RTI_UNLIKELY(rti_async_is_cancelled(async) || async->cx != NULL || desk == NULL ||
+                     (cx = desk->spare) == NULL)) {
+        async_step_any(async, worker);
+        return;
+    }
+    RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
+    desk->spare = NULL;
+    async_to_running(async, true);
+    rti_cx_poll(cx)->waker.arg = async;
+    rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
+    /* What others may cancel is touched; who cancels a context that is not its own is not
+     * believed. */
+    if (RTI_UNLIKELY(cx->is_touched || rti_cancel_is_requested(&cx->cancel))) {
+        async_step_end(async, worker, cx, status);
+        return;
+    }
+    RT_DCHECK(!async_needs_context(cx));
+    rti_asyncs_context_lay_by(async->asyncs, worker, cx);
+    if (status.code == RT_ERR_WOULDBLOCK) {
+        async_settle(async);
+    } else {
+        async_end(async, worker, status);
+    }
+}
+
 /* The rest of a step that has gone straight, if its context has to be looked at. */
 static RTI_NOINLINE void async_step_touched(struct rti_async *async, struct rti_worker *worker,
                                             struct rti_cx *cx, rt_status status)
@@ -373,7 +377,11 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
     struct rti_cx *cx;
     if (RTI_UNLIKELY(asyncs == NULL || rti_async_is_cancelled(async) || async->cx != NULL ||
                      (cx = asyncs->spares) == NULL)) {
-        async_step_any(async, worker);
+        if (rti_runnable_is_shared(&async->run)) {
+            async_step_shared(async, worker);
+        } else {
+            async_step_any(async, worker);
+        }
         return;
     }
     RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
@@ -397,7 +405,7 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
     rti_runnable_to_done_here(&async->run);
     rti_sched_settled_here(worker->sched);
     if (RTI_UNLIKELY(rti_task_life(&async->life) != RTI_TASK_HELD)) {
-        async_conclude(async);
+        async_conclude(async, worker);
         return;
     }
     rti_task_to_complete_here(&async->life);
@@ -406,13 +414,13 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
 void rti_async_init_slot(struct rti_async *async, struct rti_asyncs *asyncs)
 {
     rti_runnable_init(&async->run, 0, RTI_ASYNC_PRIORITY, async_step);
-    rti_u8_init(&async->word, RTI_ASYNC_NOTIFIED);
+    rti_u8_init(&async->word, RTI_ASYNC_RUNNING);
     rti_u8_init(&async->wish, RTI_ASYNC_GO_ON);
     rti_task_life_init(&async->life, asyncs->sched->is_local);
     async->is_joining = false;
     async->is_pausing = false;
     async->is_called = false;
-    async->generation = 1;
+    rti_u32_init(&async->generation, 1);
     async->poll = NULL;
     async->cx = NULL;
     async->nap = NULL;
@@ -492,7 +500,7 @@ static RTI_NOINLINE rt_async_task *async_go_any(rt_poll_fn poll, void *state)
     struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = rti_asyncs_of(worker);
     struct rti_async *async =
-        RTI_UNLIKELY(asyncs == NULL || poll == NULL) ? NULL : rti_asyncs_take(asyncs);
+        RTI_UNLIKELY(asyncs == NULL || poll == NULL) ? NULL : rti_asyncs_take(asyncs, worker);
     if (RTI_UNLIKELY(async == NULL)) {
         return NULL;
     }
@@ -526,7 +534,8 @@ rt_async_task *rt_async(rt_poll_fn poll, void *state)
 
 rt_status rt_async_detach(rt_async_task *task)
 {
-    struct rti_asyncs *asyncs = rti_asyncs_of(rti_worker_enter());
+    const struct rti_worker *worker = rti_worker_enter();
+    struct rti_asyncs *asyncs = rti_asyncs_of(worker);
     if (asyncs == NULL) {
         return async_no_runtime;
     }
@@ -545,7 +554,7 @@ rt_status rt_async_detach(rt_async_task *task)
     }
     rti_asyncs_unguard(asyncs, (uintptr_t)task);
     if (has_ended) {
-        rti_asyncs_free(asyncs, async);
+        rti_asyncs_free(asyncs, worker, async);
     }
     return RT_SUCCESS;
 }

@@ -4,19 +4,7 @@
 
 /* A poll task: a runnable whose step calls the program's function, which returns.
  *
- * The word says whether the task is to be called:
- *
- *     NOTIFIED   in a run queue, or about to be put there by the step that is running
- *     RUNNING    the step runs, and nobody has asked for another one
- *     PARKED     it waits; whoever makes it NOTIFIED queues it
- *     CALLED     as NOTIFIED, and one of those who asked was rt_async_wake, which ends a pause
- *
- * A wake makes the word NOTIFIED, or CALLED, and queues the task if it was PARKED. The step makes
- * it RUNNING before it calls and PARKED after a call that ended with RT_ERR_WOULDBLOCK, if nobody
- * has asked meanwhile; else it queues itself. So a wake at any moment, any number of them, leads to
- * one more call that sees what came before the wake. A slot that is free is never PARKED: a wake
- * that comes too late finds nothing to do, or causes one call too many of the next task, which is
- * allowed.
+ * Whether it is to be called, and who queues it, is agreed on by its word (async_word.h).
  *
  * The handle and the end meet on a life word as those of a task with a stack do (task_life.h).
  *
@@ -55,18 +43,14 @@
  * The end: the context ends first and gives back what it holds, the nap is ended, then whoever
  * joins is told. The state is the program's and not touched any more.
  *
- * I1  The task is in a run queue iff its word is NOTIFIED or CALLED and no step runs.
- *                                                                              (async_settle)
+ * I1  The task is in a run queue iff no step runs and its word is NOTIFIED or CALLED, or it has had
+ *     no step yet.                                                             (async_settle)
  * I2  Between two calls a task has a context iff that waits, holds or is changed; then it joins
  *     nobody.                                                           (async_needs_context)
  * I3  A slot is free iff `poll` is NULL; then it has no context and no nap, and joins nobody.
  *                                                                          (rti_asyncs_audit)
  * I4  The generation of a slot changes when its handle is consumed, so no consumed handle is ever
  *     equal to that of a slot.                                               (rti_asyncs_lookup)
- *
- * Memory order: the wake's change of the word and the step's exchange are acquire-release: a call
- * sees what was written before the wakes that it answers. A wake compares before it writes, because
- * it must not take away that another one was a call.
  *
  * Costs: 96 bytes a task, in two lines of the cache, and its state; a start and a join about 250
  * instructions with one worker; a wake and a call about as much as two switches.
@@ -79,6 +63,7 @@
 
 #include "sched/scheduler.h"
 #include "sync/cx.h"
+#include "task/async_word.h"
 #include "task/task_life.h"
 
 /* So many wakes before its own a task is asked for when it has to wait for others in the queue; 0:
@@ -87,13 +72,6 @@
 
 /* The level of all poll tasks: RT_PRIO_NORMAL. */
 #define RTI_ASYNC_PRIORITY 2
-
-enum rti_async_word {
-    RTI_ASYNC_NOTIFIED,
-    RTI_ASYNC_RUNNING,
-    RTI_ASYNC_PARKED,
-    RTI_ASYNC_CALLED,
-};
 
 /* What was asked of a task from outside; it never goes back but with the slot. */
 enum rti_async_wish {
@@ -113,7 +91,8 @@ struct rti_async {
     bool is_joining : 1;       /* `joins` is what it has, and not `cx` */
     bool is_pausing : 1;       /* rt_async_pause has registered */
     bool is_called : 1;        /* rt_async_wake has come since */
-    uint32_t generation;       /* of its handle, while somebody holds it; never 0 */
+    rti_atomic_u32 generation; /* of its handle, while somebody holds it; never 0. Changed under
+                                * the slot's guard, and looked at by anybody */
     struct rti_task_word life; /* what handle and end agree on */
 #if RTI_ASYNC_FORESIGHT
     uint32_t ahead; /* the slot that a call of this one asks for, plus one; 0: none */

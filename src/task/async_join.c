@@ -21,6 +21,12 @@ struct async_join {
     rt_time deadline;
 };
 
+/* What a context waits for with it. */
+static struct rti_cx_op join_op(const struct async_join *join)
+{
+    return (struct rti_cx_op){.what = &async_join_tag, .on = (uintptr_t)*join->task};
+}
+
 /* Takes the result of a task that has ended, and its slot, with one worker. */
 static RTI_ALWAYSINLINE rt_status join_take_here(struct rti_asyncs *asyncs, struct rti_async *async,
                                                  rt_async_task **task, rt_status *out)
@@ -38,9 +44,10 @@ static RTI_ALWAYSINLINE rt_status join_take_here(struct rti_asyncs *asyncs, stru
 
 /* The same in every way, if it has ended and the handle is still good: the wait may have been long.
  */
-static rt_status join_collect(const struct async_join *join)
+static RTI_ALWAYSINLINE rt_status join_collect_by(const struct async_join *join,
+                                                  const struct rti_worker *worker)
 {
-    switch (rti_asyncs_collect(join->asyncs, *join->task, join->out)) {
+    switch (rti_asyncs_collect(join->asyncs, worker, *join->task, join->out)) {
     case RTI_ASYNC_FOUND_ENDED:
         *join->task = NULL;
         return RT_SUCCESS;
@@ -49,6 +56,11 @@ static rt_status join_collect(const struct async_join *join)
     default:
         return join_no_handle;
     }
+}
+
+static rt_status join_collect(const struct async_join *join)
+{
+    return join_collect_by(join, rti_worker_current());
 }
 
 /* The `unlink` of a waiter. Its slot is the handle that it waits for the end of. */
@@ -107,18 +119,30 @@ static rt_status join_park(const struct async_join *join, struct rti_worker *wor
     return event == RTI_EVENT_SOURCE ? RT_SUCCESS : rti_cx_events_status(&events, cx, event);
 }
 
+/* The end has not come yet. */
+static rt_status join_wait_of_fiber(const struct async_join *join, struct rti_worker *worker)
+{
+    rt_status status = join_not_yet;
+    /* At most twice: once it is the watcher, it stays that until the end. */
+    while (status.code == RT_ERR_WOULDBLOCK && worker->fiber != NULL) {
+        status = join_park(join, worker);
+        worker = rti_worker_current();
+        if (!RT_FAILED(status)) {
+            status = join_collect(join);
+        }
+    }
+    return status;
+}
+
 static rt_status join_of_fiber(const struct async_join *join, struct rti_worker *worker)
 {
     struct rti_cx *cx = worker->fiber == NULL ? NULL : rti_fiber_cx(worker->fiber);
     rt_status status = cx == NULL ? RT_SUCCESS : rti_cx_checkpoint(cx);
-    /* At most twice: once it is the watcher, it stays that until the end. */
-    while (!RT_FAILED(status)) {
+    if (!RT_FAILED(status)) {
         status = join_collect(join);
-        if (status.code != RT_ERR_WOULDBLOCK || worker->fiber == NULL) {
-            return status;
+        if (status.code == RT_ERR_WOULDBLOCK) {
+            status = join_wait_of_fiber(join, worker);
         }
-        status = join_park(join, worker);
-        worker = rti_worker_current();
     }
     return status;
 }
@@ -168,6 +192,23 @@ static rt_status join_again(const struct async_join *join, struct rti_async *sel
     return status;
 }
 
+/* The end has not come yet; the context waits for nothing. */
+static rt_status join_wait_of_context(const struct async_join *join, struct rti_async *self,
+                                      struct rti_cx *cx)
+{
+    if (!join_is_plain(join, self, cx)) {
+        return join_register(join, cx, join_op(join));
+    }
+    enum rti_async_found found =
+        rti_asyncs_watch(join->asyncs, *join->task, (uintptr_t)self | RTI_ASYNC_IS_TASK);
+    if (found != RTI_ASYNC_FOUND_LIVE) {
+        return found == RTI_ASYNC_FOUND_AWAITED ? rti_asyncs_awaited : join_collect(join);
+    }
+    self->joins = *join->task;
+    self->is_joining = true;
+    return join_not_yet;
+}
+
 static rt_status join_of_context(const struct async_join *join, struct rti_cx *cx)
 {
     struct rti_async *self = rti_async_of_cx((rt_cx *)(void *)cx);
@@ -178,8 +219,7 @@ static rt_status join_of_context(const struct async_join *join, struct rti_cx *c
         rti_asyncs_unwatch(join->asyncs, self->joins, (uintptr_t)self | RTI_ASYNC_IS_TASK);
         join_end_plain(self);
     }
-    struct rti_cx_op op = {.what = &async_join_tag, .on = (uintptr_t)*join->task};
-    if (rti_cx_poll_is_for(cx, op)) {
+    if (rti_cx_poll_is_for(cx, join_op(join))) {
         uint32_t event = rti_cx_poll_event(cx);
         if (event == RTI_EVENT_NONE) {
             return join_not_yet;
@@ -194,30 +234,7 @@ static rt_status join_of_context(const struct async_join *join, struct rti_cx *c
     if (!RT_FAILED(status)) {
         status = join_collect(join);
     }
-    if (status.code != RT_ERR_WOULDBLOCK) {
-        return status;
-    }
-    if (!join_is_plain(join, self, cx)) {
-        return join_register(join, cx, op);
-    }
-    enum rti_async_found found =
-        rti_asyncs_watch(join->asyncs, *join->task, (uintptr_t)self | RTI_ASYNC_IS_TASK);
-    if (found != RTI_ASYNC_FOUND_LIVE) {
-        return found == RTI_ASYNC_FOUND_AWAITED ? rti_asyncs_awaited : join_collect(join);
-    }
-    self->joins = *join->task;
-    self->is_joining = true;
-    return join_not_yet;
-}
-
-/* Does the handle name a task now? */
-static bool join_has_task(const struct async_join *join)
-{
-    uintptr_t handle = (uintptr_t)*join->task;
-    rti_asyncs_guard(join->asyncs, handle);
-    bool has_task = rti_asyncs_lookup(join->asyncs, *join->task) != NULL;
-    rti_asyncs_unguard(join->asyncs, handle);
-    return has_task;
+    return status.code == RT_ERR_WOULDBLOCK ? join_wait_of_context(join, self, cx) : status;
 }
 
 rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out, rt_time deadline)
@@ -228,7 +245,7 @@ rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out
     if (join.asyncs == NULL) {
         return join_no_runtime;
     }
-    if (task == NULL || !join_has_task(&join)) {
+    if (task == NULL || !rti_asyncs_is_good(join.asyncs, *task)) {
         return join_no_handle;
     }
     struct rti_cx *cx;
@@ -240,13 +257,54 @@ rt_status rt_async_join_until(rt_async_task **task, rt_cx *given, rt_status *out
                                                  : join_of_fiber(&join, worker);
 }
 
+/* Does nothing hinder this fiber? The flag of a cancellation is raised by others, and is no
+ * hindrance where there are several workers. */
+static bool join_is_fiber_free(const struct rti_fiber *fiber)
+{
+    if (fiber == NULL || fiber->is_hindered) {
+        return false;
+    }
+    const struct rti_cancel *cancel = rti_fiber_cancel(fiber);
+    return cancel == NULL || !rti_cancel_is_requested(cancel);
+}
+
+/* Is this the context of a poll task that was lent to it for this step, and nothing else? */
+static bool join_is_context_free(rt_cx *given)
+{
+    const struct rti_async *self = rti_async_of_cx(given);
+    const struct rti_cx *cx = rti_cx_of(given);
+    return self != NULL && self->cx == NULL && !rti_async_is_cancelled(self) && !cx->is_touched &&
+           !rti_cancel_is_requested(&cx->cancel);
+}
+
+/* rt_async_join in every way. With several workers, too, most who come find the end there: one
+ * section under the guard is all that it takes then. */
+static RTI_NOINLINE rt_status join_any(struct rti_worker *worker, rt_async_task **task,
+                                       rt_cx *given, rt_status *out)
+{
+    struct rti_asyncs *asyncs = rti_asyncs_of(worker);
+    if (RTI_UNLIKELY(
+            asyncs == NULL || task == NULL ||
+            !(given == NULL ? join_is_fiber_free(worker->fiber) : join_is_context_free(given)))) {
+        return rt_async_join_until(task, given, out, RT_TIME_NEVER);
+    }
+    const struct async_join join = {
+        .asyncs = asyncs, .task = task, .out = out, .deadline = RT_TIME_NEVER};
+    rt_status status = join_collect_by(&join, worker);
+    if (RTI_LIKELY(status.code != RT_ERR_WOULDBLOCK)) {
+        return status;
+    }
+    return given == NULL ? join_wait_of_fiber(&join, worker)
+                         : join_wait_of_context(&join, rti_async_of_cx(given), rti_cx_of(given));
+}
+
 rt_status rt_async_join(rt_async_task **task, rt_cx *given, rt_status *out)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = worker == NULL ? NULL : worker->straight[RTI_MODULE_ASYNC];
     /* The common case: a fiber that nothing hinders finds the end there. */
     if (RTI_UNLIKELY(asyncs == NULL) || RTI_UNLIKELY(task == NULL)) {
-        return rt_async_join_until(task, given, out, RT_TIME_NEVER);
+        return join_any(worker, task, given, out);
     }
     struct rti_async *async = rti_asyncs_lookup(asyncs, *task);
     const struct rti_fiber *fiber = worker->fiber;

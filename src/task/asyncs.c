@@ -14,11 +14,14 @@
 /* Starts, and ends that wake who joins, that go before all that is ready, in a row. */
 #define EARLY_MAX 1024
 
+_Static_assert(SLOTS_MAX + (size_t)RTI_ASYNC_DESKS * 2 * RTI_ASYNC_PARCEL <= RTI_ASYNC_INDEX_MASK,
+               "every slot has an index, and there is one that is none");
+_Static_assert(RTI_ASYNC_PRIORITY == RTI_STATION_EARLY_LEVEL, "poll tasks find their deque");
 _Static_assert(RT_MAX_ASYNC > 0 && RT_MAX_ASYNC <= 1 << 15, "RT_MAX_ASYNC is out of range");
 
 static void asyncs_drop_spares(struct rti_asyncs *asyncs);
 
-/* Contexts that lie on desks and are missing to nobody. */
+/* Desks, and contexts that lie there and are missing to nobody. */
 static size_t asyncs_desks(const struct rti_asyncs *asyncs)
 {
 #if RT_MAX_WORKERS > 1
@@ -38,6 +41,7 @@ static void asyncs_init_desks(struct rti_asyncs *asyncs)
     for (uint32_t i = 0; i < asyncs->desks_count; i++) {
         asyncs->desks[i] = (struct rti_async_desk){.spare = NULL};
     }
+    asyncs->has_desk_slots = false;
 #endif
     for (unsigned i = 0; i < RTI_ASYNC_GUARDS; i++) {
         rti_lock_init(&asyncs->guards[i].lock, asyncs->sched, RTI_LOCK_TASK);
@@ -92,16 +96,45 @@ void rti_asyncs_deinit(struct rti_asyncs *asyncs)
     asyncs->sched->modules[RTI_MODULE_ASYNC] = NULL;
 }
 
-/* How many slots are a task's. */
-static size_t asyncs_used(const struct rti_asyncs *asyncs)
+/* Slots that lie on a desk. */
+static uint32_t asyncs_on_desk(const struct rti_asyncs *asyncs, size_t desk)
+{
+#if RT_MAX_WORKERS > 1
+    /* Acquire pairs with the release of who gave the last one back. */
+    return rti_u32_load_acquire(&asyncs->desks[desk].free_count);
+#else
+    (void)asyncs, (void)desk;
+    return 0;
+#endif
+}
+
+size_t rti_asyncs_used(const struct rti_asyncs *asyncs)
 {
     size_t used = rti_u32_load_relaxed(&asyncs->fresh);
     size_t fresh = used;
+    for (size_t i = 0; i < asyncs_desks(asyncs); i++) {
+        size_t on_desk = asyncs_on_desk(asyncs, i);
+        RT_ASSERT(on_desk <= used && on_desk <= 2 * RTI_ASYNC_PARCEL);
+        used -= on_desk;
+    }
     for (uint32_t at = asyncs->free_head; at < asyncs->count; at = asyncs->slots[at].next_free) {
         RT_ASSERT(at < fresh && used > 0);
         used--;
     }
     return used;
+}
+
+/* From here on slots lie on desks; none does yet. */
+static void asyncs_init_desk_slots(struct rti_asyncs *asyncs)
+{
+#if RT_MAX_WORKERS > 1
+    for (uint32_t i = 0; i < asyncs->desks_count; i++) {
+        rti_u32_init(&asyncs->desks[i].free_count, 0);
+    }
+    asyncs->has_desk_slots = asyncs->desks_count > 0;
+#else
+    (void)asyncs;
+#endif
 }
 
 rt_status rt_async_reserve(const rt_async_config *config)
@@ -116,7 +149,7 @@ rt_status rt_async_reserve(const rt_async_config *config)
     }
     /* Under the lock: what the last step of the last task has done on its worker is seen. */
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    bool is_used = asyncs_used(asyncs) > 0;
+    bool is_used = rti_asyncs_used(asyncs) > 0;
     rti_lock_release(&asyncs->lock);
     if (asyncs->mapping != NULL || is_used) {
         return (rt_status){RT_ERR_STATE, "poll tasks exist, or room was made already"};
@@ -124,7 +157,9 @@ rt_status rt_async_reserve(const rt_async_config *config)
     struct rti_port *port = asyncs->sched->port;
     size_t contexts = config->contexts == 0 ? config->tasks : config->contexts;
     contexts += asyncs_desks(asyncs);
-    size_t slots_size = config->tasks * sizeof(struct rti_async);
+    /* What lies on desks is missing to nobody. */
+    size_t slots = config->tasks + asyncs_desks(asyncs) * 2 * RTI_ASYNC_PARCEL;
+    size_t slots_size = slots * sizeof(struct rti_async);
     slots_size = (slots_size + RTI_CACHE_LINE - 1) / RTI_CACHE_LINE * RTI_CACHE_LINE;
     size_t size = slots_size + RTI_POOL_BYTES(sizeof(struct rti_poll_cx), contexts);
     unsigned char *memory = port->ops->memory_map(port, size);
@@ -138,8 +173,8 @@ rt_status rt_async_reserve(const rt_async_config *config)
     asyncs->early_left = asyncs->early_max;
     asyncs_drop_spares(asyncs);
     rti_pool_deinit(&asyncs->contexts);
-    asyncs_place(asyncs, (struct rti_async *)(void *)memory, config->tasks, memory + slots_size,
-                 contexts);
+    asyncs_init_desk_slots(asyncs);
+    asyncs_place(asyncs, (struct rti_async *)(void *)memory, slots, memory + slots_size, contexts);
     return RT_SUCCESS;
 }
 
@@ -156,11 +191,89 @@ struct rti_async *rti_asyncs_take_fresh(struct rti_asyncs *asyncs)
     return async;
 }
 
+/* With the lock held. */
+static struct rti_async *asyncs_take_held(struct rti_asyncs *asyncs)
+{
+    if (RTI_UNLIKELY(asyncs->free_head >= asyncs->count)) {
+        return rti_asyncs_take_fresh(asyncs);
+    }
+    struct rti_async *async = &asyncs->slots[asyncs->free_head];
+    asyncs->free_head = async->next_free;
+    return async;
+}
+
+struct rti_async *rti_asyncs_take_listed(struct rti_asyncs *asyncs)
+{
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    struct rti_async *async = asyncs_take_held(asyncs);
+    rti_lock_release(&asyncs->lock);
+    return async;
+}
+
+/* With the lock held: the first parcel of the list, or what there is of it, as it lies there. */
+static uint32_t desk_take_listed(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
+{
+    uint32_t count = 0;
+    desk->free_head = asyncs->free_head;
+    while (count < RTI_ASYNC_PARCEL && asyncs->free_head < asyncs->count) {
+        asyncs->free_head = asyncs->slots[asyncs->free_head].next_free;
+        count++;
+    }
+    return count;
+}
+
+/* With the lock held: slots that were never used, in the order of their places. */
+static uint32_t desk_take_fresh(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
+{
+    struct rti_async *async;
+    uint32_t count = 0;
+    desk->free_head = rti_u32_load_relaxed(&asyncs->fresh);
+    while (count < RTI_ASYNC_PARCEL && (async = rti_asyncs_take_fresh(asyncs)) != NULL) {
+        async->next_free = rti_u32_load_relaxed(&asyncs->fresh);
+        count++;
+    }
+    return count;
+}
+
+uint32_t rti_asyncs_desk_fill(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
+{
+    RT_DCHECK(rti_u32_load_relaxed(&desk->free_count) == 0);
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    uint32_t count = desk_take_listed(asyncs, desk);
+    if (count == 0) {
+        count = desk_take_fresh(asyncs, desk);
+    }
+    /* Under the lock: who counts finds each of them here or in the list. */
+    rti_u32_store_release(&desk->free_count, count);
+    rti_lock_release(&asyncs->lock);
+    return count;
+}
+
+uint32_t rti_asyncs_desk_relieve(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
+{
+    uint32_t first = desk->free_head;
+    uint32_t last = first;
+    /* Walked before the lock is taken: they are the holder's. */
+    for (uint32_t i = 1; i < RTI_ASYNC_PARCEL; i++) {
+        last = asyncs->slots[last].next_free;
+    }
+    RT_SOMETIMES(true, "asyncs: a desk returned a parcel of slots");
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    desk->free_head = asyncs->slots[last].next_free;
+    asyncs->slots[last].next_free = asyncs->free_head;
+    asyncs->free_head = first;
+    /* Under the lock: who counts finds each of them here or in the list. */
+    uint32_t count = rti_u32_load_relaxed(&desk->free_count) - RTI_ASYNC_PARCEL;
+    rti_u32_store_release(&desk->free_count, count);
+    rti_lock_release(&asyncs->lock);
+    return count;
+}
+
 const rt_status rti_asyncs_awaited = {RT_ERR_INVALID,
                                       "another waits for the task with this handle"};
 
-enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const rt_async_task *handle,
-                                        rt_status *out)
+enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const struct rti_worker *worker,
+                                        const rt_async_task *handle, rt_status *out)
 {
     enum rti_async_found found = RTI_ASYNC_FOUND_NONE;
     rti_asyncs_guard(asyncs, (uintptr_t)handle);
@@ -177,7 +290,7 @@ enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const rt_asyn
     }
     rti_asyncs_unguard(asyncs, (uintptr_t)handle);
     if (found == RTI_ASYNC_FOUND_ENDED) {
-        rti_asyncs_free(asyncs, async);
+        rti_asyncs_free(asyncs, worker, async);
     }
     return found;
 }
@@ -190,9 +303,11 @@ enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_
     bool is_awaited = async != NULL && rti_asyncs_is_awaited(async);
     bool is_watched = false;
     if (async != NULL && !is_awaited) {
-        RT_SOMETIMES(rti_task_life(&async->life) == RTI_TASK_WATCHED,
-                     "asyncs: a watcher that had lost interest was replaced");
-        rti_task_to_unwatched(&async->life);
+        if (rti_task_life(&async->life) != RTI_TASK_HELD) {
+            RT_SOMETIMES(rti_task_life(&async->life) == RTI_TASK_WATCHED,
+                         "asyncs: a watcher that had lost interest was replaced");
+            rti_task_to_unwatched(&async->life);
+        }
         RTI_PLAIN_WRITE(&async->watcher, sizeof(async->watcher));
         async->watcher = watcher;
         is_watched = !rti_async_has_ended(async) && rti_task_to_watched(&async->life);
@@ -275,11 +390,11 @@ size_t rti_asyncs_audit(const struct rti_asyncs *asyncs)
     for (uint32_t i = 0; i < fresh; i++) {
         const struct rti_async *async = &asyncs->slots[i];
         used += async->poll != NULL;
-        RT_ASSERT(async->asyncs == asyncs && async->generation != 0);
+        RT_ASSERT(async->asyncs == asyncs && rti_u32_load_relaxed(&async->generation) != 0);
         if (async->poll == NULL || rti_async_has_ended(async)) {
             RT_ASSERT(async->cx == NULL && async->nap == NULL && !async->is_joining);
         }
     }
-    RT_ASSERT(used == asyncs_used(asyncs));
+    RT_ASSERT(used == rti_asyncs_used(asyncs));
     return used;
 }

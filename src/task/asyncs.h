@@ -20,10 +20,18 @@
  * changes hands with the station. A second spare goes to the list that all share. There are as many
  * contexts more as there are desks, so that those which lie there are missing to nobody.
  *
- * I1  Those in use and the free ones are `fresh`.                   (rti_asyncs_audit)
+ * Slots lie on the desk, too, in memory of the system: the holder takes and gives back those it has
+ * used last without the lock, and gets and returns RTI_ASYNC_PARCEL at a time under it. There are
+ * so many slots more as all desks can keep: a table is full only when as many tasks as were asked
+ * for live. A parcel keeps its order on both ways, so that slots come side by side as they went.
+ * The static memory has no room for that, and its slots all lie in the free list.
+ *
+ * I1  Those in use and the free ones, in the list and on the desks, are `fresh`.
+ *                                                                   (rti_asyncs_audit)
  * I2  A registration counts for the handle it was made with and for who made it, and for nobody
  *     else, also when the slot is another task's.                   (async_model.c)
  * I3  A spare is as it was made.                                    (rti_asyncs_context_is_clean)
+ * I4  A desk has at most 2 * RTI_ASYNC_PARCEL slots.                (rti_asyncs_audit)
  *
  * `lock` is over the free list, `fresh`, the pool of contexts and the spares in the list. Who holds
  * and who watches a task, its generation and its watcher, is under its guard, one of several locks,
@@ -31,6 +39,9 @@
  * slots that lie side by side, which one worker is likely to have taken, share one. The end of a
  * task takes no guard, and the lock only to give a slot back. No two of these are held at a time.
  * How many are in use is counted when somebody asks, which is seldom.
+ *
+ * Pairs: the holder of a desk stores how many slots it has with release, and who counts loads that
+ * with acquire: what the last step of a task did is seen by who finds its slot given back.
  *
  * Rejected: one lock for all of it (five times in a task's life, and two workers spend a fifth of
  * their time in front of it); a lock in the slot (8 bytes of 96 that every idle task has). */
@@ -54,6 +65,12 @@
 /* Numbers for tasks that a desk takes at a time. */
 #define RTI_ASYNC_SERIALS 64
 
+/* Slots that a desk gets or returns at a time. It keeps up to two such parcels: who takes and gives
+ * back in turns does not come to the lock each time. The explorer builds with 2. */
+#ifndef RTI_ASYNC_PARCEL
+#define RTI_ASYNC_PARCEL 32
+#endif
+
 /* Guards, and slots side by side that share one. */
 #define RTI_ASYNC_GUARDS     (RT_MAX_WORKERS > 1 ? 64 : 1)
 #define RTI_ASYNC_GUARD_SPAN 32
@@ -63,6 +80,8 @@ struct rti_async_desk {
     RTI_ALIGNED(RTI_CACHE_LINE) struct rti_cx *spare; /* as those in the list; NULL: none */
     uint32_t serial;                                  /* of the next task, in a row */
     uint32_t serials_left;
+    uint32_t free_head;        /* of the slots that lie here; meaningless if there are none */
+    rti_atomic_u32 free_count; /* of them; written by the holder */
 };
 
 struct rti_async_guard {
@@ -76,6 +95,7 @@ struct rti_asyncs {
     rti_atomic_u32 fresh; /* grows under the lock */
 #if RT_MAX_WORKERS > 1
     uint32_t desks_count;       /* 0: there is one worker */
+    bool has_desk_slots;        /* slots may lie on desks */
     RTI_ALIGNED(RTI_CACHE_LINE) /* what is above is read by all, and what follows is written */
 #endif
     struct rti_lock lock;
@@ -112,18 +132,80 @@ void rti_asyncs_kill_all(struct rti_asyncs *asyncs);
 /* Takes a slot that was never used, under the lock; NULL if there is none. */
 struct rti_async *rti_asyncs_take_fresh(struct rti_asyncs *asyncs);
 
-/* Takes a slot, the one that was given back last; NULL if none is free. */
-static inline struct rti_async *rti_asyncs_take(struct rti_asyncs *asyncs)
+/* The desk of a worker; NULL if it has none: there is one worker, or it holds no station. */
+static inline struct rti_async_desk *rti_asyncs_desk(struct rti_asyncs *asyncs,
+                                                     const struct rti_worker *worker)
 {
-    struct rti_async *async;
-    rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    if (RTI_LIKELY(asyncs->free_head < asyncs->count)) {
-        async = &asyncs->slots[asyncs->free_head];
-        asyncs->free_head = async->next_free;
-    } else {
-        async = rti_asyncs_take_fresh(asyncs);
+#if RT_MAX_WORKERS > 1
+    const struct rti_station *station = worker->station;
+    RT_DCHECK(station == NULL || station->index < asyncs->desks_count);
+    return station == NULL ? NULL : &asyncs->desks[station->index];
+#else
+    (void)asyncs, (void)worker;
+    return NULL;
+#endif
+}
+
+/* The same if slots may lie there. */
+static RTI_ALWAYSINLINE struct rti_async_desk *rti_asyncs_slot_desk(struct rti_asyncs *asyncs,
+                                                                    const struct rti_worker *worker)
+{
+#if RT_MAX_WORKERS > 1
+    return asyncs->has_desk_slots ? rti_asyncs_desk(asyncs, worker) : NULL;
+#else
+    (void)asyncs, (void)worker;
+    return NULL;
+#endif
+}
+
+/* Takes a slot from the list, the one that was given back last; NULL if none is free. */
+struct rti_async *rti_asyncs_take_listed(struct rti_asyncs *asyncs);
+
+/* Gets a parcel of slots for a desk that has none, or what there is of it; returns a parcel of the
+ * slots of a desk that has two. Both give how many lie there then. Holder. */
+uint32_t rti_asyncs_desk_fill(struct rti_asyncs *asyncs, struct rti_async_desk *desk);
+uint32_t rti_asyncs_desk_relieve(struct rti_asyncs *asyncs, struct rti_async_desk *desk);
+
+/* Takes a slot of a desk, the one that was given back last; NULL if none is free. Holder. */
+static inline struct rti_async *rti_asyncs_desk_take(struct rti_asyncs *asyncs,
+                                                     struct rti_async_desk *desk)
+{
+    uint32_t count = rti_u32_load_relaxed(&desk->free_count);
+    if (RTI_UNLIKELY(count == 0)) {
+        count = rti_asyncs_desk_fill(asyncs, desk);
     }
-    rti_lock_release(&asyncs->lock);
+    if (RTI_UNLIKELY(count == 0)) {
+        return NULL;
+    }
+    struct rti_async *async = &asyncs->slots[desk->free_head];
+    desk->free_head = async->next_free;
+    rti_u32_store_relaxed(&desk->free_count, count - 1);
+    return async;
+}
+
+/* Lays a slot there. Holder. */
+static inline void rti_asyncs_desk_free(struct rti_asyncs *asyncs, struct rti_async_desk *desk,
+                                        struct rti_async *async)
+{
+    uint32_t count = rti_u32_load_relaxed(&desk->free_count);
+    RT_DCHECK(rti_task_life(&async->life) == RTI_TASK_FREE);
+    if (RTI_UNLIKELY(count >= 2 * RTI_ASYNC_PARCEL)) {
+        count = rti_asyncs_desk_relieve(asyncs, desk);
+    }
+    async->poll = NULL;
+    async->next_free = desk->free_head;
+    desk->free_head = (uint32_t)(async - asyncs->slots);
+    /* Release pairs with the acquire of who counts: the task is over, and all it did is done. */
+    rti_u32_store_release(&desk->free_count, count + 1);
+}
+
+/* Takes a slot, the one that was given back last; NULL if none is free. */
+static inline struct rti_async *rti_asyncs_take(struct rti_asyncs *asyncs,
+                                                const struct rti_worker *worker)
+{
+    struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
+    struct rti_async *async =
+        desk == NULL ? rti_asyncs_take_listed(asyncs) : rti_asyncs_desk_take(asyncs, desk);
     RT_ASSERT(async == NULL || async->poll == NULL);
     return async;
 }
@@ -140,26 +222,18 @@ static inline void rti_asyncs_free_at(struct rti_asyncs *asyncs, struct rti_asyn
 }
 
 /* The same for who does not hold the lock. */
-static inline void rti_asyncs_free(struct rti_asyncs *asyncs, struct rti_async *async)
+static inline void rti_asyncs_free(struct rti_asyncs *asyncs, const struct rti_worker *worker,
+                                   struct rti_async *async)
 {
+    struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
     RT_ASSERT(async->poll != NULL);
+    if (desk != NULL) {
+        rti_asyncs_desk_free(asyncs, desk, async);
+        return;
+    }
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
     rti_asyncs_free_at(asyncs, async, (uint32_t)(async - asyncs->slots));
     rti_lock_release(&asyncs->lock);
-}
-
-/* The desk of a worker; NULL if it has none: there is one worker, or it holds no station. */
-static inline struct rti_async_desk *rti_asyncs_desk(struct rti_asyncs *asyncs,
-                                                     const struct rti_worker *worker)
-{
-#if RT_MAX_WORKERS > 1
-    const struct rti_station *station = worker->station;
-    RT_DCHECK(station == NULL || station->index < asyncs->desks_count);
-    return station == NULL ? NULL : &asyncs->desks[station->index];
-#else
-    (void)asyncs, (void)worker;
-    return NULL;
-#endif
 }
 
 /* The guard of the slot that a handle names. */
@@ -188,8 +262,8 @@ static RTI_ALWAYSINLINE void rti_asyncs_unguard(struct rti_asyncs *asyncs, uintp
 /* Ends the handle of a slot, under its guard: from here on nothing equals it. */
 static inline void rti_asyncs_consume(struct rti_async *async)
 {
-    async->generation = (async->generation + 1) & RTI_ASYNC_GENERATION_MASK;
-    async->generation += async->generation == 0;
+    uint32_t next = (rti_u32_load_relaxed(&async->generation) + 1) & RTI_ASYNC_GENERATION_MASK;
+    rti_u32_store_relaxed(&async->generation, next + (next == 0));
 }
 
 /* A context for a task, or NULL if none is left; and its return. It waits for nothing and holds
@@ -270,7 +344,8 @@ static inline void rti_asyncs_context_give(struct rti_asyncs *asyncs,
 /* The handle of a slot in use. */
 static inline rt_async_task *rti_asyncs_handle_at(const struct rti_async *async, uint32_t index)
 {
-    return (rt_async_task *)(((uintptr_t)async->generation << RTI_ASYNC_INDEX_BITS) | index);
+    uintptr_t generation = rti_u32_load_relaxed(&async->generation);
+    return (rt_async_task *)(generation << RTI_ASYNC_INDEX_BITS | index);
 }
 
 static inline rt_async_task *rti_asyncs_handle(const struct rti_asyncs *asyncs,
@@ -288,9 +363,19 @@ static inline struct rti_async *rti_asyncs_lookup(struct rti_asyncs *asyncs,
         return NULL;
     }
     struct rti_async *async = &asyncs->slots[index];
-    bool is_it = async->generation == (uint32_t)((uintptr_t)handle >> RTI_ASYNC_INDEX_BITS) &&
-                 async->poll != NULL;
+    uint32_t generation = (uint32_t)((uintptr_t)handle >> RTI_ASYNC_INDEX_BITS);
+    bool is_it = rti_u32_load_relaxed(&async->generation) == generation && async->poll != NULL;
     return RTI_LIKELY(is_it) ? async : NULL;
+}
+
+/* Was the handle not consumed, at some moment during the call? Needs no guard: what it names, and
+ * whether that is a task at all, is found out under it. */
+static inline bool rti_asyncs_is_good(const struct rti_asyncs *asyncs, const rt_async_task *handle)
+{
+    uintptr_t index = (uintptr_t)handle & RTI_ASYNC_INDEX_MASK;
+    return index < rti_u32_load_relaxed(&asyncs->fresh) &&
+           rti_u32_load_relaxed(&asyncs->slots[index].generation) ==
+               (uint32_t)((uintptr_t)handle >> RTI_ASYNC_INDEX_BITS);
 }
 
 /* Is its watcher a fiber? Under its guard. */
@@ -313,8 +398,8 @@ enum rti_async_found {
 
 /* Takes the result of a task that has ended, and its slot; the handle is consumed then. `out` may
  * be NULL. NONE; LIVE, and nothing is taken; ENDED. */
-enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const rt_async_task *handle,
-                                        rt_status *out);
+enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const struct rti_worker *worker,
+                                        const rt_async_task *handle, rt_status *out);
 
 /* Makes `watcher` the one whom the end of the task that a handle names tells, in the place of
  * another, if there is one that is no fiber. LIVE; else nothing is registered. */
@@ -324,6 +409,10 @@ enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_
 /* Ends that; nothing if another has taken the place, or the handle was consumed meanwhile. When it
  * returns nobody looks at the watcher any more. */
 void rti_asyncs_unwatch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher);
+
+/* How many slots are a task's, under the lock. Exact while nobody starts a task; then 0 only when
+ * all that the tasks have done is seen. */
+size_t rti_asyncs_used(const struct rti_asyncs *asyncs);
 
 /* Checks I1 and every slot; returns how many tasks there are. */
 size_t rti_asyncs_audit(const struct rti_asyncs *asyncs);

@@ -3,7 +3,8 @@
 /* Who watches the end of a poll task, as rti_asyncs_watch and _unwatch have it: a fiber that joins,
  * a poll task that joined before and has lost interest, and the end. The slot is used again at
  * once, for a task that the same poll task watches: a registration counts only for the handle it
- * was made with and for who made it. */
+ * was made with and for who made it. And slots on desks: they are counted and handed on with all
+ * that their tasks have done. */
 
 #include "task/asyncs.h"
 
@@ -20,6 +21,7 @@ enum { RESULT = 5 };
 
 static struct rti_sched sched;
 static struct rti_asyncs asyncs;
+static struct rti_worker nobody; /* who holds no station */
 static struct rti_async *async;
 static const rt_async_task *handle;
 static const rt_async_task *second; /* of the next task in the same slot; NULL: none yet */
@@ -74,7 +76,7 @@ static void setup(void)
     rti_lock_init(&asyncs.guards[0].lock, &sched, RTI_LOCK_TASK);
     async = &asyncs.slots[0];
     async->asyncs = &asyncs;
-    async->generation = 1;
+    rti_u32_init(&async->generation, 1);
     async->watcher = 0;
     rti_task_life_init(&async->life, false);
     begin_task();
@@ -159,14 +161,14 @@ static void join(void)
     EXPLORE_ASSERT(rti_async_has_ended(async));
     RTI_PLAIN_READ(&result, sizeof result);
     EXPLORE_ASSERT(result == RESULT);
-    EXPLORE_ASSERT(rti_asyncs_collect(&asyncs, handle, NULL) == RTI_ASYNC_FOUND_ENDED);
+    EXPLORE_ASSERT(rti_asyncs_collect(&asyncs, &nobody, handle, NULL) == RTI_ASYNC_FOUND_ENDED);
 }
 
 /* The slot is another task's at once, and the poll task watches that one. */
 static void join_and_reuse(void)
 {
     join();
-    struct rti_async *again = rti_asyncs_take(&asyncs);
+    struct rti_async *again = rti_asyncs_take(&asyncs, &nobody);
     EXPLORE_ASSERT(again == async);
     begin_task();
     second = rti_asyncs_handle(&asyncs, async);
@@ -213,17 +215,17 @@ MODEL(async_watcher_that_lost_interest_leaves_the_place_to_the_next){
 /* Comes with the handle, whatever others do with it. */
 static void collect(void)
 {
-    bool is_taken = rti_asyncs_collect(&asyncs, handle, NULL) == RTI_ASYNC_FOUND_ENDED;
+    bool is_taken = rti_asyncs_collect(&asyncs, &nobody, handle, NULL) == RTI_ASYNC_FOUND_ENDED;
     (void)rti_u32_add_relaxed(is_taken ? &taken : &refused, 1);
 }
 
 /* The same, when it has ended: the slot is another task's at once. */
 static void collect_and_reuse(void)
 {
-    bool is_taken = rti_asyncs_collect(&asyncs, handle, NULL) == RTI_ASYNC_FOUND_ENDED;
+    bool is_taken = rti_asyncs_collect(&asyncs, &nobody, handle, NULL) == RTI_ASYNC_FOUND_ENDED;
     (void)rti_u32_add_relaxed(is_taken ? &taken : &refused, 1);
     if (is_taken) {
-        struct rti_async *again = rti_asyncs_take(&asyncs);
+        struct rti_async *again = rti_asyncs_take(&asyncs, &nobody);
         EXPLORE_ASSERT(again == async);
         begin_task();
         end();
@@ -268,7 +270,7 @@ static void await_first(void)
 {
     EXPLORE_ASSERT(rti_parker_park(&parker, explore_port(), RTI_TIME_NEVER));
     rti_wait_finish(&wait);
-    EXPLORE_ASSERT(rti_asyncs_collect(&asyncs, handle, NULL) == RTI_ASYNC_FOUND_ENDED);
+    EXPLORE_ASSERT(rti_asyncs_collect(&asyncs, &nobody, handle, NULL) == RTI_ASYNC_FOUND_ENDED);
 }
 
 /* The first one waits already. */
@@ -292,4 +294,136 @@ MODEL(async_fiber_that_waits_keeps_its_place){
     .threads = {await_first, end, come_second},
     .check = check_awaited,
     .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
+};
+
+/* The holder of a desk, which has no slots yet. */
+static struct rti_station station;
+static struct rti_worker holder;
+
+static void setup_desk(void)
+{
+    setup();
+    station = (struct rti_station){.index = 0};
+    holder = (struct rti_worker){.station = &station};
+    asyncs.desks_count = 1;
+    asyncs.has_desk_slots = true;
+    asyncs.desks[0].free_head = 0;
+    rti_u32_init(&asyncs.desks[0].free_count, 0);
+    explore_name(&asyncs.desks[0].free_count, "on desk");
+}
+
+static void setup_ended_at_desk(void)
+{
+    setup_desk();
+    end();
+}
+
+/* As collect_and_reuse, without the lock. */
+static void collect_and_reuse_at_desk(void)
+{
+    bool is_taken = rti_asyncs_collect(&asyncs, &holder, handle, NULL) == RTI_ASYNC_FOUND_ENDED;
+    (void)rti_u32_add_relaxed(is_taken ? &taken : &refused, 1);
+    if (is_taken) {
+        struct rti_async *again = rti_asyncs_take(&asyncs, &holder);
+        EXPLORE_ASSERT(again == async);
+        begin_task();
+        end();
+    }
+}
+
+MODEL(async_joins_of_one_handle_are_one_join_at_a_desk){
+    .about = "the same where the slot is used again by who keeps it on its desk",
+    .setup = setup_ended_at_desk,
+    .threads = {collect, collect_and_reuse_at_desk},
+    .check = check_taken,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
+};
+
+/* A task that nobody holds ends, and its slot goes to the desk. */
+static void end_at_desk(void)
+{
+    RTI_PLAIN_WRITE(&result, sizeof result);
+    result = RESULT;
+    rti_u8_store_relaxed(&async->life.state, RTI_TASK_FREE);
+    rti_asyncs_free(&asyncs, &holder, async);
+}
+
+/* Somebody asks whether there are tasks, as rt_async_reserve does. */
+static void count_used(void)
+{
+    rti_lock_acquire(&asyncs.lock, &sched);
+    size_t used = rti_asyncs_used(&asyncs);
+    rti_lock_release(&asyncs.lock);
+    EXPLORE_ASSERT(used <= 1);
+    if (used == 0) {
+        RTI_PLAIN_READ(&result, sizeof result);
+        EXPLORE_ASSERT(result == RESULT);
+        RTI_PLAIN_READ(&async->poll, sizeof(async->poll));
+        EXPLORE_ASSERT(async->poll == NULL);
+    }
+    (void)rti_u32_add_relaxed(&taken, used == 0);
+}
+
+static void check_counted(void)
+{
+    explore_outcome(rti_u32_load_relaxed(&taken));
+}
+
+MODEL(async_slot_on_a_desk_is_counted_after_its_task){
+    .about = "who finds that all slots were given back finds all that their tasks have done",
+    .setup = setup_desk,
+    .threads = {end_at_desk, count_used},
+    .check = check_counted,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
+};
+
+/* Parcels: two of slots that are free, on the desk, and one slot in use. */
+enum { PARCELS = 2 * RTI_ASYNC_PARCEL };
+
+static void setup_parcels(void)
+{
+    setup_desk();
+    asyncs.count = PARCELS + 1;
+    rti_u32_init(&asyncs.fresh, PARCELS + 1);
+    asyncs.free_head = asyncs.count;
+    for (uint32_t i = 1; i <= PARCELS; i++) {
+        asyncs.slots[i].asyncs = &asyncs;
+        asyncs.slots[i].poll = NULL;
+        asyncs.slots[i].next_free = i + 1;
+        rti_task_life_init(&asyncs.slots[i].life, false);
+    }
+    asyncs.desks[0].free_head = 1;
+    rti_u32_init(&asyncs.desks[0].free_count, PARCELS);
+}
+
+/* The desk is full and returns a parcel; then it is empty, and gets one. */
+static void return_and_get(void)
+{
+    end_at_desk();
+    for (uint32_t i = 0; i <= RTI_ASYNC_PARCEL; i++) {
+        EXPLORE_ASSERT(rti_asyncs_desk_take(&asyncs, &asyncs.desks[0]) != NULL);
+    }
+    EXPLORE_ASSERT(rti_asyncs_desk_fill(&asyncs, &asyncs.desks[0]) == RTI_ASYNC_PARCEL);
+}
+
+/* Never more than there are; another who has no desk takes one of the list, if there is one. */
+static void count_and_take(void)
+{
+    rti_lock_acquire(&asyncs.lock, &sched);
+    size_t used = rti_asyncs_used(&asyncs);
+    rti_lock_release(&asyncs.lock);
+    EXPLORE_ASSERT(used <= RTI_ASYNC_PARCEL + 1);
+}
+
+static void check_parcels(void)
+{
+    EXPLORE_ASSERT(rti_asyncs_used(&asyncs) == RTI_ASYNC_PARCEL + 1);
+    EXPLORE_ASSERT(asyncs.free_head == asyncs.count);
+}
+
+MODEL(async_parcels_are_counted_once){
+    .about = "a slot that goes from a desk to the list and back is counted at one of them",
+    .setup = setup_parcels,
+    .threads = {return_and_get, count_and_take},
+    .check = check_parcels,
 };

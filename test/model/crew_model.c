@@ -131,6 +131,7 @@ static void queue_one(void)
 static void queue_early_one(void)
 {
     struct rti_runnable *runnable = ready(0);
+    runnable->priority = RTI_STATION_EARLY_LEVEL;
     runnable->is_fresh = true;
     rti_station_queue_early(&stations[0], runnable);
     rti_fence_seqcst();

@@ -229,15 +229,16 @@ MODEL(station_that_spills_loses_nothing_to_a_thief){
     .executions_max = 300000,
 };
 
-/* Those that begin early: the last one for the holder, half of them for a thief. */
+/* Those that begin early: the last one for the holder, the oldest for a thief. */
 static void hold_early(void)
 {
     for (unsigned i = 0; i < 3; i++) {
-        items[i].run.priority = 1;
+        items[i].run.priority = RTI_STATION_EARLY_LEVEL;
         items[i].run.is_fresh = true;
         rti_station_queue_early(&stations[0], ready(i));
     }
     take(rti_station_pick(&stations[0]));
+    items[3].run.priority = RTI_STATION_EARLY_LEVEL;
     items[3].run.is_fresh = true;
     rti_station_queue_early(&stations[0], ready(3));
     take_all(&stations[0]);
@@ -249,10 +250,31 @@ static void check_early(void)
 }
 
 MODEL(station_early_ones_are_taken_once){
-    .about = "holder queues early ones and picks, a thief steals half of them",
+    .about = "holder queues early ones and picks, a thief steals the oldest",
     .setup = setup,
     .threads = {hold_early, steal_twice},
     .check = check_early,
     .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(2)},
+    .executions_max = 300000,
+};
+
+/* More than the deque of 4 has room for, and one of another level. */
+static void hold_too_many_early(void)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        items[i].run.priority = i == 2 ? 1 : RTI_STATION_EARLY_LEVEL;
+        items[i].run.is_fresh = true;
+        rti_station_queue_early(&stations[0], ready(i));
+    }
+    take(rti_station_pick(&stations[0]));
+    take(rti_station_pick(&stations[0]));
+}
+
+MODEL(station_early_ones_that_find_no_room_are_taken_once){
+    .about = "holder overfills the deque, a thief steals from it and from what was set aside",
+    .setup = setup,
+    .threads = {hold_too_many_early, steal_twice},
+    .check = check_six,
+    .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
     .executions_max = 300000,
 };

@@ -408,3 +408,121 @@ TEST(async_crew_counts_on_the_parallel_engine)
         rt_cleanup();
     }
 }
+
+/* ---- slots on desks ---- */
+
+#define PROMISED 100
+#define KEEPERS  4
+#define AT_ONCE  20
+
+static rt_status begins_and_ends(void *state, rt_cx *cx)
+{
+    (void)state;
+    (void)cx;
+    return RT_SUCCESS;
+}
+
+static rt_status pauses_once(void *state, rt_cx *cx)
+{
+    (void)state;
+    return rt_async_pause(cx);
+}
+
+/* Leaves slots on the desk of whatever worker it is on. */
+static void *fill_a_desk(void *arg)
+{
+    rt_async_task *some[AT_ONCE];
+    for (int round = 0; round < 200; round++) {
+        for (size_t i = 0; i < AT_ONCE; i++) {
+            some[i] = rt_async(begins_and_ends, NULL);
+            CHECK(some[i] != NULL);
+        }
+        for (size_t i = 0; i < AT_ONCE; i++) {
+            if (i % 4 == 3) {
+                CHECK_OK(rt_async_detach(some[i]));
+            } else {
+                CHECK_OK(rt_async_join(&some[i], NULL, NULL));
+            }
+        }
+        rt_yield();
+    }
+    return arg;
+}
+
+/* As many as were promised live at a time, wherever slots lie. */
+static void promise_main(void *arg)
+{
+    static rt_async_task *all[PROMISED];
+    rt_task *keepers[KEEPERS];
+    (void)arg;
+    rt_async_task *one = rt_async(begins_and_ends, NULL);
+    CHECK_OK(rt_async_join(&one, NULL, NULL));
+    CHECK_OK(rt_async_reserve(&(rt_async_config){.tasks = PROMISED, .contexts = 8}));
+    for (size_t i = 0; i < KEEPERS; i++) {
+        keepers[i] = rt_go(fill_a_desk, NULL);
+        CHECK(keepers[i] != NULL);
+    }
+    for (size_t i = 0; i < KEEPERS; i++) {
+        CHECK_OK(rt_join(keepers[i], NULL));
+    }
+    for (size_t i = 0; i < PROMISED; i++) {
+        all[i] = rt_async(pauses_once, NULL);
+        CHECK(all[i] != NULL);
+    }
+    CHECK_STATUS(rt_async_reserve(&(rt_async_config){.tasks = 1}), RT_ERR_STATE);
+    for (size_t i = 0; i < PROMISED; i++) {
+        CHECK_OK(rt_async_cancel(all[i]));
+        CHECK_OK(rt_async_join(&all[i], NULL, NULL));
+    }
+    rt_exit();
+}
+
+TEST(async_crew_has_room_for_all_that_were_promised_wherever_slots_lie)
+{
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(rt_init_ex(&(rt_config){.workers = KEEPERS}));
+        CHECK(rt_spawn(promise_main, NULL) != ACTOR_ID_INVALID);
+        rt_run();
+        rt_cleanup();
+    }
+}
+
+/* One desk: it gets a parcel, keeps two and returns the third. */
+static void count_parcels(void *arg)
+{
+    static rt_async_task *many[3 * RTI_ASYNC_PARCEL + 1];
+    const size_t count = sizeof(many) / sizeof(many[0]);
+    (void)arg;
+    CHECK_OK(rt_async_reserve(&(rt_async_config){.tasks = count, .contexts = 8}));
+    const rti_atomic_u32 *on_desk = &asyncs.desks[0].free_count;
+    CHECK_EQ(asyncs.count, count + 2 * RTI_ASYNC_PARCEL);
+    for (size_t i = 0; i < count; i++) {
+        many[i] = rt_async(begins_and_ends, NULL);
+        CHECK(many[i] != NULL);
+        CHECK_EQ(rti_u32_load_relaxed(on_desk), RTI_ASYNC_PARCEL - 1 - i % RTI_ASYNC_PARCEL);
+    }
+    for (size_t i = 0; i < count; i++) {
+        CHECK_OK(rt_async_join(&many[i], NULL, NULL));
+        CHECK(rti_u32_load_relaxed(on_desk) <= 2 * RTI_ASYNC_PARCEL);
+        CHECK_EQ(rti_asyncs_audit(&asyncs), count - 1 - i);
+    }
+    /* The same slots again, and no others. */
+    uint32_t fresh = rti_u32_load_relaxed(&asyncs.fresh);
+    for (size_t i = 0; i < count; i++) {
+        many[i] = rt_async(begins_and_ends, NULL);
+        CHECK(many[i] != NULL);
+    }
+    for (size_t i = 0; i < count; i++) {
+        CHECK_OK(rt_async_join(&many[i], NULL, NULL));
+    }
+    CHECK_EQ(rti_u32_load_relaxed(&asyncs.fresh), fresh);
+}
+
+TEST(async_crew_desk_gets_and_returns_slots_by_the_parcel)
+{
+    crew_world_open(1);
+    CHECK_OK(rti_channels_init(&channels, &crew_world.sched));
+    CHECK_OK(rti_asyncs_init(&asyncs, &crew_world.sched));
+    crew_world_go(count_parcels, NULL, 2);
+    close_world();
+}

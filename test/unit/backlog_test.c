@@ -51,7 +51,12 @@ TEST(backlog_gives_the_urgent_first)
     runnables[0].priority = 1;
     rti_backlog_push(&backlog, &sched, &some[0], 1);
     rti_backlog_push(&backlog, &sched, &some[1], 1);
-    CHECK_EQ(rti_backlog_take(&backlog, &sched, out, 2), 2);
+    /* Nobody is more urgent than level 1, and one is more urgent than level 2. */
+    CHECK_EQ(rti_backlog_take(&backlog, &sched, 1, out, 2), 0);
+    CHECK_EQ(rti_backlog_take(&backlog, &sched, 2, out, 2), 1);
+    CHECK(out[0] == &runnables[0]);
+    rti_backlog_push(&backlog, &sched, &some[0], 1);
+    CHECK_EQ(rti_backlog_take(&backlog, &sched, RTI_PRIORITY_LEVELS, out, 2), 2);
     CHECK(out[0] == &runnables[0] && out[1] == &runnables[1]);
     CHECK(rti_backlog_take_old(&backlog, &sched) == NULL);
 }

@@ -178,6 +178,13 @@ static rt_status poll_nap(void *state, rt_cx *cx)
     return rt_async_sleep(state, cx, 60 * RT_NS_PER_S);
 }
 
+static rt_status poll_end(void *state, rt_cx *cx)
+{
+    (void)state;
+    (void)cx;
+    return RT_SUCCESS;
+}
+
 static void looks_at_stackless(void *arg)
 {
     static rt_nap nap;
@@ -200,6 +207,14 @@ static void looks_at_stackless(void *arg)
         CHECK(strstr(memory, "\tmail\t0\n") != NULL);
         CHECK(strstr(memory, "\tchannel-value\t1\t0\t4\t1\t1\n") != NULL);
         CHECK_EQ(count_of("\tdeadline\t"), 1);
+    }
+    /* In a slot that was another's, too, one that was just started is ready. */
+    for (int i = 0; i < 2; i++) {
+        rt_async_task *ready = rt_async(poll_end, NULL);
+        make(NULL);
+        CHECK_EQ(count_of("\tpoll task\t\tready\t"), 1);
+        CHECK_EQ(count_of("\tpoll task\t\trunning\t"), 0);
+        CHECK_OK(rt_async_join(&ready, NULL, NULL));
     }
     make(refuse);
     CHECK(strstr(memory, "\tbehaviour\t\twaits\t") != NULL);

@@ -4,6 +4,8 @@
 #define RTI_MODULE "station_test"
 #include "sched/station.h"
 
+#include <string.h>
+
 #include "sched/injector.h"
 #include "support/test.h"
 
@@ -301,7 +303,7 @@ TEST(station_chain_of_next_and_early_ones_cannot_starve_the_ring)
         queue(0, 1);
         for (uint32_t picks = 0;; picks++) {
             CHECK(picks <= RTI_STATION_EARLY_MAX + 2 * RTI_STATION_STREAK_MAX);
-            if (rti_backlog_is_empty(&stations[0].early)) {
+            if (rti_deque_is_empty(&stations[0].early)) {
                 start_early(1, 1);
             }
             if (picks % (woken + 1) < woken && rti_ptr_load_relaxed(&stations[0].next) == NULL) {
@@ -329,18 +331,71 @@ TEST(station_early_ones_are_as_urgent_as_the_most_urgent_that_is_left)
     CHECK_EQ(rti_station_pick(&stations[0])->id, 1);
 }
 
-TEST(station_thief_takes_half_of_the_early_ones)
+TEST(station_thief_takes_the_oldest_of_the_early_ones)
 {
     start();
+    start_early(0, 9);
+    CHECK_EQ(rti_station_steal(&stations[1], &stations[0])->id, 0);
+    CHECK_EQ(rti_u64_load_relaxed(&stations[1].stolen), 1);
+    CHECK_EQ(rti_station_audit(&stations[1]), 0);
+    CHECK_EQ(rti_station_audit(&stations[0]), 8);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 8);
+    for (uint32_t i = 1; i < 8; i++) {
+        CHECK_EQ(rti_station_steal(&stations[1], &stations[0])->id, i);
+    }
+    CHECK(rti_station_steal(&stations[1], &stations[0]) == NULL);
+    CHECK(rti_station_is_empty(&stations[0]));
+    CHECK(rti_station_pick(&stations[0]) == NULL);
+    start_early(20, 1);
+    CHECK_EQ(rti_station_pick(&stations[0])->id, 20);
+}
+
+TEST(station_thief_takes_half_of_the_early_ones_that_were_set_aside)
+{
+    start();
+    for (uint32_t i = 0; i < 9; i++) {
+        runnables[i].priority = 1;
+    }
     start_early(0, 9);
     CHECK_EQ(rti_station_steal(&stations[1], &stations[0])->id, 8);
     CHECK_EQ(rti_u64_load_relaxed(&stations[1].stolen), 5);
     CHECK_EQ(rti_station_audit(&stations[1]), 4);
     CHECK_EQ(rti_station_audit(&stations[0]), 4);
     CHECK_EQ(rti_station_pick(&stations[0])->id, 3);
-    while (rti_station_steal(&stations[1], &stations[0]) != NULL) {
+}
+
+TEST(station_with_more_early_ones_than_it_has_room_for_keeps_their_order)
+{
+    const uint32_t count = 3 * RTI_DEQUE_CAPACITY + 1;
+    start();
+    start_early(0, count);
+    CHECK_EQ(rti_station_audit(&stations[0]), count);
+    CHECK(!rti_backlog_is_empty(&stations[0].early_rest));
+    for (uint32_t i = count; i > 0; i--) {
+        CHECK(!rti_station_is_empty(&stations[0]));
+        CHECK_EQ(rti_station_pick(&stations[0])->id, i - 1);
     }
+    CHECK(rti_station_is_empty(&stations[0]));
     CHECK(rti_station_pick(&stations[0]) == NULL);
-    start_early(20, 1);
-    CHECK_EQ(rti_station_pick(&stations[0])->id, 20);
+}
+
+TEST(station_chain_of_early_ones_lets_those_begin_that_were_set_aside)
+{
+    const uint32_t count = 2 * RTI_DEQUE_CAPACITY;
+    static bool has_begun[2 * RTI_DEQUE_CAPACITY];
+    start();
+    start_early(0, count);
+    uint32_t begun = 0;
+    memset(has_begun, 0, sizeof(has_begun));
+    for (uint32_t picks = 0; begun < count; picks++) {
+        CHECK(picks <= 2 * (count + 2) * RTI_STATION_BEGIN_MAX);
+        start_early(count, 1);
+        struct rti_runnable *runnable = rti_station_pick(&stations[0]);
+        if (runnable->id < count) {
+            CHECK(!has_begun[runnable->id]);
+            has_begun[runnable->id] = true;
+            begun++;
+            CHECK(rti_station_pick(&stations[0])->id == count);
+        }
+    }
 }

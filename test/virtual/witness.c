@@ -71,7 +71,8 @@ static bool has_queued(const struct rti_crew *crew)
     }
     for (uint32_t i = 0; i < crew->stations_count; i++) {
         const struct rti_station *station = &crew->stations[i];
-        if (station->backlog.count.word != 0 || station->early.count.word != 0) {
+        if (station->backlog.count.word != 0 || station->early_rest.count.word != 0 ||
+            station->early.bottom.word != station->early.top.word) {
             return true;
         }
         for (uint32_t level = 0; level < RTI_PRIORITY_LEVELS; level++) {

@@ -240,6 +240,9 @@ class Poll(Stackless):
     @property
     def state(self):
         word = names_of("enum rti_async_word").get(number(self.value["word"]), "")
+        run = names_of("enum rti_runnable_state").get(number(self.value["run"]["state"]), "")
+        if run == "RTI_RUNNABLE_READY":
+            return "ready"
         return {
             "RTI_ASYNC_NOTIFIED": "ready",
             "RTI_ASYNC_CALLED": "ready",
