@@ -170,7 +170,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     } else {
         rti_fiber_begin(&task->fiber, worker, &life, true);
     }
-    rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched);
+    rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, is_local);
 }
 
 /* Takes a stack of this size, 0 for the usual one, for a slot; false if there is none. */
