@@ -31,6 +31,7 @@ struct task_order {
     const void *address;       /* behind the call of rt_go_at */
     struct rti_fiber *starter; /* who runs; NULL: the worker itself */
     struct rti_task *parent;   /* the same, if it is a task */
+    struct rti_task_desk *desk; /* of the worker; NULL: none */
     struct rti_region *region;
     bool is_inherited; /* the region is that of who starts it */
     bool is_straight;  /* the call goes straight (worker->straight) */
@@ -125,15 +126,24 @@ static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
     }
 }
 
-/* The number of the next task. */
-static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks, bool is_local)
+/* The number of the next task. With several workers a desk has a row of them. */
+static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks,
+                                                  struct rti_task_desk *desk, bool is_local)
 {
     if (RTI_LIKELY(is_local)) {
         uint32_t serial = rti_u32_load_relaxed(&tasks->serial) + 1;
         rti_u32_store_relaxed(&tasks->serial, serial);
         return serial;
     }
-    return rti_u32_add_relaxed(&tasks->serial, 1) + 1;
+    if (RTI_UNLIKELY(desk == NULL)) {
+        return rti_u32_add_relaxed(&tasks->serial, 1) + 1;
+    }
+    if (RTI_UNLIKELY(desk->serials_left == 0)) {
+        desk->serial = rti_u32_add_relaxed(&tasks->serial, RTI_TASK_SERIALS) + 1;
+        desk->serials_left = RTI_TASK_SERIALS;
+    }
+    desk->serials_left--;
+    return desk->serial++;
 }
 
 /* Does a task of this size get its stack from the slab, when it first runs? */
@@ -161,7 +171,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     struct rti_fiber_life life = {
         .starter = order->starter,
         .site = order->address,
-        .id = task_next_serial(tasks, is_local) | RTI_TASK_TRACE_ID,
+        .id = task_next_serial(tasks, order->desk, is_local) | RTI_TASK_TRACE_ID,
         .priority = task_priority(order->config),
         .is_straight = order->is_straight,
     };
@@ -215,7 +225,7 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
         tasks->free_head = task->next;
         (void)rti_task_give_handle(task);
     } else {
-        task = rti_tasks_take(tasks);
+        task = rti_tasks_take_at(tasks, order->desk);
     }
     if (RTI_UNLIKELY(task == NULL)) {
         *why = task_no_slot;
@@ -274,7 +284,7 @@ static RTI_ALWAYSINLINE rt_status task_order_check(struct task_order *order,
 static RTI_ALWAYSINLINE void task_start_straight(struct rti_worker *worker, struct rti_tasks *tasks,
                                                  struct rti_task *task, uint8_t priority)
 {
-    rti_tasks_count_as(&tasks->spawned, true);
+    rti_tasks_count_at(tasks, NULL, RTI_TASKS_SPAWNED, true);
     rti_task_to_held(&task->life);
     rti_fiber_start_straight(worker->sched, &task->fiber, priority);
 }
@@ -293,6 +303,7 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
     if (RTI_UNLIKELY(RT_FAILED(*status))) {
         return NULL;
     }
+    order->desk = order->is_straight ? NULL : rti_tasks_desk(tasks, worker);
     struct rti_task *task = task_make(worker, tasks, order, status);
     if (RTI_UNLIKELY(task == NULL)) {
         return NULL;
@@ -302,7 +313,7 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
         task_start_straight(worker, tasks, task, task_priority(order->config));
         return handle;
     }
-    rti_tasks_count(tasks, &tasks->spawned);
+    rti_tasks_count_at(tasks, order->desk, RTI_TASKS_SPAWNED, rti_sched_is_local(tasks->sched));
     rti_task_to_held(&task->life);
     const char *name = task->name; /* static, and the task may have ended soon */
     rti_fiber_start_begun(tasks->sched, &task->fiber);
@@ -493,9 +504,13 @@ static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome out
     struct rti_tasks *tasks = rti_tasks_with(task);
     RT_DCHECK(!rti_task_has_duties(task) && (rt_outcome)task->outcome == outcome);
     /* Counted before it leaves its region: who waits for the last of that sees the count. */
-    rti_tasks_count_as(&tasks->completed, is_local);
+    if (RTI_LIKELY(is_local)) {
+        rti_tasks_count_at(tasks, NULL, RTI_TASKS_COMPLETED, true);
+    } else {
+        rti_tasks_count(tasks, RTI_TASKS_COMPLETED);
+    }
     if (outcome == RT_OUTCOME_PANICKED) {
-        rti_tasks_count(tasks, &tasks->panicked);
+        rti_tasks_count(tasks, RTI_TASKS_PANICKED);
     }
     rti_cx_end_fiber(&task->cx, &task->fiber, outcome, is_local);
     task_give_stack(task, is_local);

@@ -253,7 +253,7 @@ static void join_with_handle(void)
     if (rti_task_life(&life) != RTI_TASK_COMPLETE) {
         EXPLORE_ASSERT(await_end());
     }
-    rti_task_handle_consume(&handle);
+    rti_task_handle_consume(&handle, false);
     take();
     /* The memory is another task's at once. */
     rti_size_store_relaxed(&handle, NUMBER + RTI_TASK_HANDLE_STEP);
