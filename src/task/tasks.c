@@ -145,11 +145,16 @@ static void rack_spill(struct rti_tasks *tasks, struct rti_task_rack *rack, uint
     tasks->out -= count;
 }
 
-/* Fills the holder's rack, which is empty, from the list. Slots that were never used stay where
- * they are: they cost nothing there. Locked. */
+/* Fills the holder's rack from the list if it is empty. Slots that were never used stay where they
+ * are: they cost nothing there. Locked. */
 static void rack_fill(struct rti_tasks *tasks, struct rti_task_rack *rack)
 {
     uint32_t count = 0;
+    if (rti_u32_load_relaxed(&rack->count) > 0) {
+        /* Slots were scarce when the caller came here, and are no more. */
+        RT_SOMETIMES(true, "tasks: a rack is used again");
+        return;
+    }
     while (count < RTI_TASK_RACK_ROW && tasks->free_head != NULL && tasks->out < tasks->capacity) {
         rack->slots[count] = rti_tasks_pop(tasks);
         count++;
