@@ -152,7 +152,7 @@ static struct rti_slab_shelf *shelf_here(const struct rti_stack_slab *slab)
     (void)slab;
     return NULL;
 #else
-    const struct rti_worker *worker = rti_worker_current();
+    const struct rti_worker *worker = rti_worker_here();
     if (RTI_UNLIKELY(worker == NULL) || RTI_UNLIKELY(worker->sched != slab->sched) ||
         RTI_UNLIKELY(worker->station == NULL)) {
         return NULL;

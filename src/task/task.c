@@ -152,12 +152,13 @@ static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_s
     return tasks->slab.memory != NULL && (stack_size == 0 || stack_size == tasks->slab.size);
 }
 
-/* Makes a task of a free slot that has its stack, or gets it from the slab. */
+/* Makes a task of a free slot that has its stack, or gets it from the slab. `is_local`: there is
+ * one worker. */
 static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks *tasks,
                                         const struct rti_worker *worker,
-                                        const struct task_order *order, bool is_of_slab)
+                                        const struct task_order *order, bool is_of_slab,
+                                        bool is_local)
 {
-    bool is_local = order->is_straight || rti_sched_is_local(tasks->sched);
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
     task->is_doomed = false;
@@ -220,7 +221,7 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
                                                    struct rti_tasks *tasks,
                                                    const struct task_order *order, rt_status *why)
 {
-    struct rti_task *task = tasks->free_head;
+    struct rti_task *task = order->is_straight ? tasks->free_head : NULL;
     if (order->is_straight && RTI_LIKELY(task != NULL)) {
         tasks->free_head = task->next;
         (void)rti_task_give_handle(task);
@@ -238,7 +239,8 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
         *why = task_no_stack;
         return NULL;
     }
-    task_begin(task, tasks, worker, order, is_of_slab);
+    bool is_local = order->is_straight || rti_sched_is_local(tasks->sched);
+    task_begin(task, tasks, worker, order, is_of_slab, is_local);
     if (RTI_UNLIKELY(order->region != NULL)) {
         *why = task_join_region(task, order->region, order->is_inherited);
         if (RT_FAILED(*why)) {
@@ -289,6 +291,20 @@ static RTI_ALWAYSINLINE void task_start_straight(struct rti_worker *worker, stru
     rti_fiber_start_straight(worker->sched, &task->fiber, priority);
 }
 
+/* The same in any way. The task may have ended when it returns, and its slot be another's. */
+static RTI_ALWAYSINLINE void task_start(const struct rti_worker *worker, struct rti_tasks *tasks,
+                                        struct rti_task *task, struct rti_task_desk *desk,
+                                        bool is_local)
+{
+    const char *name = task->name;
+    rti_tasks_count_at(tasks, desk, RTI_TASKS_SPAWNED, is_local);
+    rti_task_to_held(&task->life);
+    rti_fiber_start_begun(tasks->sched, &task->fiber);
+    if (rti_worker_records(worker)) {
+        rti_worker_note_name(name);
+    }
+}
+
 static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_order *order,
                                          rt_status *status)
 {
@@ -313,13 +329,7 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
         task_start_straight(worker, tasks, task, task_priority(order->config));
         return handle;
     }
-    rti_tasks_count_at(tasks, order->desk, RTI_TASKS_SPAWNED, rti_sched_is_local(tasks->sched));
-    rti_task_to_held(&task->life);
-    const char *name = task->name; /* static, and the task may have ended soon */
-    rti_fiber_start_begun(tasks->sched, &task->fiber);
-    if (rti_worker_records(worker)) {
-        rti_worker_note_name(name);
-    }
+    task_start(worker, tasks, task, order->desk, rti_sched_is_local(tasks->sched));
     return handle;
 }
 
@@ -345,13 +355,56 @@ static RTI_NOINLINE rt_task *task_go_ex(const rt_site *site, rt_task_fn fn, void
 
 static const rt_task_config task_defaults = {.name = NULL};
 
-/* The same without a configuration, for a call that goes straight. */
+/* Is the task in no region, as far as is seen at once? */
+static inline bool task_is_at_large(const struct rti_task *task)
+{
+    return rti_fiber_cx(&task->fiber) == &task->cx && task->cx.member.region == NULL;
+}
+
+/* The common case with several workers, of a task that starts one: there is a slot in the rack of
+ * its station, and so a slab. NULL: it is any other case, and nothing has changed. */
+static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, struct rti_task *parent,
+                                                 const rt_site *site, rt_task_fn fn, void *arg,
+                                                 const void *address)
+{
+    if (RTI_UNLIKELY(fn == NULL) || RTI_UNLIKELY(site == NULL) ||
+        RTI_UNLIKELY(!task_is_at_large(parent))) {
+        return NULL;
+    }
+    struct rti_tasks *tasks = rti_tasks_with(parent);
+    struct rti_task_desk *desk = rti_tasks_desk(tasks, worker);
+    struct rti_task_rack *rack = rti_tasks_rack(tasks, desk);
+    struct rti_task *task = rack == NULL ? NULL : rti_task_rack_take(rack);
+    if (RTI_UNLIKELY(task == NULL)) {
+        return NULL;
+    }
+    RT_DCHECK(task_is_of_slab(tasks, 0));
+    rt_task *handle = (rt_task *)rti_task_give_handle(task);
+    const struct task_order order = {.site = site,
+                                     .fn = fn,
+                                     .arg = arg,
+                                     .config = &task_defaults,
+                                     .address = address,
+                                     .starter = &parent->fiber,
+                                     .parent = parent,
+                                     .desk = desk};
+    task_begin(task, tasks, worker, &order, true, false);
+    task_start(worker, tasks, task, desk, false);
+    return handle;
+}
+
+/* The same without a configuration. */
 static RTI_NOINLINE rt_task *task_go_plain(const rt_site *site, rt_task_fn fn, void *arg,
                                            const void *address)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_here();
     if (worker == NULL || worker->straight[RTI_MODULE_TASK] == NULL) {
-        return task_go_ex(site, fn, arg, &task_defaults, address);
+        struct rti_task *parent = rti_task_of(worker);
+        rt_task *handle = parent == NULL
+                              ? NULL
+                              : task_go_at_desk(worker, parent, site, fn, arg, address);
+        return RTI_LIKELY(handle != NULL) ? handle
+                                          : task_go_ex(site, fn, arg, &task_defaults, address);
     }
     rt_status status;
     struct task_order order = {.site = site,
@@ -363,12 +416,6 @@ static RTI_NOINLINE rt_task *task_go_plain(const rt_site *site, rt_task_fn fn, v
                                .parent = rti_task_of(worker),
                                .is_straight = true};
     return task_go(worker, &order, &status);
-}
-
-/* Is the task in no region, as far as is seen at once? */
-static inline bool task_is_at_large(const struct rti_task *task)
-{
-    return rti_fiber_cx(&task->fiber) == &task->cx && task->cx.member.region == NULL;
 }
 
 rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_config *config)
@@ -399,7 +446,7 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
                                      .starter = &parent->fiber,
                                      .parent = parent,
                                      .is_straight = true};
-    task_begin(task, tasks, worker, &order, is_of_slab);
+    task_begin(task, tasks, worker, &order, is_of_slab, true);
     task_start_straight(worker, tasks, task, RT_PRIO_NORMAL);
     return handle;
 }
@@ -555,22 +602,35 @@ static RTI_NOINLINE void task_on_done_any(struct rti_task *task)
     task_conclude(task, outcome, task->life.is_local);
 }
 
+/* The end of a task that has returned and has no duties, with several workers. */
+static RTI_NOINLINE void task_on_done_shared(struct rti_task *task)
+{
+    if (RTI_UNLIKELY(rti_cx_outcome(&task->cx) != RT_OUTCOME_OK)) {
+        task_on_done_any(task);
+        return;
+    }
+    RT_DCHECK(task->joins == NULL);
+    task->fiber.cancel = NULL;
+    task_conclude(task, RT_OUTCOME_OK, false);
+}
+
 void rti_task_on_done(struct rti_fiber *fiber)
 {
     struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
-    /* The common case, with one worker: it has returned, was not cancelled and has no duties. */
-    bool is_plain = RTI_LIKELY(task->life.is_local) && fiber->end == RTI_FIBER_RETURNED &&
-                    RTI_LIKELY(!fiber->is_hindered) &&
+    /* The common case: it has returned, was not cancelled and has no duties. */
+    bool is_plain = fiber->end == RTI_FIBER_RETURNED && RTI_LIKELY(!fiber->is_hindered) &&
                     RTI_LIKELY(task->cx.outcome == RT_OUTCOME_OK) &&
                     RTI_LIKELY(!rti_task_has_duties(task));
     if (RTI_UNLIKELY(!is_plain)) {
         task_on_done_any(task);
-        return;
+    } else if (RTI_LIKELY(task->life.is_local)) {
+        /* Who is not hindered was not cancelled; who joins and returns has left the join. */
+        RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == NULL);
+        fiber->cancel = NULL;
+        task_conclude(task, RT_OUTCOME_OK, true);
+    } else {
+        task_on_done_shared(task);
     }
-    /* Who is not hindered was not cancelled; who joins and returns has left the join. */
-    RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == NULL);
-    fiber->cancel = NULL;
-    task_conclude(task, RT_OUTCOME_OK, true);
 }
 
 void rti_task_kill(struct rti_task *task)

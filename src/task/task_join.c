@@ -248,25 +248,33 @@ static RTI_ALWAYSINLINE bool join_ended(const struct rti_worker *worker, struct 
     return true;
 }
 
-/* rt_join in every way. */
-static RTI_NOINLINE rt_status join_any(rt_task *handle, void **value)
+/* The same of one that has not ended, or did not end well with one worker, or is none. */
+static RTI_NOINLINE rt_status join_going(struct rti_worker *worker, struct rti_tasks *tasks,
+                                         rt_task *handle, void **value)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_tasks *tasks = rti_tasks_of(worker);
     if (RTI_UNLIKELY(tasks == NULL)) {
         return join_visit(&(struct rti_task_errand){
             .verb = RTI_TASK_VERB_JOIN, .handle = handle, .value = value});
     }
     rt_status status;
-    if (join_ended(worker, tasks, handle, value, &status)) {
-        return status;
-    }
     struct rti_task *task = rti_tasks_use(tasks, handle, &status);
     if (RTI_UNLIKELY(task == NULL)) {
         return status;
     }
     rti_tasks_count(tasks, RTI_TASKS_JOINED);
     return join_wait(worker, task, value);
+}
+
+/* rt_join in every way. */
+static RTI_NOINLINE rt_status join_any(rt_task *handle, void **value)
+{
+    struct rti_worker *worker = rti_worker_here();
+    struct rti_tasks *tasks = rti_tasks_of(worker);
+    rt_status status;
+    if (RTI_LIKELY(tasks != NULL) && join_ended(worker, tasks, handle, value, &status)) {
+        return status;
+    }
+    return join_going(worker, tasks, handle, value);
 }
 
 rt_status rt_join(rt_task *handle, void **value)

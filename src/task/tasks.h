@@ -196,7 +196,7 @@ static RTI_ALWAYSINLINE struct rti_task_desk *rti_tasks_desk(struct rti_tasks *t
 /* The same for the calling thread, which may be of another runtime, or of none. */
 static inline struct rti_task_desk *rti_tasks_desk_here(struct rti_tasks *tasks)
 {
-    const struct rti_worker *worker = rti_worker_current();
+    const struct rti_worker *worker = rti_worker_here();
     bool is_ours = worker != NULL && worker->sched == tasks->sched;
     return is_ours ? rti_tasks_desk(tasks, worker) : NULL;
 }
