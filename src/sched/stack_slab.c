@@ -247,8 +247,7 @@ uint32_t rti_stack_slab_audit(const struct rti_stack_slab *slab)
     for (uint32_t i = 0; i < slab->free_count; i++) {
         RT_ASSERT((slab->free[i] >> 1) < slab->fresh);
     }
-    RT_ASSERT(slab->last_bay == RTI_BAY_NONE ||
-              slab_describes(slab, slab->last_bay, &slab->last));
+    RT_ASSERT(slab->last_bay == RTI_BAY_NONE || slab_describes(slab, slab->last_bay, &slab->last));
     for (uint32_t i = 0; i < slab->shelves_count; i++) {
         const struct rti_slab_shelf *shelf = &slab->shelves[i];
         RT_ASSERT(shelf->count <= RTI_SLAB_SHELF_MAX);

@@ -82,8 +82,8 @@ struct rti_stack_slab {
 /* A slab without a bay. */
 void rti_stack_slab_init(struct rti_stack_slab *slab, struct rti_sched *sched);
 
-/* Maps bays for `capacity` stacks of `size` bytes that are in use at a time. RT_OK; RT_ERR_NOMEM if the system has no
- * addresses for them; RT_ERR_UNSUPPORTED if the port cannot map. */
+/* Maps bays for `capacity` stacks of `size` bytes that are in use at a time. RT_OK; RT_ERR_NOMEM if
+ * the system has no addresses for them; RT_ERR_UNSUPPORTED if the port cannot map. */
 rt_status rti_stack_slab_map(struct rti_stack_slab *slab, uint32_t capacity, size_t size);
 
 /* Unmaps it; no bay is in use. */

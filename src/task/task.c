@@ -28,9 +28,9 @@ struct task_order {
     rt_task_fn fn;
     void *arg;
     const rt_task_config *config;
-    const void *address;       /* behind the call of rt_go_at */
-    struct rti_fiber *starter; /* who runs; NULL: the worker itself */
-    struct rti_task *parent;   /* the same, if it is a task */
+    const void *address;        /* behind the call of rt_go_at */
+    struct rti_fiber *starter;  /* who runs; NULL: the worker itself */
+    struct rti_task *parent;    /* the same, if it is a task */
     struct rti_task_desk *desk; /* of the worker; NULL: none */
     struct rti_region *region;
     bool is_inherited; /* the region is that of who starts it */
@@ -400,9 +400,8 @@ static RTI_NOINLINE rt_task *task_go_plain(const rt_site *site, rt_task_fn fn, v
     struct rti_worker *worker = rti_worker_here();
     if (worker == NULL || worker->straight[RTI_MODULE_TASK] == NULL) {
         struct rti_task *parent = rti_task_of(worker);
-        rt_task *handle = parent == NULL
-                              ? NULL
-                              : task_go_at_desk(worker, parent, site, fn, arg, address);
+        rt_task *handle =
+            parent == NULL ? NULL : task_go_at_desk(worker, parent, site, fn, arg, address);
         return RTI_LIKELY(handle != NULL) ? handle
                                           : task_go_ex(site, fn, arg, &task_defaults, address);
     }

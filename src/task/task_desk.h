@@ -10,7 +10,7 @@
  * stores, but atomic, because others read the counts. The counts of a module are the sums over all
  * desks and what was counted by who has none; they are exact for who sees that nothing happens.
  *
- * A rack is filled from the list that all share and spills into it, half a rack at a time, the
+ * A rack is filled from the pile that all share and spills onto it, half a rack at a time, the
  * slots that lay there longest. Only a table that rt_task_reserve has made longer has racks, and it
  * is then longer by what fits into all of them: what lies in other racks is missing to nobody (I2
  * in tasks.h).

@@ -63,8 +63,8 @@ static bool visitor_join(struct rti_task *task, const struct rti_task_errand *er
         rti_task_handle_lay_down(&task->handle);
         return false;
     }
-    rti_tasks_count(tasks, errand->verb == RTI_TASK_VERB_CANCEL ? RTI_TASKS_CANCELLED
-                                                                : RTI_TASKS_JOINED);
+    rti_tasks_count(tasks,
+                    errand->verb == RTI_TASK_VERB_CANCEL ? RTI_TASKS_CANCELLED : RTI_TASKS_JOINED);
     if (RT_FAILED(*status)) {
         if (errand->result != NULL) {
             *errand->result = (rt_task_result){.outcome = RT_OUTCOME_CANCELLED, .has_ended = false};

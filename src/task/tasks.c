@@ -41,6 +41,8 @@ static void tasks_init_counts(struct rti_tasks *tasks)
     rti_u32_init(&tasks->is_scarce, 0);
     rti_task_asker_init(&tasks->asker);
     tasks->racks = NULL;
+    tasks->pile = NULL;
+    tasks->pile_count = 0;
     tasks->spare = 0;
     tasks->out = 0;
 #endif
@@ -137,35 +139,29 @@ static uint32_t racks_count(const struct rti_tasks *tasks)
 static void rack_spill(struct rti_tasks *tasks, struct rti_task_rack *rack, uint32_t count)
 {
     uint32_t left = rti_u32_load_relaxed(&rack->count) - count;
-    for (uint32_t i = 0; i < count; i++) {
-        rti_tasks_push(tasks, rack->slots[i]);
-    }
+    memcpy(tasks->pile + tasks->pile_count, rack->slots, count * sizeof(rack->slots[0]));
     memmove(rack->slots, rack->slots + count, left * sizeof(rack->slots[0]));
     rti_u32_store_relaxed(&rack->count, left);
+    tasks->pile_count += count;
     tasks->out -= count;
 }
 
-/* Fills the holder's rack from the list if it is empty. Slots that were never used stay where they
+/* Fills the holder's rack from the pile if it is empty. Slots that were never used stay where they
  * are: they cost nothing there. Locked. */
 static void rack_fill(struct rti_tasks *tasks, struct rti_task_rack *rack)
 {
-    uint32_t count = 0;
     if (rti_u32_load_relaxed(&rack->count) > 0) {
         /* Slots were scarce when the caller came here, and are no more. */
         RT_SOMETIMES(true, "tasks: a rack is used again");
         return;
     }
-    while (count < RTI_TASK_RACK_ROW && tasks->free_head != NULL && tasks->out < tasks->capacity) {
-        rack->slots[count] = rti_tasks_pop(tasks);
-        count++;
-        tasks->out++;
-    }
-    /* The one that was given back last goes first here too. */
-    for (uint32_t i = 0; i < count / 2; i++) {
-        struct rti_task *task = rack->slots[i];
-        rack->slots[i] = rack->slots[count - 1 - i];
-        rack->slots[count - 1 - i] = task;
-    }
+    RT_ASSERT(tasks->out <= tasks->capacity);
+    uint32_t left = tasks->capacity - tasks->out;
+    uint32_t count = tasks->pile_count < RTI_TASK_RACK_ROW ? tasks->pile_count : RTI_TASK_RACK_ROW;
+    count = count < left ? count : left;
+    tasks->pile_count -= count;
+    tasks->out += count;
+    memcpy(rack->slots, tasks->pile + tasks->pile_count, count * sizeof(rack->slots[0]));
     rti_u32_store_relaxed(&rack->count, count);
 }
 
@@ -195,7 +191,8 @@ struct rti_task *rti_tasks_take_shared(struct rti_tasks *tasks, struct rti_task_
     if (tasks->racks == NULL) {
         task = rti_tasks_pop(tasks);
     } else if (RTI_LIKELY(tasks->out < tasks->capacity) || tasks_has_room(tasks)) {
-        task = rti_tasks_pop(tasks);
+        task =
+            tasks->pile_count > 0 ? tasks->pile[--tasks->pile_count] : rti_tasks_take_fresh(tasks);
         RT_ASSERT(task != NULL);
         tasks->out++;
     }
@@ -220,8 +217,10 @@ void rti_tasks_give_shared(struct rti_tasks *tasks, struct rti_task_desk *desk,
 {
     rti_lock_acquire(&tasks->lock, tasks->sched);
     struct rti_task_rack *rack = tasks_own_rack(tasks, desk);
-    rti_tasks_push(tasks, task);
-    if (tasks->racks != NULL) {
+    if (tasks->racks == NULL) {
+        rti_tasks_push(tasks, task);
+    } else {
+        tasks->pile[tasks->pile_count++] = task;
         tasks->out--;
     }
     if (rack != NULL) {
@@ -237,14 +236,14 @@ void rti_tasks_give_shared(struct rti_tasks *tasks, struct rti_task_desk *desk,
     rti_lock_release(&tasks->lock);
 }
 
-/* Makes the racks, in memory that is 0. Locked. */
-static void racks_make(struct rti_tasks *tasks, struct rti_task_rack *racks)
+/* Makes the racks and the pile, in memory that is 0. Locked. */
+static void racks_make(struct rti_tasks *tasks, struct rti_task_rack *racks, struct rti_task **pile)
 {
-    uint32_t free_count = 0;
-    for (const struct rti_task *at = tasks->free_head; at != NULL; at = at->next) {
-        free_count++;
+    tasks->pile = pile;
+    while (tasks->free_head != NULL) {
+        pile[tasks->pile_count++] = rti_tasks_pop(tasks);
     }
-    tasks->out = rti_tasks_fresh(tasks) - free_count;
+    tasks->out = rti_tasks_fresh(tasks) - tasks->pile_count;
     tasks->racks = racks;
     for (uint32_t i = 0; i < tasks->desks_count; i++) {
         /* Release pairs with the acquire in rti_task_desk_rack. */
@@ -273,12 +272,13 @@ static size_t tasks_spare(const struct rti_tasks *tasks)
 #endif
 }
 
-/* Where the annexes and the racks are in a mapping for so many tasks, which begins with the slots;
- * and its size. */
+/* Where the annexes, the racks and the pile are in a mapping for so many tasks, which begins with
+ * the slots; and its size. */
 struct tasks_mapping {
     size_t slots; /* `count` of them, and those that fit into racks */
     size_t annexes_at;
     size_t racks_at;
+    size_t pile_at;
     size_t size;
 };
 
@@ -290,7 +290,10 @@ static struct tasks_mapping tasks_mapping(const struct rti_tasks *tasks, size_t 
     mapping.racks_at = (mapping.racks_at + RTI_CACHE_LINE - 1) / RTI_CACHE_LINE * RTI_CACHE_LINE;
     mapping.size = mapping.racks_at;
 #if RT_MAX_WORKERS > 1
-    mapping.size += tasks->desks_count * sizeof(struct rti_task_rack);
+    if (tasks->desks_count > 0) {
+        mapping.pile_at = mapping.racks_at + tasks->desks_count * sizeof(struct rti_task_rack);
+        mapping.size = mapping.pile_at + (RT_MAX_TASKS + mapping.slots) * sizeof(struct rti_task *);
+    }
 #endif
     return mapping;
 }
@@ -334,7 +337,8 @@ rt_status rt_task_reserve(const rt_task_room *room)
 #if RT_MAX_WORKERS > 1
     tasks->spare = (uint32_t)tasks_spare(tasks);
     if (tasks->desks_count > 0) {
-        racks_make(tasks, (struct rti_task_rack *)(void *)(more + mapping.racks_at));
+        racks_make(tasks, (struct rti_task_rack *)(void *)(more + mapping.racks_at),
+                   (struct rti_task **)(void *)(more + mapping.pile_at));
     }
 #endif
     rti_lock_release(&tasks->lock);
@@ -462,10 +466,10 @@ static void tasks_audit_free(const struct rti_task *task)
               rti_size_load_relaxed(&task->handle) == 0);
 }
 
-/* Checks the racks and `out`; `listed` slots are in the list. Returns how many lie in racks. */
-static size_t tasks_audit_racks(const struct rti_tasks *tasks, size_t listed)
+/* Checks the racks, the pile and `out`. Returns how many slots lie there. */
+static size_t tasks_audit_racks(const struct rti_tasks *tasks)
 {
-    size_t racked = 0;
+    size_t idle = 0;
 #if RT_MAX_WORKERS > 1
     for (uint32_t i = 0; tasks->racks != NULL && i < tasks->desks_count; i++) {
         const struct rti_task_rack *rack = &tasks->racks[i];
@@ -474,14 +478,19 @@ static size_t tasks_audit_racks(const struct rti_tasks *tasks, size_t listed)
         for (uint32_t at = 0; at < count; at++) {
             tasks_audit_free(rack->slots[at]);
         }
-        racked += count;
+        idle += count;
     }
-    RT_ASSERT(tasks->racks == NULL || tasks->out + listed == rti_tasks_fresh(tasks));
+    for (uint32_t i = 0; i < tasks->pile_count; i++) {
+        tasks_audit_free(tasks->pile[i]);
+    }
+    idle += tasks->pile_count;
+    RT_ASSERT(tasks->racks == NULL || (tasks->free_head == NULL &&
+                                       tasks->out + tasks->pile_count == rti_tasks_fresh(tasks)));
     RT_ASSERT(tasks->out <= tasks_slots(tasks));
 #else
-    (void)tasks, (void)listed;
+    (void)tasks;
 #endif
-    return racked;
+    return idle;
 }
 
 void rti_tasks_audit(const struct rti_tasks *tasks)
@@ -494,7 +503,7 @@ void rti_tasks_audit(const struct rti_tasks *tasks)
         free_count++;
         RT_ASSERT(free_count <= rti_tasks_fresh(tasks));
     }
-    free_count += tasks_audit_racks(tasks, free_count);
+    free_count += tasks_audit_racks(tasks);
     for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
         const struct rti_task *task = rti_tasks_slot(tasks, i);
         enum rti_task_life life = rti_task_life(&task->life);

@@ -17,21 +17,22 @@
  * nothing until it is needed.
  *
  * With several workers each station has a desk, and in a longer table a rack of free slots
- * (task_desk.h). `out` counts the slots that are in use or lie in racks, and as long as it is below
- * `capacity` nobody has to ask how many of them are in use. At `capacity` the table is scarce: the
- * racks are emptied, each by its holder when that comes next, all slots come and go through the
- * list, and whether one is left is found by subtracting what lies in racks that nobody came to
- * empty. In their place there are `spare` slots more. So a start is refused iff `capacity` tasks
- * exist; only one that races with the start that found the table scarce may still take a slot of
- * its rack.
+ * (task_desk.h). In the place of the list there is a pile then: rows of slots move to and from it
+ * without being touched. `out` counts the slots that are in use or lie in racks, and as long as it
+ * is below `capacity` nobody has to ask how many of them are in use. At `capacity` the table is
+ * scarce: the racks are emptied, each by its holder when that comes next, all slots come from the
+ * pile and go there, and whether one is left is found by subtracting what lies in racks that nobody
+ * came to empty. In their place there are `spare` slots more. So a start is refused iff `capacity`
+ * tasks exist; only one that races with the start that found the table scarce may still take a slot
+ * of its rack.
  *
- * I1  A slot below `fresh` is in the free list or a rack iff its life is FREE, but for those that
- *     are just being made or given back.                                     (rti_tasks_audit)
+ * I1  A slot below `fresh` is in the list, the pile or a rack iff its life is FREE, but for those
+ *     that are just being made or given back.                                (rti_tasks_audit)
  * I2  out <= capacity + spare, and spare is what fits into all racks.        (rti_tasks_audit)
  * I3  spawned = completed + those that live.                                 (rti_tasks_audit)
  *
- * `lock` is over the free list, `fresh`, `out`, the undertaker's line and the keys of the locals;
- * the counts are added to without it.
+ * `lock` is over the list, the pile, `fresh`, `out`, the undertaker's line and the keys of the
+ * locals; the counts are added to without it.
  *
  * Rejected: racks that others may take from (the holder would need a fence for every slot); a table
  * no longer than promised (a start would fail for want of a slot that lies in a rack). */
@@ -77,8 +78,10 @@ struct rti_tasks {
     struct rti_task_rack *racks; /* one for each desk; NULL: there are none. Under the lock */
     rti_atomic_u32 is_scarce;    /* bool; written under the lock */
     struct rti_task_asker asker;
+    struct rti_task **pile;     /* free slots, once there are racks; the last one goes first */
     RTI_ALIGNED(RTI_CACHE_LINE) /* what is above is read by all, and what follows is written */
     uint32_t out;               /* slots in use or in racks, once there are racks */
+    uint32_t pile_count;
 #endif
     struct rti_lock lock;
     rti_atomic_u32 fresh; /* slots that were ever used; written under the lock */
@@ -201,7 +204,7 @@ static inline struct rti_task_desk *rti_tasks_desk_here(struct rti_tasks *tasks)
     return is_ours ? rti_tasks_desk(tasks, worker) : NULL;
 }
 
-/* The rack of a desk, unless slots are scarce; NULL: all slots come and go through the list. */
+/* The rack of a desk, unless slots are scarce. NULL: they come from the pile, or the list. */
 static RTI_ALWAYSINLINE struct rti_task_rack *rti_tasks_rack(const struct rti_tasks *tasks,
                                                              const struct rti_task_desk *desk)
 {
@@ -217,7 +220,7 @@ static RTI_ALWAYSINLINE struct rti_task_rack *rti_tasks_rack(const struct rti_ta
 }
 
 #if RT_MAX_WORKERS > 1
-/* Both with several workers, through the list. */
+/* Both with several workers, from the pile and to it, or from the list. */
 struct rti_task *rti_tasks_take_shared(struct rti_tasks *tasks, struct rti_task_desk *desk);
 void rti_tasks_give_shared(struct rti_tasks *tasks, struct rti_task_desk *desk,
                            struct rti_task *task);

@@ -22,7 +22,8 @@ TEST_TIMEOUT(60);
 #define STARTERS 3
 #define ROUNDS   2
 
-/* What a starter may have at a time, so that all of them and the main task are as many as may be. */
+/* What a starter may have at a time, so that all of them and the main task are as many as may be.
+ */
 #define QUOTA ((CAPACITY - 1 - STARTERS) / STARTERS)
 
 /* A task that is started, and the handle that others ask with, also when it was joined. */
