@@ -126,24 +126,16 @@ static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
     }
 }
 
-/* The number of the next task. With several workers a desk has a row of them. */
-static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks,
-                                                  struct rti_task_desk *desk, bool is_local)
+/* The number of the next task: greater than those of all that were started before, because the
+ * undertaker goes by it (task_hooks.h). A row of numbers for each desk would not do. */
+static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks, bool is_local)
 {
     if (RTI_LIKELY(is_local)) {
         uint32_t serial = rti_u32_load_relaxed(&tasks->serial) + 1;
         rti_u32_store_relaxed(&tasks->serial, serial);
         return serial;
     }
-    if (RTI_UNLIKELY(desk == NULL)) {
-        return rti_u32_add_relaxed(&tasks->serial, 1) + 1;
-    }
-    if (RTI_UNLIKELY(desk->serials_left == 0)) {
-        desk->serial = rti_u32_add_relaxed(&tasks->serial, RTI_TASK_SERIALS) + 1;
-        desk->serials_left = RTI_TASK_SERIALS;
-    }
-    desk->serials_left--;
-    return desk->serial++;
+    return rti_u32_add_relaxed(&tasks->serial, 1) + 1;
 }
 
 /* Does a task of this size get its stack from the slab, when it first runs? */
@@ -172,7 +164,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     struct rti_fiber_life life = {
         .starter = order->starter,
         .site = order->address,
-        .id = task_next_serial(tasks, order->desk, is_local) | RTI_TASK_TRACE_ID,
+        .id = task_next_serial(tasks, is_local) | RTI_TASK_TRACE_ID,
         .priority = task_priority(order->config),
         .is_straight = order->is_straight,
     };

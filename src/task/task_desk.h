@@ -2,9 +2,9 @@
 #ifndef RTI_TASK_DESK_H
 #define RTI_TASK_DESK_H
 
-/* What the holder of a station has of the task module for itself: a desk, with numbers for new
- * tasks and its share of the counts, and a rack of free slots. Starting and joining a task takes no
- * lock that way, and writes no word that other workers write.
+/* What the holder of a station has of the task module for itself: a desk, with its share of the
+ * counts, and a rack of free slots. Starting and joining a task takes no lock that way, and the one
+ * word that others write as well is the number of the last task.
  *
  * A desk and its rack belong to who holds the station and change hands with it: plain loads and
  * stores, but atomic, because others read the counts. The counts of a module are the sums over all
@@ -27,9 +27,6 @@ struct rti_task;
 /* Desks, one for each station; none where there is one worker. */
 #define RTI_TASK_DESKS (RT_MAX_WORKERS > 1 ? RT_MAX_WORKERS : 0)
 
-/* Numbers for tasks that a desk takes at a time. */
-#define RTI_TASK_SERIALS 64
-
 /* Slots in a rack, and how many of them come and go at a time. */
 #define RTI_TASK_RACK_MAX 64
 #define RTI_TASK_RACK_ROW (RTI_TASK_RACK_MAX / 2)
@@ -51,8 +48,7 @@ struct rti_task_rack {
 };
 
 struct rti_task_desk {
-    RTI_ALIGNED(RTI_CACHE_LINE) uint32_t serial; /* of the next task, in a row */
-    uint32_t serials_left;
+    RTI_ALIGNED(RTI_CACHE_LINE)
     rti_atomic_ptr rack; /* struct rti_task_rack; NULL: there are none. Written once */
     rti_atomic_u64 counts[RTI_TASKS_COUNTS];
 };

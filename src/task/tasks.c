@@ -36,7 +36,7 @@ static void tasks_init_counts(struct rti_tasks *tasks)
     tasks->desks_count = rti_sched_is_local(sched) ? 0 : rti_sched_crew(sched)->stations_count;
     RT_ASSERT(tasks->desks_count <= RTI_TASK_DESKS);
     for (uint32_t i = 0; i < tasks->desks_count; i++) {
-        tasks->desks[i] = (struct rti_task_desk){.serials_left = 0};
+        memset(&tasks->desks[i], 0, sizeof(tasks->desks[i]));
     }
     rti_u32_init(&tasks->is_scarce, 0);
     rti_task_asker_init(&tasks->asker);

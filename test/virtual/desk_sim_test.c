@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Free slots and stacks that lie at the stations of several virtual workers: as many tasks as were
  * promised can be started, whoever has given slots back and wherever they lie, and not one more;
- * the counts come out right; and who asks a task to stop with a copy of its handle never stops the
- * next one in the slot.
+ * the counts come out right; the number of a task is greater than those of all that were started
+ * before, which is the order in which the undertaker goes through them; and who asks a task to stop
+ * with a copy of its handle never stops the next one in the slot.
  *
  * Seeds: 4 */
 #define _GNU_SOURCE
@@ -30,6 +31,8 @@ TEST_TIMEOUT(60);
 struct child {
     rti_atomic_ptr handle;
     rti_atomic_u32 is_asked;
+    uint32_t number;
+    uint32_t older; /* the number of one that was started before */
     bool is_yielding;
 };
 
@@ -41,9 +44,16 @@ struct starter {
 static struct starter starters[STARTERS];
 static uint64_t started;
 
+static uint32_t own_number(void)
+{
+    return rti_task_serial(rti_task_of(rti_worker_current()));
+}
+
 static void *is_child(void *arg)
 {
     struct child *self = arg;
+    self->number = own_number();
+    WITNESS(self->number > self->older);
     if (self->is_yielding) {
         rt_yield();
     }
@@ -67,6 +77,7 @@ static void ask_anybody(struct starter *self)
 
 static void start_child(struct starter *self, struct child *child)
 {
+    child->older = own_number();
     child->is_yielding = rti_rng_chance(&self->rng, 2, 3);
     rt_task *handle = rt_go(is_child, child);
     WITNESS(handle != NULL);
@@ -102,9 +113,12 @@ static void *starts(void *arg)
     return arg;
 }
 
+static uint32_t number_max; /* the greatest number of all that were started by the starters */
+
 /* Has a stack until it is asked to stop. */
 static void *is_one_of_many(void *arg)
 {
+    WITNESS(own_number() > number_max);
     CHECK_STATUS(rt_sleep(RT_TIME_NEVER), RT_ERR_CANCELLED);
     return arg;
 }
@@ -138,6 +152,12 @@ static void *desk_main(void *arg)
         CHECK_OK(rt_join(tasks[i], NULL));
     }
     started = 1 + STARTERS + STARTERS * QUOTA * ROUNDS;
+    number_max = 0;
+    for (uint32_t i = 0; i < STARTERS * ROUNDS * QUOTA; i++) {
+        const struct starter *starter = &starters[i / (ROUNDS * QUOTA)];
+        uint32_t number = starter->children[i / QUOTA % ROUNDS][i % QUOTA].number;
+        number_max = number > number_max ? number : number_max;
+    }
     fill();
     struct rt_stats stats;
     CHECK_OK(rt_stats(&stats));
