@@ -75,11 +75,11 @@ void rti_report_stats(struct rti_text *text, struct rti_sched *sched)
     if (tasks != NULL) {
         report_stat(text, "tasks", rti_tasks_live(tasks));
         report_stat(text, "tasks_max", tasks->capacity);
-        report_stat(text, "tasks_spawned", rti_u64_load_relaxed(&tasks->spawned));
-        report_stat(text, "tasks_completed", rti_u64_load_relaxed(&tasks->completed));
-        report_stat(text, "tasks_joined", rti_u64_load_relaxed(&tasks->joined));
-        report_stat(text, "tasks_detached", rti_u64_load_relaxed(&tasks->detached));
-        report_stat(text, "tasks_cancelled", rti_u64_load_relaxed(&tasks->cancelled));
-        report_stat(text, "tasks_panicked", rti_u64_load_relaxed(&tasks->panicked));
+        report_stat(text, "tasks_spawned", rti_tasks_counted(tasks, RTI_TASKS_SPAWNED));
+        report_stat(text, "tasks_completed", rti_tasks_counted(tasks, RTI_TASKS_COMPLETED));
+        report_stat(text, "tasks_joined", rti_tasks_counted(tasks, RTI_TASKS_JOINED));
+        report_stat(text, "tasks_detached", rti_tasks_counted(tasks, RTI_TASKS_DETACHED));
+        report_stat(text, "tasks_cancelled", rti_tasks_counted(tasks, RTI_TASKS_CANCELLED));
+        report_stat(text, "tasks_panicked", rti_tasks_counted(tasks, RTI_TASKS_PANICKED));
     }
 }

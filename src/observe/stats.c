@@ -29,12 +29,12 @@ static void stats_count_tasks(struct rt_stats *stats, const struct rti_tasks *ta
             break;
         }
     }
-    stats->tasks_completed = rti_u64_load_relaxed(&tasks->completed);
-    stats->tasks_panicked = rti_u64_load_relaxed(&tasks->panicked);
-    stats->spawn_count = rti_u64_load_relaxed(&tasks->spawned);
-    stats->join_count = rti_u64_load_relaxed(&tasks->joined);
-    stats->detach_count = rti_u64_load_relaxed(&tasks->detached);
-    stats->cancel_count = rti_u64_load_relaxed(&tasks->cancelled);
+    stats->tasks_completed = rti_tasks_counted(tasks, RTI_TASKS_COMPLETED);
+    stats->tasks_panicked = rti_tasks_counted(tasks, RTI_TASKS_PANICKED);
+    stats->spawn_count = rti_tasks_counted(tasks, RTI_TASKS_SPAWNED);
+    stats->join_count = rti_tasks_counted(tasks, RTI_TASKS_JOINED);
+    stats->detach_count = rti_tasks_counted(tasks, RTI_TASKS_DETACHED);
+    stats->cancel_count = rti_tasks_counted(tasks, RTI_TASKS_CANCELLED);
     stats->handles_lost = tasks->handles_lost;
 }
 

@@ -2,7 +2,10 @@
 #define RTI_MODULE "stack_slab"
 #include "sched/stack_slab.h"
 
+#include <string.h>
+
 #include "base/memcheck.h"
+#include "sched/crew.h"
 
 #if RTI_ASAN
 #include <sanitizer/asan_interface.h>
@@ -22,16 +25,30 @@ static size_t slab_round_up(size_t size)
     return (size + SLAB_UNIT - 1) / SLAB_UNIT * SLAB_UNIT;
 }
 
+static uint32_t slab_stations(const struct rti_stack_slab *slab)
+{
+#if RTI_ONE_WORKER
+    (void)slab;
+    return 0;
+#else
+    const struct rti_crew *crew = rti_sched_crew(slab->sched);
+    return crew == NULL ? 0 : crew->stations_count;
+#endif
+}
+
 rt_status rti_stack_slab_map(struct rti_stack_slab *slab, uint32_t capacity, size_t size)
 {
     struct rti_port *port = slab->sched->port;
+    uint32_t shelves = slab_stations(slab);
     RT_ASSERT(slab->memory == NULL && capacity > 0 && size >= RTI_STACK_SIZE_MIN);
     if (port->ops->memory_map == NULL) {
         return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this port cannot map memory")};
     }
+    capacity += shelves * RTI_SLAB_SHELF_MAX;
     size_t stride = RT_STACK_GUARD_SIZE + slab_round_up(RTI_STACK_RESERVE + size);
     size_t beside = slab_round_up(capacity * sizeof(*slab->free)) +
-                    slab_round_up(capacity * sizeof(*slab->valgrind_ids));
+                    slab_round_up(capacity * sizeof(*slab->valgrind_ids)) +
+                    slab_round_up(shelves * sizeof(*slab->shelves));
     if (stride > (SIZE_MAX / 2 - beside) / capacity) {
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("there are no addresses for so many stacks")};
     }
@@ -49,7 +66,23 @@ rt_status rti_stack_slab_map(struct rti_stack_slab *slab, uint32_t capacity, siz
     slab->free = (rti_bay *)(void *)memory;
     memory += slab_round_up(capacity * sizeof(*slab->free));
     slab->valgrind_ids = (unsigned *)(void *)memory;
+    memory += slab_round_up(capacity * sizeof(*slab->valgrind_ids));
+    slab->shelves = (struct rti_slab_shelf *)(void *)memory;
+    slab->shelves_count = shelves;
+    for (uint32_t i = 0; i < shelves; i++) {
+        slab->shelves[i].last_bay = RTI_BAY_NONE;
+    }
     return RT_SUCCESS;
+}
+
+/* Takes `count` bays, those that lay there longest, from a shelf. Locked. */
+static void shelf_spill(struct rti_stack_slab *slab, struct rti_slab_shelf *shelf, uint32_t count)
+{
+    uint32_t left = shelf->count - count;
+    memcpy(slab->free + slab->free_count, shelf->bays, count * sizeof(shelf->bays[0]));
+    memmove(shelf->bays, shelf->bays + count, left * sizeof(shelf->bays[0]));
+    slab->free_count += count;
+    shelf->count = left;
 }
 
 void rti_stack_slab_deinit(struct rti_stack_slab *slab)
@@ -59,6 +92,9 @@ void rti_stack_slab_deinit(struct rti_stack_slab *slab)
         return;
     }
     RT_ASSERT(rti_stack_slab_audit(slab) == 0);
+    for (uint32_t i = 0; i < slab->shelves_count; i++) {
+        shelf_spill(slab, &slab->shelves[i], slab->shelves[i].count);
+    }
     for (uint32_t i = 0; i < slab->fresh; i++) {
         rti_stack_slab_show(slab, slab->free[i]);
 #if RTI_MEMCHECK
@@ -109,41 +145,118 @@ rti_bay rti_stack_slab_take_fresh(struct rti_stack_slab *slab, struct rti_stack 
     return slab_make(slab, slab->fresh++, stack);
 }
 
-rti_bay rti_stack_slab_take_shared(struct rti_stack_slab *slab, struct rti_stack *stack)
+/* The shelf of the calling thread; NULL if it has none: it holds no station. */
+static struct rti_slab_shelf *shelf_here(const struct rti_stack_slab *slab)
 {
+#if RTI_ONE_WORKER
+    (void)slab;
+    return NULL;
+#else
+    const struct rti_worker *worker = rti_worker_here();
+    if (RTI_UNLIKELY(worker == NULL) || RTI_UNLIKELY(worker->sched != slab->sched) ||
+        RTI_UNLIKELY(worker->station == NULL)) {
+        return NULL;
+    }
+    RT_DCHECK(worker->station->index < slab->shelves_count);
+    return &slab->shelves[worker->station->index];
+#endif
+}
+
+/* Fills a shelf, which is empty, from the free list, and takes one bay more. RTI_BAY_NONE: none was
+ * ever given back; *index is that of a bay that was never used. */
+static rti_bay slab_refill(struct rti_stack_slab *slab, struct rti_slab_shelf *shelf,
+                           uint32_t *index)
+{
+    rti_bay bay = RTI_BAY_NONE;
     rti_lock_acquire(&slab->lock, slab->sched);
     if (slab->free_count == 0) {
         RT_ASSERT(slab->fresh < slab->capacity);
-        uint32_t index = slab->fresh++;
-        rti_lock_release(&slab->lock);
-        return slab_make(slab, index, stack);
+        *index = slab->fresh++;
+    } else {
+        bay = slab->free[--slab->free_count];
+        if (shelf != NULL) {
+            uint32_t there = slab->free_count;
+            uint32_t count = there < RTI_SLAB_SHELF_ROW ? there : RTI_SLAB_SHELF_ROW;
+            memcpy(shelf->bays, slab->free + there - count, count * sizeof(shelf->bays[0]));
+            shelf->count = count;
+            slab->free_count = there - count;
+        }
     }
-    rti_bay bay = slab->free[--slab->free_count];
     rti_lock_release(&slab->lock);
+    return bay;
+}
+
+rti_bay rti_stack_slab_take_shared(struct rti_stack_slab *slab, struct rti_stack *stack)
+{
+    struct rti_slab_shelf *shelf = shelf_here(slab);
+    rti_bay bay;
+    if (RTI_LIKELY(shelf != NULL) && RTI_LIKELY(shelf->count > 0)) {
+        bay = shelf->bays[--shelf->count];
+    } else {
+        uint32_t index = 0;
+        bay = slab_refill(slab, shelf, &index);
+        if (bay == RTI_BAY_NONE) {
+            return slab_make(slab, index, stack);
+        }
+    }
     rti_stack_slab_show(slab, bay);
-    rti_stack_slab_describe(slab, bay, stack);
+    if (RTI_UNLIKELY(shelf == NULL)) {
+        rti_stack_slab_describe(slab, bay, stack);
+        return bay;
+    }
+    if (RTI_UNLIKELY(bay != shelf->last_bay)) {
+        rti_stack_slab_describe(slab, bay, &shelf->last);
+        shelf->last_bay = bay;
+    }
+    *stack = shelf->last;
     return bay;
 }
 
 void rti_stack_slab_give_shared(struct rti_stack_slab *slab, rti_bay bay)
 {
+    struct rti_slab_shelf *shelf = shelf_here(slab);
     rti_stack_slab_hide(slab, bay);
-    rti_lock_acquire(&slab->lock, slab->sched);
-    slab->free[slab->free_count++] = bay;
-    rti_lock_release(&slab->lock);
+    if (RTI_UNLIKELY(shelf == NULL) || RTI_UNLIKELY(shelf->count == RTI_SLAB_SHELF_MAX)) {
+        rti_lock_acquire(&slab->lock, slab->sched);
+        if (shelf != NULL) {
+            shelf_spill(slab, shelf, RTI_SLAB_SHELF_ROW);
+        } else {
+            slab->free[slab->free_count++] = bay;
+        }
+        rti_lock_release(&slab->lock);
+    }
+    if (RTI_LIKELY(shelf != NULL)) {
+        shelf->bays[shelf->count++] = bay;
+    }
+}
+
+/* Does this describe the stack of the bay? */
+static bool slab_describes(const struct rti_stack_slab *slab, rti_bay bay,
+                           const struct rti_stack *last)
+{
+    struct rti_stack stack;
+    rti_stack_slab_describe(slab, bay, &stack);
+    return stack.low == last->low && stack.high_guard == last->high_guard &&
+           stack.limit == last->limit;
 }
 
 uint32_t rti_stack_slab_audit(const struct rti_stack_slab *slab)
 {
+    uint32_t idle = slab->free_count;
     RT_ASSERT(slab->free_count <= slab->fresh && slab->fresh <= slab->capacity);
     for (uint32_t i = 0; i < slab->free_count; i++) {
         RT_ASSERT((slab->free[i] >> 1) < slab->fresh);
     }
-    if (slab->last_bay != RTI_BAY_NONE) {
-        struct rti_stack stack;
-        rti_stack_slab_describe(slab, slab->last_bay, &stack);
-        RT_ASSERT(stack.low == slab->last.low && stack.high_guard == slab->last.high_guard &&
-                  stack.limit == slab->last.limit);
+    RT_ASSERT(slab->last_bay == RTI_BAY_NONE || slab_describes(slab, slab->last_bay, &slab->last));
+    for (uint32_t i = 0; i < slab->shelves_count; i++) {
+        const struct rti_slab_shelf *shelf = &slab->shelves[i];
+        RT_ASSERT(shelf->count <= RTI_SLAB_SHELF_MAX);
+        RT_ASSERT(shelf->last_bay == RTI_BAY_NONE ||
+                  slab_describes(slab, shelf->last_bay, &shelf->last));
+        for (uint32_t at = 0; at < shelf->count; at++) {
+            RT_ASSERT((shelf->bays[at] >> 1) < slab->fresh);
+        }
+        idle += shelf->count;
     }
-    return slab->fresh - slab->free_count;
+    return slab->fresh - idle;
 }

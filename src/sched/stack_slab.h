@@ -16,21 +16,28 @@
  * and run to their end one after another use one. There are as many bays as slots for fibers, so
  * taking one cannot fail.
  *
+ * With several workers each station has a shelf of free bays, which belongs to who holds the
+ * station and changes hands with it. It is filled from the free list and spills into it, half a
+ * shelf at a time, those that lay there longest. There are as many bays more as fit on all shelves,
+ * so that those which lie there are missing to nobody.
+ *
  * What protects what. A bay has a guard page if the port can make one when it is first used. Its
  * lower guard word would commit a second page in every bay and finds nothing that the page does
  * not: `low_guard` of such a stack is its upper word. If the port has no more guards, the bay has
  * a guard word at each end instead, no reserve, and is settled on the worker's stack.
  *
- * I1  used + free = fresh <= capacity.                                     (rti_stack_slab_audit)
- * I2  Each index below `fresh` is in the free list or some fiber's, once.   (rti_stack_slab_audit)
+ * I1  used + free + those on shelves = fresh <= capacity.                  (rti_stack_slab_audit)
+ * I2  Each index below `fresh` is in the free list, on a shelf or some fiber's, once.
+ *                                                                          (rti_stack_slab_audit)
  *
  * The description of the stack that was taken last is kept: where one begins after another has
  * ended it is taken again.
  *
  * I3  `last` describes the stack of `last_bay`, or that is RTI_BAY_NONE.   (rti_stack_slab_audit)
  *
- * Costs: taking and giving back are a few instructions with one worker, and a lock with several;
- * the first use of a bay is a system call and a page. 4 bytes beside each bay. */
+ * Costs: taking and giving back are a few instructions; with several workers a lock when a shelf is
+ * empty or full, and for who holds no station. The first use of a bay is a system call and a page.
+ * 4 bytes beside each bay. */
 
 #include <orrery/rt_static_config.h>
 
@@ -42,27 +49,41 @@ typedef uint32_t rti_bay;
 
 #define RTI_BAY_NONE UINT32_MAX
 
+/* Bays on a shelf, and how many of them come and go at a time. */
+#define RTI_SLAB_SHELF_MAX 32
+#define RTI_SLAB_SHELF_ROW (RTI_SLAB_SHELF_MAX / 2)
+
+/* What the holder of a station has of a slab for itself. */
+struct rti_slab_shelf {
+    RTI_ALIGNED(RTI_CACHE_LINE) uint32_t count;
+    rti_bay last_bay; /* which `last` describes */
+    struct rti_stack last;
+    rti_bay bays[RTI_SLAB_SHELF_MAX]; /* `count` of them; the last one goes first */
+};
+
 struct rti_stack_slab {
     struct rti_sched *sched;
-    struct rti_lock lock; /* over what follows */
-    char *memory;         /* NULL: there is no slab */
+    char *memory; /* NULL: there is no slab */
     size_t stride;
     size_t size; /* of a stack, as asked for */
     uint32_t capacity;
-    uint32_t fresh; /* bays that were ever used */
+    uint32_t shelves_count;         /* 0: there is one worker */
+    struct rti_slab_shelf *shelves; /* one for each station */
+    unsigned *valgrind_ids;         /* by index; written under valgrind only */
+    size_t mapping_size;
+    rti_bay *free;        /* those given back; the last one goes first */
+    struct rti_lock lock; /* over what follows, and what is in `free` */
+    uint32_t fresh;       /* bays that were ever used */
     uint32_t free_count;
-    rti_bay *free;    /* those given back; the last one goes first */
     rti_bay last_bay; /* one worker: which `last` describes */
     struct rti_stack last;
-    unsigned *valgrind_ids; /* by index; written under valgrind only */
-    size_t mapping_size;
 };
 
 /* A slab without a bay. */
 void rti_stack_slab_init(struct rti_stack_slab *slab, struct rti_sched *sched);
 
-/* Maps bays for `capacity` stacks of `size` bytes. RT_OK; RT_ERR_NOMEM if the system has no
- * addresses for them; RT_ERR_UNSUPPORTED if the port cannot map. */
+/* Maps bays for `capacity` stacks of `size` bytes that are in use at a time. RT_OK; RT_ERR_NOMEM if
+ * the system has no addresses for them; RT_ERR_UNSUPPORTED if the port cannot map. */
 rt_status rti_stack_slab_map(struct rti_stack_slab *slab, uint32_t capacity, size_t size);
 
 /* Unmaps it; no bay is in use. */

@@ -241,19 +241,25 @@ static void cx_end_timers(struct rti_cx *cx)
     rti_cancel_wake_all(&claimed);
 }
 
+/* What is left is its owner's alone, so two things are known without a lock. Only the owner puts
+ * anything in line, and what a wait has put there has left with the wait, by the owner's own hand
+ * or before whoever claimed it woke the owner: without timers the line is empty. And only the owner
+ * makes the context a member of a region, or who starts the owner before it runs, and nobody else
+ * takes it out. Who cancels the context may come at any moment until its owner is known to have
+ * ended, and finds nobody to claim. */
 static void cx_end(struct rti_cx *cx)
 {
     cx->magic = 0;
     cx->is_touched = true;
     RT_ASSERT(cx->cancel.lone == NULL);
-    rti_lock_acquire(&cx->cancel.lock, rti_cx_sched(cx));
-    bool is_alone = rti_list_is_empty(&cx->cancel.line);
-    rti_lock_release(&cx->cancel.lock);
-    if (RTI_UNLIKELY(!is_alone)) {
+    if (RTI_UNLIKELY(cx->has_timers)) {
         cx_end_timers(cx);
+        rti_region_timer_await_context(rti_cx_sched(cx), cx);
     }
-    rti_region_timer_await_context(rti_cx_sched(cx), cx);
-    rti_region_leave(&cx->member, rti_cx_sched(cx), rti_cx_outcome(cx));
+    RT_DCHECK(rti_list_is_empty(&cx->cancel.line));
+    if (RTI_UNLIKELY(cx->member.region != NULL)) {
+        rti_region_leave(&cx->member, rti_cx_sched(cx), rti_cx_outcome(cx));
+    }
 }
 
 /* The fiber ended with the context in place; what was inside it has gone before. */
@@ -272,6 +278,7 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx->kind = RTI_CX_FIBER;
     cx->is_inner = false;
     cx->is_shield = false;
+    cx->has_timers = false;
     cx->outcome = RT_OUTCOME_OK;
     rti_cancel_init(&cx->cancel, sched);
     cx->budget = (rt_budget)RT_BUDGET_UNLIMITED;

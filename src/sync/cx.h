@@ -81,7 +81,7 @@ struct rti_cx {
     bool is_touched;          /* POLL: it may be another than when it was made */
     bool is_inner : 1;        /* FIBER: it is a struct rti_inner_cx */
     bool is_shield : 1;       /* the cancellation of the context around does not reach it */
-    bool has_timers : 1;      /* POLL: timers of a region were started with it, and end with it */
+    bool has_timers : 1;      /* timers of a region were started with it, and end with it */
     bool is_passing : 1;      /* POLL: it ends with the call that it was made for */
     bool is_refused : 1;      /* POLL: something was refused for that */
     uint8_t outcome;          /* rt_outcome, but for a cancellation that was seen */
@@ -163,11 +163,14 @@ rt_status rti_cx_checkpoint(struct rti_cx *cx);
  * spawn. */
 void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sched *sched);
 
-/* The same for memory that is a fiber's context again and again, and 0 before the first time. */
-static inline void rti_cx_begin_fiber(struct rti_cx *cx, struct rti_fiber *fiber,
-                                      struct rti_sched *sched)
+/* The same for memory that is a fiber's context again and again, and 0 before the first time.
+ * `is_local`: there is one worker. */
+static RTI_ALWAYSINLINE void rti_cx_begin_fiber(struct rti_cx *cx, struct rti_fiber *fiber,
+                                                struct rti_sched *sched, bool is_local)
 {
-    if (RTI_UNLIKELY(cx->magic != RTI_CX_CLEAN)) {
+    /* With several, who asked the last fiber to stop may have come when that had ended. */
+    if (RTI_UNLIKELY(cx->magic != RTI_CX_CLEAN) ||
+        (!is_local && RTI_UNLIKELY(rti_cancel_is_requested(&cx->cancel)))) {
         rti_cx_init_fiber(cx, fiber, sched);
         return;
     }
@@ -190,10 +193,12 @@ static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rt
     /* Gathered, because most have none of them. */
     uintptr_t attached =
         (uintptr_t)cx->member.region | (uintptr_t)cx->scope | (uintptr_t)cx->cancel.lone;
-    /* Who is not hindered has neither been cancelled nor been limited. */
-    if (RTI_LIKELY(is_local) && RTI_LIKELY(outcome == RT_OUTCOME_OK) &&
-        RTI_LIKELY(!fiber->is_hindered) && RTI_LIKELY(attached == 0) &&
+    /* Who is not hindered has not been limited nor, with one worker, been cancelled. With several
+     * the line is looked at only if it is the owner's alone (cx_end). */
+    if (RTI_LIKELY(outcome == RT_OUTCOME_OK) && RTI_LIKELY(!fiber->is_hindered) &&
+        RTI_LIKELY(attached == 0) && (is_local || RTI_LIKELY(!cx->has_timers)) &&
         RTI_LIKELY(rti_list_is_empty(&cx->cancel.line))) {
+        RT_DCHECK(!cx->cancel.is_seen && cx->outcome == RT_OUTCOME_OK);
         cx->magic = RTI_CX_CLEAN;
         return;
     }

@@ -30,7 +30,7 @@ static rt_status join_arm_take(struct rti_arm *arm, struct rti_task *task)
 {
     rt_task **handle = arm->on;
     void **out_value = arm->value;
-    rti_tasks_count(rti_tasks_with(task), &rti_tasks_with(task)->joined);
+    rti_tasks_count(rti_tasks_with(task), RTI_TASKS_JOINED);
     if (out_value != NULL) {
         *out_value = task->value;
     }

@@ -28,9 +28,10 @@ struct task_order {
     rt_task_fn fn;
     void *arg;
     const rt_task_config *config;
-    const void *address;       /* behind the call of rt_go_at */
-    struct rti_fiber *starter; /* who runs; NULL: the worker itself */
-    struct rti_task *parent;   /* the same, if it is a task */
+    const void *address;        /* behind the call of rt_go_at */
+    struct rti_fiber *starter;  /* who runs; NULL: the worker itself */
+    struct rti_task *parent;    /* the same, if it is a task */
+    struct rti_task_desk *desk; /* of the worker; NULL: none */
     struct rti_region *region;
     bool is_inherited; /* the region is that of who starts it */
     bool is_straight;  /* the call goes straight (worker->straight) */
@@ -125,7 +126,8 @@ static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
     }
 }
 
-/* The number of the next task. */
+/* The number of the next task: greater than those of all that were started before, because the
+ * undertaker goes by it (task_hooks.h). A row of numbers for each desk would not do. */
 static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks, bool is_local)
 {
     if (RTI_LIKELY(is_local)) {
@@ -142,12 +144,13 @@ static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_s
     return tasks->slab.memory != NULL && (stack_size == 0 || stack_size == tasks->slab.size);
 }
 
-/* Makes a task of a free slot that has its stack, or gets it from the slab. */
+/* Makes a task of a free slot that has its stack, or gets it from the slab. `is_local`: there is
+ * one worker. */
 static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks *tasks,
                                         const struct rti_worker *worker,
-                                        const struct task_order *order, bool is_of_slab)
+                                        const struct task_order *order, bool is_of_slab,
+                                        bool is_local)
 {
-    bool is_local = order->is_straight || rti_sched_is_local(tasks->sched);
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
     task->is_doomed = false;
@@ -170,7 +173,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     } else {
         rti_fiber_begin(&task->fiber, worker, &life, true);
     }
-    rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched);
+    rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, is_local);
 }
 
 /* Takes a stack of this size, 0 for the usual one, for a slot; false if there is none. */
@@ -210,12 +213,12 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
                                                    struct rti_tasks *tasks,
                                                    const struct task_order *order, rt_status *why)
 {
-    struct rti_task *task = tasks->free_head;
+    struct rti_task *task = order->is_straight ? tasks->free_head : NULL;
     if (order->is_straight && RTI_LIKELY(task != NULL)) {
         tasks->free_head = task->next;
         (void)rti_task_give_handle(task);
     } else {
-        task = rti_tasks_take(tasks);
+        task = rti_tasks_take_at(tasks, order->desk);
     }
     if (RTI_UNLIKELY(task == NULL)) {
         *why = task_no_slot;
@@ -228,7 +231,8 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
         *why = task_no_stack;
         return NULL;
     }
-    task_begin(task, tasks, worker, order, is_of_slab);
+    bool is_local = order->is_straight || rti_sched_is_local(tasks->sched);
+    task_begin(task, tasks, worker, order, is_of_slab, is_local);
     if (RTI_UNLIKELY(order->region != NULL)) {
         *why = task_join_region(task, order->region, order->is_inherited);
         if (RT_FAILED(*why)) {
@@ -274,9 +278,23 @@ static RTI_ALWAYSINLINE rt_status task_order_check(struct task_order *order,
 static RTI_ALWAYSINLINE void task_start_straight(struct rti_worker *worker, struct rti_tasks *tasks,
                                                  struct rti_task *task, uint8_t priority)
 {
-    rti_tasks_count_as(&tasks->spawned, true);
+    rti_tasks_count_at(tasks, NULL, RTI_TASKS_SPAWNED, true);
     rti_task_to_held(&task->life);
     rti_fiber_start_straight(worker->sched, &task->fiber, priority);
+}
+
+/* The same in any way. The task may have ended when it returns, and its slot be another's. */
+static RTI_ALWAYSINLINE void task_start(const struct rti_worker *worker, struct rti_tasks *tasks,
+                                        struct rti_task *task, struct rti_task_desk *desk,
+                                        bool is_local)
+{
+    const char *name = task->name;
+    rti_tasks_count_at(tasks, desk, RTI_TASKS_SPAWNED, is_local);
+    rti_task_to_held(&task->life);
+    rti_fiber_start_begun(tasks->sched, &task->fiber);
+    if (rti_worker_records(worker)) {
+        rti_worker_note_name(name);
+    }
 }
 
 static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_order *order,
@@ -293,6 +311,7 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
     if (RTI_UNLIKELY(RT_FAILED(*status))) {
         return NULL;
     }
+    order->desk = order->is_straight ? NULL : rti_tasks_desk(tasks, worker);
     struct rti_task *task = task_make(worker, tasks, order, status);
     if (RTI_UNLIKELY(task == NULL)) {
         return NULL;
@@ -302,13 +321,7 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
         task_start_straight(worker, tasks, task, task_priority(order->config));
         return handle;
     }
-    rti_tasks_count(tasks, &tasks->spawned);
-    rti_task_to_held(&task->life);
-    const char *name = task->name; /* static, and the task may have ended soon */
-    rti_fiber_start_begun(tasks->sched, &task->fiber);
-    if (rti_worker_records(worker)) {
-        rti_worker_note_name(name);
-    }
+    task_start(worker, tasks, task, order->desk, rti_sched_is_local(tasks->sched));
     return handle;
 }
 
@@ -334,13 +347,55 @@ static RTI_NOINLINE rt_task *task_go_ex(const rt_site *site, rt_task_fn fn, void
 
 static const rt_task_config task_defaults = {.name = NULL};
 
-/* The same without a configuration, for a call that goes straight. */
+/* Is the task in no region, as far as is seen at once? */
+static inline bool task_is_at_large(const struct rti_task *task)
+{
+    return rti_fiber_cx(&task->fiber) == &task->cx && task->cx.member.region == NULL;
+}
+
+/* The common case with several workers, of a task that starts one: there is a slot in the rack of
+ * its station, and so a slab. NULL: it is any other case, and nothing has changed. */
+static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, struct rti_task *parent,
+                                                 const rt_site *site, rt_task_fn fn, void *arg,
+                                                 const void *address)
+{
+    if (RTI_UNLIKELY(fn == NULL) || RTI_UNLIKELY(site == NULL) ||
+        RTI_UNLIKELY(!task_is_at_large(parent))) {
+        return NULL;
+    }
+    struct rti_tasks *tasks = rti_tasks_with(parent);
+    struct rti_task_desk *desk = rti_tasks_desk(tasks, worker);
+    struct rti_task_rack *rack = rti_tasks_rack(tasks, desk);
+    struct rti_task *task = rack == NULL ? NULL : rti_task_rack_take(rack);
+    if (RTI_UNLIKELY(task == NULL)) {
+        return NULL;
+    }
+    RT_DCHECK(task_is_of_slab(tasks, 0));
+    rt_task *handle = (rt_task *)rti_task_give_handle(task);
+    const struct task_order order = {.site = site,
+                                     .fn = fn,
+                                     .arg = arg,
+                                     .config = &task_defaults,
+                                     .address = address,
+                                     .starter = &parent->fiber,
+                                     .parent = parent,
+                                     .desk = desk};
+    task_begin(task, tasks, worker, &order, true, false);
+    task_start(worker, tasks, task, desk, false);
+    return handle;
+}
+
+/* The same without a configuration. */
 static RTI_NOINLINE rt_task *task_go_plain(const rt_site *site, rt_task_fn fn, void *arg,
                                            const void *address)
 {
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_here();
     if (worker == NULL || worker->straight[RTI_MODULE_TASK] == NULL) {
-        return task_go_ex(site, fn, arg, &task_defaults, address);
+        struct rti_task *parent = rti_task_of(worker);
+        rt_task *handle =
+            parent == NULL ? NULL : task_go_at_desk(worker, parent, site, fn, arg, address);
+        return RTI_LIKELY(handle != NULL) ? handle
+                                          : task_go_ex(site, fn, arg, &task_defaults, address);
     }
     rt_status status;
     struct task_order order = {.site = site,
@@ -352,12 +407,6 @@ static RTI_NOINLINE rt_task *task_go_plain(const rt_site *site, rt_task_fn fn, v
                                .parent = rti_task_of(worker),
                                .is_straight = true};
     return task_go(worker, &order, &status);
-}
-
-/* Is the task in no region, as far as is seen at once? */
-static inline bool task_is_at_large(const struct rti_task *task)
-{
-    return rti_fiber_cx(&task->fiber) == &task->cx && task->cx.member.region == NULL;
 }
 
 rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_config *config)
@@ -388,7 +437,7 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
                                      .starter = &parent->fiber,
                                      .parent = parent,
                                      .is_straight = true};
-    task_begin(task, tasks, worker, &order, is_of_slab);
+    task_begin(task, tasks, worker, &order, is_of_slab, true);
     task_start_straight(worker, tasks, task, RT_PRIO_NORMAL);
     return handle;
 }
@@ -493,9 +542,13 @@ static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome out
     struct rti_tasks *tasks = rti_tasks_with(task);
     RT_DCHECK(!rti_task_has_duties(task) && (rt_outcome)task->outcome == outcome);
     /* Counted before it leaves its region: who waits for the last of that sees the count. */
-    rti_tasks_count_as(&tasks->completed, is_local);
+    if (RTI_LIKELY(is_local)) {
+        rti_tasks_count_at(tasks, NULL, RTI_TASKS_COMPLETED, true);
+    } else {
+        rti_tasks_count(tasks, RTI_TASKS_COMPLETED);
+    }
     if (outcome == RT_OUTCOME_PANICKED) {
-        rti_tasks_count(tasks, &tasks->panicked);
+        rti_tasks_count(tasks, RTI_TASKS_PANICKED);
     }
     rti_cx_end_fiber(&task->cx, &task->fiber, outcome, is_local);
     task_give_stack(task, is_local);
@@ -540,22 +593,35 @@ static RTI_NOINLINE void task_on_done_any(struct rti_task *task)
     task_conclude(task, outcome, task->life.is_local);
 }
 
+/* The end of a task that has returned and has no duties, with several workers. */
+static RTI_NOINLINE void task_on_done_shared(struct rti_task *task)
+{
+    if (RTI_UNLIKELY(rti_cx_outcome(&task->cx) != RT_OUTCOME_OK)) {
+        task_on_done_any(task);
+        return;
+    }
+    RT_DCHECK(task->joins == NULL);
+    task->fiber.cancel = NULL;
+    task_conclude(task, RT_OUTCOME_OK, false);
+}
+
 void rti_task_on_done(struct rti_fiber *fiber)
 {
     struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
-    /* The common case, with one worker: it has returned, was not cancelled and has no duties. */
-    bool is_plain = RTI_LIKELY(task->life.is_local) && fiber->end == RTI_FIBER_RETURNED &&
-                    RTI_LIKELY(!fiber->is_hindered) &&
+    /* The common case: it has returned, was not cancelled and has no duties. */
+    bool is_plain = fiber->end == RTI_FIBER_RETURNED && RTI_LIKELY(!fiber->is_hindered) &&
                     RTI_LIKELY(task->cx.outcome == RT_OUTCOME_OK) &&
                     RTI_LIKELY(!rti_task_has_duties(task));
     if (RTI_UNLIKELY(!is_plain)) {
         task_on_done_any(task);
-        return;
+    } else if (RTI_LIKELY(task->life.is_local)) {
+        /* Who is not hindered was not cancelled; who joins and returns has left the join. */
+        RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == NULL);
+        fiber->cancel = NULL;
+        task_conclude(task, RT_OUTCOME_OK, true);
+    } else {
+        task_on_done_shared(task);
     }
-    /* Who is not hindered was not cancelled; who joins and returns has left the join. */
-    RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == NULL);
-    fiber->cancel = NULL;
-    task_conclude(task, RT_OUTCOME_OK, true);
 }
 
 void rti_task_kill(struct rti_task *task)

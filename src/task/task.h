@@ -138,7 +138,7 @@ struct rti_task *rti_task_lookup(const struct rti_worker *worker, const rt_task 
 /* The handle's end: the caller has it in use, and is the one who takes the result. */
 static inline void rti_task_consume(struct rti_task *task)
 {
-    rti_task_handle_consume(&task->handle);
+    rti_task_handle_consume(&task->handle, task->life.is_local);
 }
 
 /* Makes `waiter`, which was added to a wait with rti_task_unwatch, the one that the end wakes.

@@ -69,11 +69,26 @@ static inline void rti_task_handle_lay_down(rti_atomic_size *word)
     rti_size_store_release(word, now & ~RTI_TASK_HANDLE_IN_USE);
 }
 
-/* Who has it in use needs it no more, and nobody else will. */
-static inline void rti_task_handle_consume(rti_atomic_size *word)
+/* Who has it in use needs it no more, and nobody else will. With several workers this is a
+ * read-modify-write, behind which whoever asks with the handle is looked for (task_asker.h). */
+static inline void rti_task_handle_consume(rti_atomic_size *word, bool is_local)
 {
     RT_ASSERT(rti_task_handle_is_in_use(word));
-    rti_size_store_relaxed(word, 0);
+    if (is_local) {
+        rti_size_store_relaxed(word, 0);
+    } else {
+        (void)rti_size_exchange_acqrel(word, 0);
+    }
+}
+
+/* Takes the handle into use and consumes it, in one step: for who has seen that the task has ended
+ * and will not wait. With several workers. False: this is not the handle, or another has it in use.
+ */
+static inline bool rti_task_handle_take(rti_atomic_size *word, uintptr_t number)
+{
+    size_t from = number;
+    /* Acquire pairs with the release of who has laid it down. */
+    return rti_size_cas_acqrel(word, &from, 0);
 }
 
 #endif

@@ -201,7 +201,7 @@ rt_status rt_join_result(rt_task *handle, rt_task_result *result)
     if (task == NULL) {
         return status;
     }
-    rti_tasks_count(tasks, &tasks->joined);
+    rti_tasks_count(tasks, RTI_TASKS_JOINED);
     status = join_await(worker, task, join_for_good);
     if (RTI_LIKELY(!RT_FAILED(status))) {
         return rti_task_take(task, result);
@@ -225,11 +225,33 @@ static rt_status join_wait(struct rti_worker *worker, struct rti_task *task, voi
     return rti_task_take(task, NULL);
 }
 
-/* rt_join in every way. */
-static RTI_NOINLINE rt_status join_any(rt_task *handle, void **value)
+/* Joins a task that has ended, with several workers. False: it has not, or this is not the handle,
+ * or another has it in use. */
+static RTI_ALWAYSINLINE bool join_ended(const struct rti_worker *worker, struct rti_tasks *tasks,
+                                        rt_task *handle, void **value, rt_status *status)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_tasks *tasks = rti_tasks_of(worker);
+    struct rti_task *task = rti_tasks_place(tasks, handle);
+    if (RTI_UNLIKELY(task == NULL) || RTI_UNLIKELY(task->life.is_local) ||
+        RTI_UNLIKELY(!rti_task_handle_is(&task->handle, (uintptr_t)handle)) ||
+        !rti_task_is_complete(task) ||
+        RTI_UNLIKELY(!rti_task_handle_take(&task->handle, (uintptr_t)handle))) {
+        return false;
+    }
+    struct rti_task_desk *desk = rti_tasks_desk(tasks, worker);
+    rti_tasks_count_at(tasks, desk, RTI_TASKS_JOINED, false);
+    *status = RTI_LIKELY(task->outcome == RT_OUTCOME_OK) ? RT_SUCCESS : rti_task_status(task);
+    if (value != NULL) {
+        *value = task->value;
+    }
+    rti_task_to_free(&task->life);
+    rti_tasks_give_at(tasks, desk, task);
+    return true;
+}
+
+/* The same of one that has not ended, or did not end well with one worker, or is none. */
+static RTI_NOINLINE rt_status join_going(struct rti_worker *worker, struct rti_tasks *tasks,
+                                         rt_task *handle, void **value)
+{
     if (RTI_UNLIKELY(tasks == NULL)) {
         return join_visit(&(struct rti_task_errand){
             .verb = RTI_TASK_VERB_JOIN, .handle = handle, .value = value});
@@ -239,8 +261,20 @@ static RTI_NOINLINE rt_status join_any(rt_task *handle, void **value)
     if (RTI_UNLIKELY(task == NULL)) {
         return status;
     }
-    rti_tasks_count(tasks, &tasks->joined);
+    rti_tasks_count(tasks, RTI_TASKS_JOINED);
     return join_wait(worker, task, value);
+}
+
+/* rt_join in every way. */
+static RTI_NOINLINE rt_status join_any(rt_task *handle, void **value)
+{
+    struct rti_worker *worker = rti_worker_here();
+    struct rti_tasks *tasks = rti_tasks_of(worker);
+    rt_status status;
+    if (RTI_LIKELY(tasks != NULL) && join_ended(worker, tasks, handle, value, &status)) {
+        return status;
+    }
+    return join_going(worker, tasks, handle, value);
 }
 
 rt_status rt_join(rt_task *handle, void **value)
@@ -254,7 +288,7 @@ rt_status rt_join(rt_task *handle, void **value)
         RTI_UNLIKELY(!rti_task_is_complete(task)) || RTI_UNLIKELY(task->outcome != RT_OUTCOME_OK)) {
         return join_any(handle, value);
     }
-    rti_tasks_count_as(&tasks->joined, true);
+    rti_tasks_count_at(tasks, NULL, RTI_TASKS_JOINED, true);
     if (value != NULL) {
         *value = task->value;
     }
@@ -286,7 +320,7 @@ rt_status rt_join_until(rt_task **handle, void **value, rt_time deadline)
         *value = task->value;
     }
     *handle = NULL;
-    rti_tasks_count(tasks, &tasks->joined);
+    rti_tasks_count(tasks, RTI_TASKS_JOINED);
     return rti_task_take(task, NULL);
 }
 
@@ -302,7 +336,7 @@ rt_status rt_detach(rt_task *handle)
     if (task == NULL) {
         return status;
     }
-    rti_tasks_count(tasks, &tasks->detached);
+    rti_tasks_count(tasks, RTI_TASKS_DETACHED);
     rti_task_consume(task);
     rti_task_release(task);
     return RT_SUCCESS;
@@ -321,7 +355,7 @@ rt_status rt_cancel(rt_task *handle, void **value)
     if (task == NULL) {
         return status;
     }
-    rti_tasks_count(tasks, &tasks->cancelled);
+    rti_tasks_count(tasks, RTI_TASKS_CANCELLED);
     rti_task_to_cancelled(task);
     status = join_await(worker, task, join_for_good);
     if (RT_FAILED(status)) {

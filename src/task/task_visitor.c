@@ -64,7 +64,7 @@ static bool visitor_join(struct rti_task *task, const struct rti_task_errand *er
         return false;
     }
     rti_tasks_count(tasks,
-                    errand->verb == RTI_TASK_VERB_CANCEL ? &tasks->cancelled : &tasks->joined);
+                    errand->verb == RTI_TASK_VERB_CANCEL ? RTI_TASKS_CANCELLED : RTI_TASKS_JOINED);
     if (RT_FAILED(*status)) {
         if (errand->result != NULL) {
             *errand->result = (rt_task_result){.outcome = RT_OUTCOME_CANCELLED, .has_ended = false};
@@ -86,7 +86,7 @@ static bool visitor_run(struct rti_task *task, const struct rti_task_errand *err
     *status = RT_SUCCESS;
     switch (errand->verb) {
     case RTI_TASK_VERB_DETACH:
-        rti_tasks_count(rti_tasks_with(task), &rti_tasks_with(task)->detached);
+        rti_tasks_count(rti_tasks_with(task), RTI_TASKS_DETACHED);
         visitor_release(task);
         return true;
     case RTI_TASK_VERB_CANCEL:

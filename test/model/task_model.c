@@ -5,10 +5,12 @@
  * touched when it has gone. Given back, the word is poisoned at once: whoever still touched it
  * would be seen. */
 
+#include "task/task_asker.h"
 #include "task/task_handle.h"
 #include "task/task_life.h"
 
 #include "port/explore/port.h"
+#include "sched/lock.h"
 #include "sched/parker.h"
 #include "sched/wait.h"
 
@@ -245,15 +247,30 @@ static bool use_handle(void)
     return true;
 }
 
+/* The way of a join that does not have to wait. */
+static bool join_the_ended(void)
+{
+    if (!rti_task_handle_is(&handle, NUMBER) || rti_task_life(&life) != RTI_TASK_COMPLETE ||
+        !rti_task_handle_take(&handle, NUMBER)) {
+        return false;
+    }
+    (void)rti_u32_add_relaxed(&uses, 1);
+    RTI_PLAIN_WRITE(&left_behind, sizeof left_behind);
+    left_behind++;
+    take();
+    rti_size_store_relaxed(&handle, NUMBER + RTI_TASK_HANDLE_STEP);
+    return true;
+}
+
 static void join_with_handle(void)
 {
-    if (!use_handle()) {
+    if (join_the_ended() || !use_handle()) {
         return;
     }
     if (rti_task_life(&life) != RTI_TASK_COMPLETE) {
         EXPLORE_ASSERT(await_end());
     }
-    rti_task_handle_consume(&handle);
+    rti_task_handle_consume(&handle, false);
     take();
     /* The memory is another task's at once. */
     rti_size_store_relaxed(&handle, NUMBER + RTI_TASK_HANDLE_STEP);
@@ -295,4 +312,155 @@ MODEL(task_handle_is_laid_down_for_the_next){
     .threads = {look_with_handle, look_with_handle},
     .check = check_looks,
     .outcomes = {{2, {1, 2}}, {2, {1, 2}}},
+};
+
+/* A look, and a join of a task that has ended: the holder after the look sees what that left. */
+static void setup_ended(void)
+{
+    setup_handle();
+    result = RESULT;
+    rti_u8_init(&life.state, RTI_TASK_COMPLETE);
+}
+
+static void take_with_handle(void)
+{
+    if (!join_the_ended()) {
+        (void)rti_u32_add_relaxed(&refusals, 1);
+    }
+}
+
+static void check_taken(void)
+{
+    EXPLORE_ASSERT(left_behind == rti_u32_load_relaxed(&uses));
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&uses) + rti_u32_load_relaxed(&refusals) == 2);
+    explore_outcome((uint64_t)rti_u32_load_relaxed(&uses) << 1 | is_taken);
+}
+
+MODEL(task_handle_that_was_laid_down_is_taken){
+    .about = "a join that does not wait sees what who used the handle before has left",
+    .setup = setup_ended,
+    .threads = {look_with_handle, take_with_handle},
+    .check = check_taken,
+    .outcomes = {{3, {2, 3, 5}}, {3, {2, 3, 5}}},
+};
+
+/* ---- who asks with a copy of the handle ---- */
+
+enum { FIRST = 1, ASKED, NEXT }; /* whose context it is, or what was done to it */
+
+static struct rti_sched sched;
+static struct rti_lock lock; /* of the module */
+static struct rti_task_asker asker;
+static uint64_t context; /* plain: of the task, written by who asks; then of the next in the slot */
+
+static void setup_asked(void)
+{
+    setup_ended();
+    sched = (struct rti_sched){.port = explore_port(), .is_local = false};
+    rti_lock_init(&lock, &sched, RTI_LOCK_TASK);
+    rti_task_asker_init(&asker);
+    explore_name(&lock.is_taken, "lock");
+    explore_name(&asker.at, "asker");
+    context = FIRST;
+}
+
+/* The threads are no workers: nobody keeps count of their locks. */
+struct rti_worker *rti_worker_current(void)
+{
+    return NULL;
+}
+
+/* As rti_tasks_ask_cancel has it. */
+static void ask(void)
+{
+    rti_lock_acquire(&lock, &sched);
+    rti_task_asker_come(&asker, &life);
+    if (rti_task_handle_is(&handle, NUMBER)) {
+        RTI_PLAIN_WRITE(&context, sizeof context);
+        EXPLORE_ASSERT(context == FIRST);
+        context = ASKED;
+        (void)rti_u32_add_relaxed(&uses, 1);
+    }
+    rti_task_asker_go(&asker);
+    rti_lock_release(&lock);
+}
+
+/* The slot goes back, as rti_tasks_give_at has it, and is another task's. */
+static void give_slot(void)
+{
+    if (rti_task_asker_is_at(&asker, &life)) {
+        rti_lock_acquire(&lock, &sched);
+        rti_lock_release(&lock);
+    }
+    RTI_PLAIN_WRITE(&context, sizeof context);
+    context = NEXT;
+    rti_size_store_relaxed(&handle, NUMBER + RTI_TASK_HANDLE_STEP);
+}
+
+static void take_and_give(void)
+{
+    EXPLORE_ASSERT(rti_task_handle_take(&handle, NUMBER));
+    give_slot();
+}
+
+/* The same for who had to wait. */
+static void use_and_give(void)
+{
+    EXPLORE_ASSERT(rti_task_handle_use(&handle, NUMBER, false));
+    rti_task_handle_consume(&handle, false);
+    give_slot();
+}
+
+static void check_asked(void)
+{
+    EXPLORE_ASSERT(context == NEXT);
+    explore_outcome(rti_u32_load_relaxed(&uses));
+}
+
+MODEL(task_that_is_asked_keeps_its_slot){
+    .about = "a slot is no other task's while somebody asks the one that its handle named",
+    .setup = setup_asked,
+    .threads = {ask, take_and_give},
+    .check = check_asked,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
+};
+
+MODEL(task_that_was_waited_for_and_is_asked_keeps_its_slot){
+    .about = "the same with a holder who had to wait",
+    .setup = setup_asked,
+    .threads = {ask, use_and_give},
+    .check = check_asked,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
+};
+
+/* The holder lets the task go, and its end gives the slot back. */
+static void setup_let_go(void)
+{
+    setup_asked();
+    rti_u8_init(&life.state, RTI_TASK_HELD);
+}
+
+static void let_go_and_give(void)
+{
+    EXPLORE_ASSERT(rti_task_handle_use(&handle, NUMBER, false));
+    rti_task_handle_consume(&handle, false);
+    if (!rti_task_to_released(&life)) {
+        rti_task_to_free(&life);
+        give_slot();
+    }
+}
+
+static void end_and_give(void)
+{
+    if (rti_task_to_ended(&life) == RTI_TASK_END_FREE) {
+        give_slot();
+    }
+}
+
+MODEL(task_that_is_asked_and_let_go_keeps_its_slot){
+    .about = "the same where the end gives the slot back",
+    .setup = setup_let_go,
+    .threads = {ask, let_go_and_give, end_and_give},
+    .check = check_asked,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
 };

@@ -295,7 +295,7 @@ static void *plays(void *arg)
     CHECK_EQ(tasks->stacks->in_use, 1);
     CHECK_EQ(world.begun, world.spawned);
     CHECK_EQ(world.ended, world.spawned);
-    CHECK_EQ(rti_u64_load_relaxed(&tasks->panicked), world.panicked);
+    CHECK_EQ(rti_tasks_counted(tasks, RTI_TASKS_PANICKED), world.panicked);
     uint64_t value;
     while (!RT_FAILED(rt_channel_try_recv(world.rx, &value))) {
         world.received++;

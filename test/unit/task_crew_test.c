@@ -265,3 +265,155 @@ TEST(task_crew_finds_its_contexts_in_order_when_it_is_asked_to_stop)
     rti_u32_init(&opened, 0);
     run(asks_who_looks);
 }
+
+/* ---- slots and stacks of the stations ---- */
+
+#define ROOM 200
+
+static void *is_released(void *arg)
+{
+    CHECK_STATUS(rt_sleep(RT_TIME_NEVER), RT_ERR_CANCELLED);
+    return arg;
+}
+
+/* Uses many stacks and slots at once, and gives them back wherever it runs then. */
+static void *starts_some(void *arg)
+{
+    rt_task *some[40];
+    for (size_t i = 0; i < RTI_COUNT_OF(some); i++) {
+        some[i] = rt_go(tasks_sleep_ms, TASKS_NUMBER(i % 3));
+        CHECK(some[i] != NULL);
+    }
+    for (size_t i = 0; i < RTI_COUNT_OF(some); i++) {
+        CHECK_OK(rt_join(some[i], NULL));
+    }
+    return arg;
+}
+
+static void *fills_the_room(void *arg)
+{
+    static rt_task *many[RT_MAX_TASKS + ROOM];
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    for (int round = 0; round < 5; round++) {
+        for (size_t i = 0; i < WORKERS + 1; i++) {
+            many[i] = rt_go(starts_some, NULL);
+            CHECK(many[i] != NULL);
+        }
+        for (size_t i = 0; i < WORKERS + 1; i++) {
+            CHECK_OK(rt_join(many[i], NULL));
+        }
+        /* What they have left at their stations is not missing, and nobody has more than is. */
+        size_t count = 0;
+        while (count < RTI_COUNT_OF(many) && (many[count] = rt_go(is_released, NULL)) != NULL) {
+            count++;
+        }
+        CHECK_EQ(count, RT_MAX_TASKS + ROOM - 1);
+        CHECK_OK(rt_sleep(RT_NS_PER_MS));
+        for (size_t i = 0; i < count; i++) {
+            CHECK_STATUS(rt_cancel(many[i], NULL), RT_ERR_CANCELLED);
+        }
+    }
+    return arg;
+}
+
+TEST(task_crew_fills_the_room_wherever_free_slots_lie)
+{
+    run(fills_the_room);
+}
+
+static rti_atomic_u32 is_asked;
+
+static void *ignores_it(void *arg)
+{
+    while (rti_u32_load_relaxed(&is_asked) == 0) {
+        rt_yield();
+    }
+    return arg;
+}
+
+static void *sees_none(void *arg)
+{
+    CHECK(!rt_cancelled());
+    CHECK_OK(rt_sleep(1));
+    return arg;
+}
+
+static void *asks_who_ignores_it(void *arg)
+{
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    for (int i = 0; i < 200; i++) {
+        rti_u32_init(&is_asked, 0);
+        rt_task *task = rt_go(ignores_it, NULL);
+        CHECK_OK(rt_task_ask_cancel(task));
+        rti_u32_store_relaxed(&is_asked, 1);
+        CHECK_OK(rt_join(task, NULL));
+        CHECK_OK(rt_join(rt_go(sees_none, NULL), NULL));
+    }
+    return arg;
+}
+
+TEST(task_crew_next_in_a_slot_is_not_asked_to_stop)
+{
+    run(asks_who_ignores_it);
+}
+
+#define ASKED 16
+
+static rti_atomic_ptr asked_handles[ASKED];
+static rti_atomic_u32 is_over;
+
+static void *asks_all(void *arg)
+{
+    while (rti_u32_load_relaxed(&is_over) == 0) {
+        for (size_t i = 0; i < ASKED; i++) {
+            rt_task *handle = rti_ptr_load_acquire(&asked_handles[i]);
+            if (handle != NULL) {
+                (void)rt_task_ask_cancel(handle);
+            }
+        }
+        rt_yield();
+    }
+    return arg;
+}
+
+/* Those that are asked have even numbers. */
+static void *is_asked_by_number(void *arg)
+{
+    CHECK(!rt_cancelled() || (uintptr_t)arg % 2 == 0);
+    return arg;
+}
+
+static void *joins_who_are_asked(void *arg)
+{
+    rt_task *askers[2];
+    rt_task *tasks[2 * ASKED];
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    rti_u32_init(&is_over, 0);
+    for (size_t i = 0; i < 2; i++) {
+        askers[i] = rt_go(asks_all, NULL);
+    }
+    for (int round = 0; round < 300; round++) {
+        for (size_t i = 0; i < 2 * ASKED; i++) {
+            tasks[i] = rt_go(is_asked_by_number, TASKS_NUMBER(i));
+            CHECK(tasks[i] != NULL);
+            if (i % 2 == 0) {
+                rti_ptr_store_release(&asked_handles[i / 2], tasks[i]);
+            }
+        }
+        /* In any order, so that slots of the one kind are of the other next. */
+        for (size_t i = 0; i < 2 * ASKED; i++) {
+            rt_status status = rt_join(tasks[i * 5 % (2 * ASKED)], NULL);
+            CHECK(!RT_FAILED(status) || status.code == RT_ERR_CANCELLED);
+        }
+    }
+    rti_u32_store_relaxed(&is_over, 1);
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_OK(rt_join(askers[i], NULL));
+    }
+    return arg;
+}
+
+TEST(task_crew_asks_only_those_whose_handles_it_has)
+{
+    run(joins_who_are_asked);
+}

@@ -177,11 +177,11 @@ static void *counts(void *arg)
     CHECK_OK(rt_detach(rt_go(tasks_echo, NULL)));
     CHECK_EQ(rti_tasks_live(tasks), 2);
     CHECK_STATUS(rt_cancel(rt_go(tasks_wait_for_ever, NULL), NULL), RT_ERR_CANCELLED);
-    CHECK_EQ(rti_u64_load_relaxed(&tasks->spawned), 4);
-    CHECK_EQ(rti_u64_load_relaxed(&tasks->joined), 1);
-    CHECK_EQ(rti_u64_load_relaxed(&tasks->detached), 1);
-    CHECK_EQ(rti_u64_load_relaxed(&tasks->cancelled), 1);
-    CHECK_EQ(rti_u64_load_relaxed(&tasks->completed), 3);
+    CHECK_EQ(rti_tasks_counted(tasks, RTI_TASKS_SPAWNED), 4);
+    CHECK_EQ(rti_tasks_counted(tasks, RTI_TASKS_JOINED), 1);
+    CHECK_EQ(rti_tasks_counted(tasks, RTI_TASKS_DETACHED), 1);
+    CHECK_EQ(rti_tasks_counted(tasks, RTI_TASKS_CANCELLED), 1);
+    CHECK_EQ(rti_tasks_counted(tasks, RTI_TASKS_COMPLETED), 3);
     return arg;
 }
 
