@@ -7,18 +7,24 @@
 
 #include "actor/ipc.h"
 #include "base/marks.h"
+#include "sched/chain.h"
 #include "sched/crew.h"
 
 #if RT_HAS_BEHAVIOURS
 
 _Static_assert(sizeof(struct rti_behaviour) <= RT_BEHAVIOUR_SIZE, "an idle behaviour is small");
+#if RTI_HAS_LETTERBOXES && RTI_CACHE_LINE == 64 && UINTPTR_MAX > UINT32_MAX
+_Static_assert(offsetof(struct rti_behaviour, letters.ceiling) == 128,
+               "senders have their own line");
+#endif
 _Static_assert(RT_MAX_BEHAVIOURS > 0 && RT_MAX_BEHAVIOURS <= 1 << RTI_BEHAVIOUR_INDEX_BITS_MAX,
                "the id has room for generations");
 
 /* How a turn ended. */
 enum outcome {
     OUTCOME_AGAIN, /* there is more to do */
-    OUTCOME_EMPTY, /* nothing waits, or nothing that can be reached yet */
+    OUTCOME_EMPTY, /* nothing waits; one worker */
+    OUTCOME_RESTS, /* the same with several: it is parked already, and perhaps another's */
     OUTCOME_MUTED, /* it waits for another */
     OUTCOME_ENDED,
 };
@@ -56,10 +62,15 @@ static void behaviour_enqueue_free(struct rti_behaviours *module, uint32_t index
     module->free_tail = index;
 }
 
-static void behaviour_init_place(struct rti_behaviour *place, uint32_t index)
+static void behaviour_init_place(const struct rti_behaviours *module, struct rti_behaviour *place,
+                                 uint32_t index)
 {
-    rti_mpsc_init_active(&place->mailbox);
-    rti_gate_init(&place->gate);
+    if (rti_sched_is_local(module->sched)) {
+        rti_mpsc_init_active(&place->mailbox);
+        rti_gate_init(&place->gate);
+    } else {
+        rti_letterbox_init(rti_behaviour_letters(place));
+    }
     rti_u32_init(&place->reachable_id, ACTOR_ID_INVALID);
     rti_u32_init(&place->orders, 0);
     place->life_id = RTI_BEHAVIOUR_ID_BIT | index;
@@ -77,7 +88,7 @@ static struct rti_behaviour *behaviour_take_place(struct rti_behaviours *module)
     } else if (module->fresh < module->capacity) {
         place = &module->places[module->fresh];
         rti_port_use_dense(module->sched->port, &module->dense, place + 1);
-        behaviour_init_place(place, module->fresh);
+        behaviour_init_place(module, place, module->fresh);
         module->fresh++;
     }
     if (place != NULL) {
@@ -116,21 +127,6 @@ static void behaviour_give_place(struct rti_behaviours *module, struct rti_behav
     rti_lock_release(&module->lock);
 }
 
-/* Takes the oldest message; NULL if none is there, or none can be reached yet. */
-static inline struct rti_mpsc_node *behaviour_pop(struct rti_behaviour *self, bool is_local)
-{
-    if (is_local) {
-        return rti_mpsc_pop_alone(&self->mailbox);
-    }
-    struct rti_mpsc_node *node = NULL;
-    return rti_mpsc_pop(&self->mailbox, &node) == RTI_MPSC_ITEM ? node : NULL;
-}
-
-static void behaviours_count_dead_letter(struct rti_behaviours *module)
-{
-    (void)rti_u32_add_relaxed(&module->dead_letters, 1);
-}
-
 static RTI_ALWAYSINLINE void behaviour_handle(struct rti_behaviours *module,
                                               struct rti_behaviour *self, struct rti_cell *cell)
 {
@@ -143,7 +139,7 @@ static RTI_ALWAYSINLINE void behaviour_handle(struct rti_behaviours *module,
     if (RTI_UNLIKELY(handler == NULL)) {
         handler = type->otherwise;
         if (handler == NULL) {
-            behaviours_count_dead_letter(module);
+            rti_behaviours_count_dead_letter(module);
             return;
         }
     }
@@ -177,8 +173,11 @@ static inline int32_t behaviour_mark(const struct rti_behaviour *self)
 static inline bool behaviour_drops(struct rti_behaviour *self)
 {
     const rt_mailbox_config *limit = rti_pressure_limit(&self->pressure);
-    if (RTI_LIKELY(limit == NULL) || limit->overflow != RT_OVERFLOW_DROP_OLD ||
-        !rti_gate_is_full(&self->gate)) {
+    if (RTI_LIKELY(limit == NULL) || limit->overflow != RT_OVERFLOW_DROP_OLD) {
+        return false;
+    }
+    const struct rti_letterbox *letters = rti_behaviour_letters(self);
+    if (!rti_letterbox_is_full_at(letters, rti_letterbox_look(letters))) {
         return false;
     }
     (void)rti_u32_add_relaxed(&self->pressure.dropped, 1);
@@ -193,7 +192,8 @@ static RTI_ALWAYSINLINE bool behaviour_is_told(const struct rti_worker *worker, 
                     : rti_sched_journal(sched) != NULL || rti_traces_are_used(sched);
 }
 
-/* A message was taken and counted out: it is handled if it is for this life. */
+/* A message was taken and counted out: it is handled if it is for this life. What becomes of its
+ * cell is the caller's: unless it was handed on, `turn->cell` still is it. */
 static RTI_ALWAYSINLINE void behaviour_take(struct rti_turn *turn, struct rti_behaviour *self,
                                             struct rti_worker *worker, struct rti_cell *cell,
                                             bool is_local)
@@ -208,14 +208,7 @@ static RTI_ALWAYSINLINE void behaviour_take(struct rti_turn *turn, struct rti_be
         behaviour_handle(turn->module, self, cell);
     } else {
         RT_SOMETIMES(true, "behaviour: a message for a former life is dropped");
-        behaviours_count_dead_letter(turn->module);
-    }
-    if (RTI_LIKELY(turn->cell != NULL)) {
-        if (is_local) {
-            rti_cell_free_alone(&turn->module->cells, cell);
-        } else {
-            rti_cell_free(&turn->module->cells, cell);
-        }
+        rti_behaviours_count_dead_letter(turn->module);
     }
     RT_DCHECK(turn->is_over == 0 || turn->reductions <= 0);
 }
@@ -249,19 +242,25 @@ static RTI_NOINLINE enum outcome behaviour_pause(struct rti_turn *turn)
         return turn->is_ended ? OUTCOME_ENDED : OUTCOME_MUTED;
     }
     RT_SOMETIMES(turn->reductions <= 0, "behaviour: a turn ends by its reductions");
-    /* Obeying may have brought the next order, which is no node in the mailbox of one worker. */
+    /* Obeying may have brought the next order, which is no message. */
     bool has_orders = (rti_u32_load_relaxed(&turn->self->orders) & RTI_ORDERS) != 0;
     bool is_empty = rti_sched_is_local(turn->module->sched) && !has_orders &&
                     rti_mpsc_is_empty_alone(&turn->self->mailbox);
     return is_empty ? OUTCOME_EMPTY : OUTCOME_AGAIN;
 }
 
-/* A message was taken out of the mailbox; who waits for that may go on. */
-static RTI_ALWAYSINLINE void behaviour_count_out(struct rti_turn *turn, struct rti_behaviour *self,
-                                                 int32_t mark, bool is_local)
+/* A message was taken out of the mailbox, with one worker; who waits for that may go on. */
+static RTI_ALWAYSINLINE void behaviour_take_alone(struct rti_turn *turn, struct rti_behaviour *self,
+                                                  struct rti_worker *worker,
+                                                  struct rti_mpsc_node *node, int32_t mark)
 {
-    if (RTI_UNLIKELY(rti_gate_leave(&self->gate, mark, is_local))) {
+    struct rti_cell *cell = RTI_CONTAINER_OF(node, struct rti_cell, node);
+    if (RTI_UNLIKELY(rti_gate_leave(&self->gate, mark))) {
         rti_pressure_release(turn->module, &self->pressure);
+    }
+    behaviour_take(turn, self, worker, cell, true);
+    if (RTI_LIKELY(turn->cell != NULL)) {
+        rti_cell_free_alone(&turn->module->cells, cell);
     }
 }
 
@@ -279,8 +278,7 @@ behaviour_work_on(struct rti_turn *turn, struct rti_behaviour *self, struct rti_
         struct rti_mpsc_node *node = rti_mpsc_pop_alone(&self->mailbox);
         /* Where many wait the next one is cold. */
         __builtin_prefetch(self->mailbox.head);
-        behaviour_count_out(turn, self, mark, true);
-        behaviour_take(turn, self, worker, RTI_CONTAINER_OF(node, struct rti_cell, node), true);
+        behaviour_take_alone(turn, self, worker, node, mark);
         taken++;
         if (RTI_UNLIKELY(taken >= turn->reductions)) {
             return behaviour_pause(turn);
@@ -297,8 +295,7 @@ behaviour_work_alone(struct rti_turn *turn, struct rti_behaviour *self, struct r
     if (RTI_UNLIKELY(node == NULL)) {
         return OUTCOME_EMPTY;
     }
-    behaviour_count_out(turn, self, behaviour_mark(self), true);
-    behaviour_take(turn, self, worker, RTI_CONTAINER_OF(node, struct rti_cell, node), true);
+    behaviour_take_alone(turn, self, worker, node, behaviour_mark(self));
     if (RTI_UNLIKELY(turn->reductions <= 1)) {
         return behaviour_pause(turn);
     }
@@ -307,44 +304,91 @@ behaviour_work_alone(struct rti_turn *turn, struct rti_behaviour *self, struct r
                : behaviour_work_on(turn, self, worker);
 }
 
+/* Gives back a cell, with several workers. */
+static inline void behaviour_free(struct rti_cells *cells, const struct rti_worker *worker,
+                                  struct rti_cell *cell)
+{
+#if RTI_HAS_CELL_CACHES
+    rti_cell_free_at(cells, worker, cell);
+#else
+    (void)worker;
+    rti_cell_free(cells, cell);
+#endif
+}
+
+/* The next message, with several workers; NULL if none has come. What was kept until then is free:
+ * `*kept` is its cell, or NULL. */
+static RTI_ALWAYSINLINE struct rti_letter *behaviour_next_letter(struct rti_cells *cells,
+                                                                 const struct rti_worker *worker,
+                                                                 struct rti_letterbox *letters,
+                                                                 struct rti_cell **kept)
+{
+    struct rti_letter *letter = rti_letterbox_take(letters);
+    if (letter == NULL && rti_letterbox_collect(letters, rti_cells_origin(cells))) {
+        letter = rti_letterbox_take(letters);
+        if (*kept != NULL) {
+            behaviour_free(cells, worker, *kept);
+            *kept = NULL;
+        }
+    }
+    return letter;
+}
+
+/* The turn ends, but not by a rest: the last cell does not wait for the next turn. */
+static RTI_NOINLINE enum outcome behaviour_pause_shared(struct rti_turn *turn,
+                                                        struct rti_cell *kept)
+{
+    if (kept != NULL) {
+        struct rti_cells *cells = &turn->module->cells;
+        rti_letterbox_let_go(rti_behaviour_letters(turn->self), rti_cells_origin(cells));
+        rti_cell_free(cells, kept);
+    }
+    return behaviour_pause(turn);
+}
+
 /* The same with several: an order can come at any time, and the word is looked at as well. */
 static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_behaviour *self,
                                           struct rti_worker *worker)
 {
+    struct rti_cells *cells = &turn->module->cells;
+    struct rti_letterbox *letters = rti_behaviour_letters(self);
+    struct rti_cell *kept = NULL; /* was handled, but the mailbox may name it */
+    uint32_t entered = rti_letterbox_entered(rti_letterbox_look(letters));
     int32_t mark = behaviour_mark(self);
-    for (int32_t taken = 0;; taken++) {
+    int32_t taken = 0;
+    for (;;) {
         if (RTI_UNLIKELY((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0 ||
                          taken >= turn->reductions || taken == RT_BEHAVIOUR_BATCH)) {
-            return behaviour_pause(turn);
+            return behaviour_pause_shared(turn, kept);
         }
-        struct rti_mpsc_node *node = behaviour_pop(self, false);
-        if (node == NULL) {
-            return OUTCOME_EMPTY;
-        }
-        if (RTI_UNLIKELY(node == &self->control)) {
-            /* From here on an order queues it anew. Pairs with rti_behaviour_order. */
-            (void)rti_u32_and_acqrel(&self->orders, ~(uint32_t)RTI_ORDER_QUEUED);
+        struct rti_letter *letter = behaviour_next_letter(cells, worker, letters, &kept);
+        if (letter == NULL) {
+            if (RTI_LIKELY(rti_rest_try(&self->run, letters))) {
+                /* It is another's: nothing of it is touched. */
+                if (kept != NULL) {
+                    behaviour_free(cells, worker, kept);
+                }
+                return OUTCOME_RESTS;
+            }
+            rti_letterbox_calm(letters);
             continue;
         }
         /* Where many wait the next one is cold. */
-        __builtin_prefetch(self->mailbox.head);
-        behaviour_count_out(turn, self, mark, false);
-        behaviour_take(turn, self, worker, RTI_CONTAINER_OF(node, struct rti_cell, node), false);
-    }
-}
-
-void rti_behaviour_clear(struct rti_behaviours *module, struct rti_behaviour *self)
-{
-    bool is_local = module->sched->is_local;
-    struct rti_mpsc_node *node;
-    while ((node = behaviour_pop(self, is_local)) != NULL) {
-        if (node == &self->control) {
-            (void)rti_u32_and_acqrel(&self->orders, ~(uint32_t)RTI_ORDER_QUEUED);
-            continue;
+        __builtin_prefetch(letters->first);
+        struct rti_cell *cell = RTI_CONTAINER_OF(letter, struct rti_cell, letter);
+        if (RTI_UNLIKELY(rti_letterbox_leave(letters, mark, &entered))) {
+            rti_pressure_release(turn->module, &self->pressure);
         }
-        (void)rti_gate_leave(&self->gate, RTI_GATE_NEVER, is_local);
-        behaviours_count_dead_letter(module);
-        rti_cell_free(&module->cells, RTI_CONTAINER_OF(node, struct rti_cell, node));
+        behaviour_take(turn, self, worker, cell, false);
+        taken++;
+        if (RTI_UNLIKELY(turn->cell == NULL)) {
+            continue; /* handed on */
+        }
+        if (rti_letterbox_keeps(letters, rti_cells_origin(cells), letter)) {
+            kept = cell;
+        } else {
+            behaviour_free(cells, worker, cell);
+        }
     }
 }
 
@@ -354,14 +398,11 @@ static uint32_t behaviour_tag(const struct rti_behaviours *module, actor_id id)
     return ((id & ~RTI_BEHAVIOUR_ID_BIT) >> module->index_bits) << RTI_ORDER_BITS;
 }
 
-/* From here on orders are for the life of this tag; 0: for nobody. Whether the control node is in
- * the queue stays as it is: a former life may have left it there. */
+/* From here on orders are for the life of this tag; 0: for nobody. */
 static void behaviour_set_orders(struct rti_behaviour *self, uint32_t tag)
 {
-    uint32_t before = rti_u32_load_relaxed(&self->orders);
     /* Acquire-release: pairs with the one in rti_behaviour_order. */
-    while (!rti_u32_cas_acqrel(&self->orders, &before, tag | (before & RTI_ORDER_QUEUED))) {
-    }
+    (void)rti_u32_exchange_acqrel(&self->orders, tag);
 }
 
 /* Takes a life apart: its mail, what hangs at it. Those who watch it are left in `watchers`: they
@@ -383,8 +424,8 @@ static void behaviour_die(struct rti_turn *turn, struct rti_list *watchers)
     behaviour_set_orders(self, 0);
     rti_behaviour_clear(module, self);
     rti_pressure_release(module, &self->pressure);
-    rti_gate_set_limit(&self->gate, rti_pressure_high(rti_pressure_limit(&self->pressure)),
-                       RTI_GATE_OPEN);
+    rti_behaviour_set_limit(module, self, rti_pressure_high(rti_pressure_limit(&self->pressure)),
+                            RTI_GATE_OPEN);
     rti_actors_lock(module->actors);
     rti_list_splice_tail(watchers, &self->watchers);
     rti_actors_unlock(module->actors);
@@ -520,10 +561,8 @@ static void behaviour_turn_shared(struct rti_turn *turn, struct rti_runnable *ru
         behaviour_start(turn, worker);
     }
     enum outcome outcome = behaviour_work_shared(turn, self, worker);
-    if (RTI_UNLIKELY(outcome != OUTCOME_EMPTY)) {
+    if (RTI_UNLIKELY(outcome != OUTCOME_RESTS)) {
         behaviour_leave(turn, worker, outcome);
-    } else if (rti_rest_try(run, &self->mailbox) == RTI_REST_QUEUE) {
-        behaviour_queue(worker->sched, run);
     }
 }
 
@@ -539,6 +578,20 @@ static RTI_ALWAYSINLINE void behaviour_turns_alone(struct rti_turn *turn, struct
     } while (run != NULL);
 }
 
+/* The same with several: as long as each wakes the next. */
+static void behaviour_turns_shared(struct rti_turn *turn, struct rti_runnable *run,
+                                   struct rti_worker *worker)
+{
+#if RTI_ONE_WORKER
+    behaviour_turn_shared(turn, run, worker);
+#else
+    do {
+        behaviour_turn_shared(turn, run, worker);
+        run = rti_chain_next(worker, behaviour_step);
+    } while (run != NULL);
+#endif
+}
+
 static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
 {
     struct rti_behaviours *module = rti_behaviours_of(worker);
@@ -550,7 +603,7 @@ static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
         behaviour_turns_alone(&turn, run, worker);
         worker->straight_turn = NULL;
     } else {
-        behaviour_turn_shared(&turn, run, worker);
+        behaviour_turns_shared(&turn, run, worker);
     }
     worker->turn = NULL;
 }
@@ -571,7 +624,7 @@ static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour 
     /* Under the lock: an order for a former life may still look whether that one is muted. */
     rti_lock_acquire(&module->mute_lock, module->sched);
     rti_pressure_init(&self->pressure, self->life_id, limit);
-    rti_gate_set_limit(&self->gate, RTI_GATE_OPEN, rti_pressure_high(limit));
+    rti_behaviour_set_limit(module, self, RTI_GATE_OPEN, rti_pressure_high(limit));
     rti_lock_release(&module->mute_lock);
     self->is_limited = is_limited;
     memset(self->own, 0, sizeof(self->own));
@@ -668,7 +721,6 @@ void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *be
 {
     bool is_local = rti_sched_is_local(module->sched);
     uint32_t tag = behaviour_tag(module, id);
-    uint32_t bits = (uint32_t)order | (is_local ? 0 : (uint32_t)RTI_ORDER_QUEUED);
     uint32_t before = rti_u32_load_relaxed(&behaviour->orders);
     /* Before the look at the mute: who is about to be muted looks at the orders under the lock.
      * Acquire-release: pairs with the life's look when it obeys. */
@@ -676,7 +728,7 @@ void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *be
         if (before >> RTI_ORDER_BITS != tag >> RTI_ORDER_BITS) {
             return; /* that life has ended */
         }
-    } while (!rti_u32_cas_acqrel(&behaviour->orders, &before, before | bits));
+    } while (!rti_u32_cas_acqrel(&behaviour->orders, &before, before | order));
     if (rti_pressure_let_go(module, &behaviour->pressure)) {
         RT_SOMETIMES(true, "behaviour: an order reaches one that is muted");
     }
@@ -685,36 +737,11 @@ void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *be
         behaviour_interrupt(behaviour);
         was_idle = rti_mpsc_rouse_alone(&behaviour->mailbox);
     } else {
-        was_idle = (before & RTI_ORDER_QUEUED) == 0 &&
-                   rti_mpsc_push(&behaviour->mailbox, &behaviour->control);
+        was_idle = rti_letterbox_nudge(rti_behaviour_letters(behaviour));
     }
     if (was_idle) {
         rti_behaviour_rouse(module, behaviour);
     }
-}
-
-void rti_behaviour_ask_to_stop(struct rti_actors *actors, actor_id id)
-{
-    struct rti_behaviours *module = behaviours_of(actors);
-    struct rti_behaviour *self = rti_behaviour_lookup(module, id);
-    /* It may be doomed or dead already: its exit message comes. */
-    if (self != NULL) {
-        rti_behaviour_order(module, self, id, RTI_ORDER_STOP);
-    }
-}
-
-rt_status rti_behaviour_kill(struct rti_actors *actors, actor_id id)
-{
-    struct rti_behaviours *module = behaviours_of(actors);
-    struct rti_behaviour *self = module == NULL ? NULL : rti_behaviour_lookup(module, id);
-    uint32_t expected = id;
-    /* Only one kill finds it, and none a life that came later. Acquire-release: pairs with the
-     * release in the spawn. */
-    if (self == NULL || !rti_u32_cas_acqrel(&self->reachable_id, &expected, ACTOR_ID_INVALID)) {
-        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
-    }
-    rti_behaviour_order(module, self, id, RTI_ORDER_KILL);
-    return RT_SUCCESS;
 }
 
 /* The turn that the caller is in; NULL, with the reason in `*status`, outside of a behaviour. */

@@ -12,20 +12,21 @@
  *
  *     id = 1 << 31 | generation << index_bits | index       generation >= 1
  *
- * Scheduled or not is one bit of the mailbox itself (base/mpsc.h): a consumer that finds nothing
- * more marks its queue idle in the same atomic step that shows that it is empty, and the one push
- * that finds the mark wakes it. Three other ways to be without a turn keep the queue unmarked, so
- * that no push wakes what must not run: before the first turn, muted, and between two lives.
+ * Scheduled or not is said by the mailbox itself (base/mpsc.h with one worker, actor/letterbox.h
+ * with several): a consumer that finds nothing more marks its queue idle in the same atomic step
+ * that shows that it is empty, and the one push that finds the mark wakes it. Three other ways to
+ * be without a turn keep the queue unmarked, so that no push wakes what must not run: before the
+ * first turn, muted, and between two lives.
  *
  *     free --spawn--> READY --turn--> idle --push--> READY
  *                       ^  |          muted --release--> READY
  *                       |  +--again--> READY (batch or reductions used up)
  *                       +-- end: taken apart in its own last turn, then free
  *
- * Orders come from outside (kill, stop) as bits of a word. With several workers the node `control`
- * in the mailbox wakes an idle one for them, and the word is looked at before every message, so an
- * order does not wait behind the mail. With one worker who orders takes the mark away and wakes;
- * the word is looked at when a turn begins, and who is given an order in its own turn has no
+ * Orders come from outside (kill, stop) as bits of a word. Who orders takes the mark away and
+ * wakes; with several workers by a nudge, which also keeps one awake that is about to rest. There
+ * the word is looked at before every message, so an order does not wait behind the mail; with one
+ * worker it is looked at when a turn begins, and who is given an order in its own turn has no
  * reductions left.
  *
  * The mistakes that the specification's text would lead to, and what is here instead: AC-Z3 skips
@@ -40,7 +41,7 @@
  * I5  The limit of the gate is that of the pressure of its life.            (rti_behaviours_audit)
  *
  * Who writes: the life itself, in its turn, but for `reachable_id` and `orders` (any worker),
- * `mailbox.tail` (any sender), `gate` (gate.h), `pressure` (pressure.h), `watchers` (the actor
+ * the mailbox (mpsc.h and gate.h, or letterbox.h), `pressure` (pressure.h), `watchers` (the actor
  * system). Pairs: the release of reachable_id in the spawn with the acquire in the lookup.
  *
  * Costs: 256 bytes, static assert; a send and its dispatch are measured by bench/behaviour_bench.
@@ -56,6 +57,7 @@
 #include "actor/actors.h"
 #include "actor/attachment.h"
 #include "actor/cells.h"
+#include "actor/letterbox.h"
 #include "actor/pressure.h"
 #include "actor/rest.h"
 #include "base/mpsc.h"
@@ -70,32 +72,47 @@
 enum rti_order {
     RTI_ORDER_KILL = 1,
     RTI_ORDER_STOP = 2,
-    RTI_ORDER_QUEUED = 4, /* several workers: `control` is in the mailbox */
-    RTI_ORDER_BITS = 3,
+    RTI_ORDER_BITS = 2,
 };
 #define RTI_ORDERS (RTI_ORDER_KILL | RTI_ORDER_STOP)
 
+/* Where one worker is all there can be no mailbox has several senders at a time. */
+#define RTI_HAS_LETTERBOXES (RT_MAX_WORKERS > 1)
+
+/* With several workers the order of the fields keeps apart what is written by the receiver and what
+ * by its senders, in lines of 64 bytes: first what both read and who is woken is written, then the
+ * word of the mailbox, then what the receiver alone writes for each message. With one worker the
+ * first two lines are all that a message needs of a place. */
 struct rti_behaviour {
     struct rti_runnable run;
-    struct rti_mpsc mailbox;
-    struct rti_mpsc_node control;
     const rt_behaviour_type *type;
     void *state;
     rti_atomic_u32 reachable_id;
     uint32_t life_id; /* of the present life, or the last one */
     rti_atomic_u32 orders;
-    struct rti_gate gate;
     bool is_started;
     bool is_id_kept; /* the id stays taken when this life ends */
     bool is_alive;   /* from the spawn to the end of its last turn */
     bool is_limited; /* its pressure has a limit: asked in every turn, in a line that is there */
     struct rti_list watchers;
     struct rti_list attachments;
-    struct rti_pressure pressure;
+    union {
+        struct { /* one worker */
+            struct rti_mpsc mailbox;
+            struct rti_gate gate;
+        };
+#if RTI_HAS_LETTERBOXES
+        struct { /* several */
+            uint64_t apart[3];
+            struct rti_letterbox letters; /* its word is the last of a line */
+        };
+#endif
+    };
     union {
         _Alignas(8) unsigned char own[RT_BEHAVIOUR_STATE_MAX]; /* its state, if that is small */
         uint32_t next_free; /* nobody lives here: index, RTI_BEHAVIOUR_NONE at the end */
     };
+    struct rti_pressure pressure;
 };
 
 struct rti_behaviours {
@@ -189,11 +206,75 @@ static inline struct rti_behaviour *rti_behaviour_lookup(struct rti_behaviours *
     return RTI_LIKELY(rti_u32_load_acquire(&place->reachable_id) == id) ? place : NULL;
 }
 
+/* Its mailbox on an engine with several workers. */
+static inline struct rti_letterbox *rti_behaviour_letters(struct rti_behaviour *behaviour)
+{
+#if RTI_HAS_LETTERBOXES
+    return &behaviour->letters;
+#else
+    (void)behaviour;
+    return NULL;
+#endif
+}
+
+/* Its gate, on either engine: the functions of gate.h and letterbox.h. */
+static inline uint32_t rti_behaviour_depth(const struct rti_behaviours *module,
+                                           struct rti_behaviour *behaviour, uint32_t limit)
+{
+    return rti_sched_is_local(module->sched)
+               ? rti_gate_depth(&behaviour->gate, limit)
+               : rti_letterbox_depth(rti_behaviour_letters(behaviour), limit);
+}
+
+static inline void rti_behaviour_set_limit(const struct rti_behaviours *module,
+                                           struct rti_behaviour *behaviour, uint32_t before,
+                                           uint32_t now)
+{
+    if (rti_sched_is_local(module->sched)) {
+        rti_gate_set_limit(&behaviour->gate, before, now);
+    } else {
+        rti_letterbox_set_limit(rti_behaviour_letters(behaviour), before, now);
+    }
+}
+
+static inline bool rti_behaviour_announce(const struct rti_behaviours *module,
+                                          struct rti_behaviour *behaviour, int32_t mark)
+{
+    return rti_sched_is_local(module->sched)
+               ? rti_gate_announce(&behaviour->gate, mark)
+               : rti_letterbox_announce(rti_behaviour_letters(behaviour), mark);
+}
+
+static inline void rti_behaviour_withdraw(const struct rti_behaviours *module,
+                                          struct rti_behaviour *behaviour)
+{
+    if (rti_sched_is_local(module->sched)) {
+        rti_gate_withdraw(&behaviour->gate);
+    } else {
+        rti_letterbox_withdraw(rti_behaviour_letters(behaviour));
+    }
+}
+
+/* Messages in its mailbox; checks what can be checked. Nobody is at work. */
+static inline size_t rti_behaviour_audit_mail(const struct rti_behaviours *module,
+                                              struct rti_behaviour *behaviour)
+{
+    return rti_sched_is_local(module->sched)
+               ? rti_mpsc_audit(&behaviour->mailbox)
+               : rti_letterbox_audit(rti_behaviour_letters(behaviour),
+                                     rti_cells_origin(&module->cells));
+}
+
 /* Hangs the module at the scheduler of `actors`. */
 void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actors);
 /* Nothing lives. */
 void rti_behaviours_deinit(struct rti_behaviours *module);
 void rti_behaviours_audit(const struct rti_behaviours *module);
+
+static inline void rti_behaviours_count_dead_letter(struct rti_behaviours *module)
+{
+    (void)rti_u32_add_relaxed(&module->dead_letters, 1);
+}
 
 /* Dooms every living behaviour. Called on the worker's own stack. */
 void rti_behaviours_kill_all(struct rti_behaviours *module);

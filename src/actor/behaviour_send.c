@@ -40,10 +40,15 @@ static rt_status send_no_memory(void)
 static inline void send_push(struct rti_behaviours *module, struct rti_behaviour *receiver,
                              struct rti_cell *cell)
 {
-    bool is_local = module->sched->is_local;
-    rti_gate_enter(&receiver->gate, is_local);
-    bool was_idle = is_local ? rti_mpsc_push_alone(&receiver->mailbox, &cell->node)
-                             : rti_mpsc_push(&receiver->mailbox, &cell->node);
+    bool was_idle;
+    if (rti_sched_is_local(module->sched)) {
+        rti_gate_enter(&receiver->gate, rti_gate_look(&receiver->gate));
+        was_idle = rti_mpsc_push_alone(&receiver->mailbox, &cell->node);
+    } else {
+        struct rti_letterbox *letters = rti_behaviour_letters(receiver);
+        was_idle = rti_letterbox_push(letters, rti_cells_origin(&module->cells), &cell->letter,
+                                      rti_letterbox_look(letters));
+    }
     if (was_idle) {
         rti_behaviour_rouse(module, receiver);
     }
@@ -101,7 +106,7 @@ static void send_drop_oldest(struct rti_behaviours *module, struct rti_behaviour
     }
     struct rti_mpsc_node *node = rti_mpsc_pop_alone(&receiver->mailbox);
     if (node != NULL) {
-        (void)rti_gate_leave(&receiver->gate, RTI_GATE_NEVER, true);
+        (void)rti_gate_leave(&receiver->gate, RTI_GATE_NEVER);
         rti_cell_free(&module->cells, RTI_CONTAINER_OF(node, struct rti_cell, node));
         (void)rti_u32_add_relaxed(&receiver->pressure.dropped, 1);
     }
@@ -175,6 +180,15 @@ static inline void send_deliver(struct rti_worker *worker, struct rti_behaviours
     send_push(module, receiver, cell);
 }
 
+static bool send_is_full(const struct rti_behaviours *module, struct rti_behaviour *receiver)
+{
+    if (rti_sched_is_local(module->sched)) {
+        return rti_gate_is_full(&receiver->gate);
+    }
+    const struct rti_letterbox *letters = rti_behaviour_letters(receiver);
+    return rti_letterbox_is_full_at(letters, rti_letterbox_look(letters));
+}
+
 /* A send to a behaviour with a limit. With several workers another life may have come meanwhile,
  * with another limit or none. */
 static RTI_NOINLINE rt_status send_limited(struct rti_worker *worker, struct rti_behaviours *module,
@@ -182,7 +196,7 @@ static RTI_NOINLINE rt_status send_limited(struct rti_worker *worker, struct rti
                                            const rt_mailbox_config *limit, struct rti_cell *cell)
 {
     enum rti_admission admission =
-        rti_pressure_admit(&receiver->pressure, limit, rti_gate_is_full(&receiver->gate));
+        rti_pressure_admit(&receiver->pressure, limit, send_is_full(module, receiver));
     if (!send_is_admitted(admission)) {
         actor_id to = cell->to;
         if (admission == RTI_ADMIT_DROPPED) {
@@ -362,7 +376,7 @@ static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const stru
     if (is_noted) {
         rti_worker_note(worker, RTI_NOTE_SEND, 0, cell->to);
     }
-    rti_gate_enter_alone(&receiver->gate, entered);
+    rti_gate_enter(&receiver->gate, entered);
     if (rti_mpsc_push_alone(&receiver->mailbox, &cell->node)) {
         RTI_PROBE1(ready, receiver->run.id);
         if (is_noted) {
@@ -374,20 +388,42 @@ static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const stru
     return true;
 }
 
-/* The same with several workers. */
-static bool send_shared(struct rti_worker *worker, const struct rti_cell *head, const void *data)
+#if RTI_HAS_LETTERBOXES
+
+/* Makes one ready whose mailbox was idle, by a worker that holds a station. */
+static RTI_ALWAYSINLINE void send_rouse(struct rti_worker *worker, struct rti_behaviour *receiver)
+{
+    RTI_PROBE1(ready, receiver->run.id);
+    rti_rest_end(&receiver->run);
+    if (RTI_UNLIKELY(!rti_station_put_next(worker->station, &receiver->run))) {
+        rti_sched_queue_shared(worker->sched, &receiver->run);
+    }
+}
+
+/* The straight path with several workers. */
+static RTI_ALWAYSINLINE bool send_shared(struct rti_worker *worker, const struct rti_cell *head,
+                                         const void *data)
 {
     struct rti_turn *turn = rti_turn_of(worker);
-    if (turn == NULL || rti_sched_is_local(worker->sched) || head->len > RTI_CELL_SMALL_MAX ||
-        rti_sched_journal(worker->sched) != NULL || rti_traces_are_used(worker->sched)) {
+    if (turn == NULL || worker->station == NULL || head->len > RTI_CELL_SMALL_MAX ||
+        RTI_UNLIKELY(rti_worker_records(worker) || rti_sched_journal(worker->sched) != NULL ||
+                     rti_traces_are_used(worker->sched))) {
         return false;
     }
-    struct rti_behaviour *receiver = rti_behaviour_lookup(turn->module, head->to);
-    if (RTI_UNLIKELY(receiver == NULL ||
-                     (rti_gate_is_full(&receiver->gate) && !send_is_welcome(receiver, turn)))) {
+    struct rti_behaviours *module = turn->module;
+    struct rti_cell_cache *cache = rti_cells_cache_of(&module->cells, worker);
+    struct rti_behaviour *receiver = rti_behaviour_lookup(module, head->to);
+    if (RTI_UNLIKELY(cache == NULL || receiver == NULL)) {
         return false;
     }
-    struct rti_cell *cell = rti_cell_alloc(&turn->module->cells, head->len);
+    struct rti_letterbox *letters = rti_behaviour_letters(receiver);
+    uint64_t word = rti_letterbox_look(letters);
+    /* Of one without a limit the receiver's line is left alone. */
+    if (rti_pressure_limit(&receiver->pressure) != NULL &&
+        RTI_UNLIKELY(rti_letterbox_is_full_at(letters, word)) && !send_is_welcome(receiver, turn)) {
+        return false;
+    }
+    struct rti_cell *cell = rti_cell_cache_take(cache, RTI_CELL_SMALL);
     if (RTI_UNLIKELY(cell == NULL)) {
         return false;
     }
@@ -396,10 +432,13 @@ static bool send_shared(struct rti_worker *worker, const struct rti_cell *head, 
     cell->origin = rti_cell_origin(turn->self->life_id, rti_cell_id(head));
     cell->len |= head->len;
     send_copy(cell, data, head->len, true);
-    rti_worker_note(worker, RTI_NOTE_SEND, 0, head->to);
-    send_push(turn->module, receiver, cell);
+    if (rti_letterbox_push(letters, rti_cells_origin(&module->cells), &cell->letter, word)) {
+        send_rouse(worker, receiver);
+    }
     return true;
 }
+
+#endif
 
 /* Every other send; apart, so that the straight one needs no frame. */
 static RTI_NOINLINE rt_status send_otherwise(actor_id to, uint32_t id, const void *data, size_t len)
@@ -407,9 +446,16 @@ static RTI_NOINLINE rt_status send_otherwise(actor_id to, uint32_t id, const voi
     struct rti_worker *worker = rti_worker_enter();
     struct rti_cell head = {
         .to = to, .origin = rti_cell_origin(ACTOR_ID_INVALID, id), .len = (uint32_t)len};
-    if (worker != NULL && len == head.len && (data != NULL || len == 0) &&
-        (send_shared(worker, &head, data) || send_straight(worker, &head, data, true))) {
-        return RT_SUCCESS;
+    if (worker != NULL && len == head.len && (data != NULL || len == 0)) {
+#if RTI_HAS_LETTERBOXES
+        /* With one worker there is no station. */
+        if (send_shared(worker, &head, data)) {
+            return RT_SUCCESS;
+        }
+#endif
+        if (send_straight(worker, &head, data, true)) {
+            return RT_SUCCESS;
+        }
     }
     return rti_behaviour_send(worker, to, id, data, len);
 }
@@ -464,6 +510,14 @@ rt_status rt_behaviour_forward(actor_id to, uint32_t id)
             cell->len &= ~RTI_CELL_BLOB; /* the hold went along */
         }
         return status;
+    }
+    if (!rti_sched_is_local(worker->sched)) {
+        /* It may be what this one's mailbox names, and is about to be in another. */
+        struct rti_letterbox *letters = rti_behaviour_letters(turn->self);
+        uintptr_t origin = rti_cells_origin(&turn->module->cells);
+        if (rti_letterbox_keeps(letters, origin, &cell->letter)) {
+            rti_letterbox_let_go(letters, origin);
+        }
     }
     rt_status status = send_to_behaviour(worker, turn->module, to, id, cell);
     if (!RT_FAILED(status)) {

@@ -8,6 +8,30 @@
 
 #if RT_HAS_BEHAVIOURS
 
+void rti_behaviour_ask_to_stop(struct rti_actors *actors, actor_id id)
+{
+    struct rti_behaviours *module = rti_behaviours_at(actors->sched);
+    struct rti_behaviour *self = rti_behaviour_lookup(module, id);
+    /* It may be doomed or dead already: its exit message comes. */
+    if (self != NULL) {
+        rti_behaviour_order(module, self, id, RTI_ORDER_STOP);
+    }
+}
+
+rt_status rti_behaviour_kill(struct rti_actors *actors, actor_id id)
+{
+    struct rti_behaviours *module = rti_behaviours_at(actors->sched);
+    struct rti_behaviour *self = module == NULL ? NULL : rti_behaviour_lookup(module, id);
+    uint32_t expected = id;
+    /* Only one kill finds it, and none a life that came later. Acquire-release: pairs with the
+     * release in the spawn. */
+    if (self == NULL || !rti_u32_cas_acqrel(&self->reachable_id, &expected, ACTOR_ID_INVALID)) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("no living actor has this id")};
+    }
+    rti_behaviour_order(module, self, id, RTI_ORDER_KILL);
+    return RT_SUCCESS;
+}
+
 void rti_behaviours_kill_all(struct rti_behaviours *module)
 {
     for (uint32_t i = 0; i < module->fresh; i++) {
@@ -58,6 +82,43 @@ void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actor
     actors->sched->modules[RTI_MODULE_BEHAVIOUR] = module;
 }
 
+/* Ends a message that nobody will handle. */
+static void behaviour_drop(struct rti_behaviours *module, struct rti_cell *cell)
+{
+    rti_behaviours_count_dead_letter(module);
+    rti_cell_free(&module->cells, cell);
+}
+
+static void behaviour_clear_shared(struct rti_behaviours *module, struct rti_behaviour *self)
+{
+    struct rti_letterbox *letters = rti_behaviour_letters(self);
+    uintptr_t origin = rti_cells_origin(&module->cells);
+    do {
+        struct rti_letter *letter;
+        while ((letter = rti_letterbox_take(letters)) != NULL) {
+            uint32_t entered = 0;
+            (void)rti_letterbox_leave(letters, RTI_GATE_NEVER, &entered);
+            if (rti_letterbox_keeps(letters, origin, letter)) {
+                rti_letterbox_let_go(letters, origin);
+            }
+            behaviour_drop(module, RTI_CONTAINER_OF(letter, struct rti_cell, letter));
+        }
+    } while (rti_letterbox_collect(letters, origin));
+}
+
+void rti_behaviour_clear(struct rti_behaviours *module, struct rti_behaviour *self)
+{
+    if (!rti_sched_is_local(module->sched)) {
+        behaviour_clear_shared(module, self);
+        return;
+    }
+    struct rti_mpsc_node *node;
+    while ((node = rti_mpsc_pop_alone(&self->mailbox)) != NULL) {
+        (void)rti_gate_leave(&self->gate, RTI_GATE_NEVER);
+        behaviour_drop(module, RTI_CONTAINER_OF(node, struct rti_cell, node));
+    }
+}
+
 void rti_behaviours_deinit(struct rti_behaviours *module)
 {
     struct rti_port *port = module->sched->port;
@@ -90,7 +151,11 @@ rt_status rt_behaviour_reserve(const rt_behaviour_room *room)
     struct rti_port *port = module->sched->port;
     size_t places_size = room->behaviours * sizeof(struct rti_behaviour);
     uint32_t workers = behaviours_workers(module);
-    size_t size = places_size + RTI_CELLS_BYTES(rti_cells_stock(room->messages, workers));
+    size_t cells_size = RTI_CELLS_BYTES(rti_cells_stock(room->messages, workers));
+    if (workers > 0 && cells_size / 8 > RTI_LETTERS_SPAN_MAX) {
+        return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there cannot be so much room")};
+    }
+    size_t size = places_size + cells_size;
     if (port->ops->memory_map == NULL) {
         return (rt_status){RT_ERR_UNSUPPORTED, RTI_SENTENCE("this machine maps no memory")};
     }
@@ -134,14 +199,13 @@ void rti_behaviours_audit(const struct rti_behaviours *module)
     size_t alive = 0;
     size_t queued = 0;
     for (uint32_t i = 0; i < module->fresh; i++) {
-        const struct rti_behaviour *at = &module->places[i];
+        struct rti_behaviour *at = &module->places[i];
         actor_id reachable = rti_u32_load_relaxed(&at->reachable_id);
         RT_ASSERT(reachable == ACTOR_ID_INVALID || (reachable == at->life_id && at->is_alive));
         uint32_t high =
             at->is_alive ? rti_pressure_high(rti_pressure_limit(&at->pressure)) : RTI_GATE_OPEN;
-        size_t nodes = rti_mpsc_audit(&at->mailbox);
-        bool has_control = (rti_u32_load_relaxed(&at->orders) & RTI_ORDER_QUEUED) != 0;
-        RT_ASSERT(rti_gate_depth(&at->gate, high) + has_control == nodes);
+        size_t nodes = rti_behaviour_audit_mail(module, at);
+        RT_ASSERT(rti_behaviour_depth(module, at, high) == nodes);
         queued += nodes;
         if (at->is_alive) {
             alive++;
@@ -149,7 +213,7 @@ void rti_behaviours_audit(const struct rti_behaviours *module)
         }
     }
     RT_ASSERT(alive == module->live);
-    /* Control nodes are queued too. */
+    /* Each may be at one more. */
     RT_ASSERT(rti_cells_in_use(&module->cells) <= queued + module->live);
     rti_cells_audit(&module->cells);
 }

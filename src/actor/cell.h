@@ -24,6 +24,7 @@
 #include <orrery/rt/types.h>
 #include <orrery/rt_static_config.h>
 
+#include "actor/letterbox.h"
 #include "base/mpsc.h"
 #include "sched/trace.h"
 
@@ -44,7 +45,8 @@
 
 struct rti_cell {
     union {
-        struct rti_mpsc_node node;
+        struct rti_mpsc_node node;  /* in a mailbox, with one worker */
+        struct rti_letter letter;   /* the same, with several */
         struct rti_cell *next_free; /* in a cache: the next one of its pile */
     };
     union {

@@ -23,6 +23,7 @@ void rti_cells_init(struct rti_cells *cells, struct rti_sched *sched, void *memo
     rti_pool_init(&cells->large, bytes + small, RTI_CELL_LARGE_SIZE, stock);
     cells->kept = (struct rti_cell_pile){.first = NULL};
 #if RTI_HAS_CELL_CACHES
+    cells->origin = rti_letters_origin(memory);
     cells->batch = rti_cells_batch(count, workers);
     cells->caches_count =
         cells->batch == 0 ? 0 : (workers < RTI_CELL_CACHES_MAX ? workers : RTI_CELL_CACHES_MAX);

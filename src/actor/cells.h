@@ -41,7 +41,8 @@ struct rti_cells {
     size_t count;
     struct rti_cell_pile kept; /* one worker: small ones that were given back */
 #if RTI_HAS_CELL_CACHES
-    uint32_t batch; /* 0: there are no caches */
+    uintptr_t origin; /* from which the names of cells count, see letterbox.h */
+    uint32_t batch;   /* 0: there are no caches */
     uint32_t caches_count;
     rti_atomic_u32 out_alone;                          /* taken minus given by who had no station */
     RTI_ALIGNED(RTI_CACHE_LINE) rti_atomic_u32 pushes; /* piles that were sent home */
@@ -95,6 +96,17 @@ static inline size_t rti_cells_out(const struct rti_cells *cells)
 /* Gives back the hold on a blob that a message carries (blob.c). */
 void rti_blob_discard(struct rti_sched *sched, const void *token);
 
+/* Where the names of cells count from, with several workers. */
+static inline uintptr_t rti_cells_origin(const struct rti_cells *cells)
+{
+#if RTI_HAS_CELL_CACHES
+    return cells->origin;
+#else
+    (void)cells;
+    return 0;
+#endif
+}
+
 static inline bool rti_cells_are_cached(const struct rti_cells *cells)
 {
 #if RTI_HAS_CELL_CACHES
@@ -107,15 +119,21 @@ static inline bool rti_cells_are_cached(const struct rti_cells *cells)
 
 #if RTI_HAS_CELL_CACHES
 
-/* The cache of the station that the caller holds; NULL if it has none. */
-static inline struct rti_cell_cache *rti_cells_cache_here(struct rti_cells *cells)
+/* The cache of the station that a worker holds; NULL if it has none. */
+static RTI_ALWAYSINLINE struct rti_cell_cache *rti_cells_cache_of(struct rti_cells *cells,
+                                                                  const struct rti_worker *worker)
 {
-    const struct rti_worker *worker = rti_worker_here();
-    const struct rti_station *station = worker == NULL ? NULL : worker->station;
-    RT_DCHECK(worker == NULL || worker->sched == cells->sched);
+    const struct rti_station *station = worker->station;
+    RT_DCHECK(worker->sched == cells->sched);
     return RTI_LIKELY(station != NULL && station->index < cells->caches_count)
                ? &cells->caches[station->index]
                : NULL;
+}
+
+static inline struct rti_cell_cache *rti_cells_cache_here(struct rti_cells *cells)
+{
+    const struct rti_worker *worker = rti_worker_here();
+    return worker == NULL ? NULL : rti_cells_cache_of(cells, worker);
 }
 
 static inline struct rti_cell *rti_cells_take(struct rti_cells *cells, enum rti_cell_kind kind)
@@ -179,6 +197,24 @@ static inline void rti_cell_free(struct rti_cells *cells, struct rti_cell *cell)
     rti_pool_free(rti_cells_pool(cells, kind), cell);
     rti_lock_release(&cells->lock);
 }
+
+#if RTI_HAS_CELL_CACHES
+
+/* The same on a worker that is known: a short one needs no call. */
+static inline void rti_cell_free_at(struct rti_cells *cells, const struct rti_worker *worker,
+                                    struct rti_cell *cell)
+{
+    struct rti_cell_cache *cache = rti_cells_cache_of(cells, worker);
+    uint32_t bits = cell->len & ~(((uint32_t)RTI_CELL_HOMES_MAX - 1) << RTI_CELL_HOME_SHIFT);
+    /* Neither one with a mark, nor one that is free already. */
+    if (RTI_LIKELY(cache != NULL && bits <= RTI_CELL_SMALL_MAX)) {
+        rti_cell_cache_give(cache, cell, RTI_CELL_SMALL);
+    } else {
+        rti_cell_free(cells, cell);
+    }
+}
+
+#endif
 
 /* The same with one worker: a short one is kept. */
 static RTI_ALWAYSINLINE void rti_cell_free_alone(struct rti_cells *cells, struct rti_cell *cell)

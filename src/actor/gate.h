@@ -2,8 +2,8 @@
 #ifndef RTI_GATE_H
 #define RTI_GATE_H
 
-/* A gate counts the messages that wait for an actor, says whether that are too many, and lets
- * nobody who is muted sleep for ever.
+/* A gate counts the messages that wait for an actor, says whether that are too many, and whether
+ * somebody who is muted waits for room.
  *
  *     entered    twice the messages that came, and 1 more while somebody is announced
  *     ceiling    twice what `entered` counts when the gate is full: what left, and the limit
@@ -13,25 +13,16 @@
  * takes a message needs no locked instruction. Both wrap; the room has a sign. A gate without a
  * limit has one that no number of messages comes to.
  *
- * A sender that finds too many waiting announces itself, looks at the room once more, and only
- * then waits. The receiver that takes a message makes room, and as long as that is enough for those
- * who wait (its `mark`) looks whether anybody has announced himself. Each side writes its own word
- * and then reads the other's, with a fence between, so at least one of the two sees the other:
- * either the sender finds room and does not wait, or the receiver finds the announcement and
- * releases. The receiver reads how many came before its fence, and may see fewer than there are,
- * but never fewer than it has taken: the last that is taken finds all the room there is, and looks.
- *
- * The list of those who wait has a lock: an announcement and its withdrawal are made under it.
- *
- * I1  Who waits was announced before, and the room was below the mark after that.  (explored)
+ * This is the gate of an engine with one worker: nothing comes between two steps, and the words are
+ * plain. With several workers `entered` is part of the mailbox's own word (actor/letterbox.h, where
+ * it is also said why nobody who is muted sleeps for ever).
  *
  * Who writes: `entered` any sender; `ceiling` the receiver, and who begins its life before anybody
- * can reach it. Pairs: the two fences with each other. On an engine with one worker (`is_local`)
- * nothing comes between two steps, and the words are plain.
+ * can reach it.
  *
- * Rejected: one word for the count, which sender and receiver both change by a locked instruction;
- * looking only where the count comes to the mark exactly (a sender may see it above the mark still,
- * and the receiver has passed there). */
+ * Rejected: one word for the count, which sender and receiver both change (with several workers, by
+ * a locked instruction each); looking for those who wait only where the count comes to the mark
+ * exactly (a sender may see it above the mark still, and the receiver has passed there). */
 
 #include <stdbool.h>
 
@@ -49,6 +40,19 @@ struct rti_gate {
     rti_atomic_u32 entered;
     rti_atomic_u32 ceiling;
 };
+
+/* The room there is: twice what may come, less 1 while somebody is announced. */
+static RTI_ALWAYSINLINE int32_t rti_gate_room(uint32_t ceiling, uint32_t entered)
+{
+    return (int32_t)(ceiling - entered);
+}
+
+/* How many wait, by the words of a gate with this limit. */
+static inline uint32_t rti_gate_waiting(uint32_t ceiling, uint32_t entered, uint32_t limit)
+{
+    int32_t waiting = (int32_t)(entered - (ceiling - 2 * limit));
+    return waiting < 0 ? 0 : (uint32_t)waiting / 2;
+}
 
 /* A gate without a limit, that nobody has come through. */
 static inline void rti_gate_init(struct rti_gate *gate)
@@ -72,18 +76,15 @@ static inline int32_t rti_gate_mark(uint32_t high, uint32_t low)
     return (int32_t)(2 * (high - low)) - 1;
 }
 
-/* Messages that wait, of a gate with this limit. While others are at work it is those of them that
- * have not left meanwhile: too few perhaps, never too many. */
+/* Messages that wait, of a gate with this limit. With several workers, while others are at work, it
+ * is those of them that have not left meanwhile: too few perhaps, never too many. */
 static inline uint32_t rti_gate_depth(const struct rti_gate *gate, uint32_t limit)
 {
-    /* Acquire so that what left is read after what came; there is no pair. */
-    uint32_t entered = rti_u32_load_acquire(&gate->entered);
-    uint32_t left = rti_u32_load_relaxed(&gate->ceiling) - 2 * limit;
-    int32_t waiting = (int32_t)(entered - left);
-    return waiting < 0 ? 0 : (uint32_t)waiting / 2;
+    return rti_gate_waiting(rti_u32_load_relaxed(&gate->ceiling),
+                            rti_u32_load_relaxed(&gate->entered), limit);
 }
 
-/* What a sender that is alone reads first. */
+/* What a sender reads first. */
 static RTI_ALWAYSINLINE uint32_t rti_gate_look(const struct rti_gate *gate)
 {
     return rti_u32_load_relaxed(&gate->entered);
@@ -92,7 +93,7 @@ static RTI_ALWAYSINLINE uint32_t rti_gate_look(const struct rti_gate *gate)
 /* Is there no room for one more, when so many have come? */
 static RTI_ALWAYSINLINE bool rti_gate_is_full_at(const struct rti_gate *gate, uint32_t entered)
 {
-    return (int32_t)(rti_u32_load_relaxed(&gate->ceiling) - entered) <= 0;
+    return rti_gate_room(rti_u32_load_relaxed(&gate->ceiling), entered) <= 0;
 }
 
 static inline bool rti_gate_is_full(const struct rti_gate *gate)
@@ -100,57 +101,33 @@ static inline bool rti_gate_is_full(const struct rti_gate *gate)
     return rti_gate_is_full_at(gate, rti_gate_look(gate));
 }
 
-/* One message more, with one worker, for who has looked. */
-static RTI_ALWAYSINLINE void rti_gate_enter_alone(struct rti_gate *gate, uint32_t entered)
+/* One message more, for who has looked. */
+static RTI_ALWAYSINLINE void rti_gate_enter(struct rti_gate *gate, uint32_t entered)
 {
     rti_u32_store_relaxed(&gate->entered, entered + 2);
 }
 
-/* One message more. */
-static inline void rti_gate_enter(struct rti_gate *gate, bool is_local)
-{
-    if (is_local) {
-        rti_gate_enter_alone(gate, rti_gate_look(gate));
-    } else {
-        (void)rti_u32_add_relaxed(&gate->entered, 2);
-    }
-}
-
 /* One message less. True if the caller has to release those who wait. Receiver. */
-static RTI_ALWAYSINLINE bool rti_gate_leave(struct rti_gate *gate, int32_t mark, bool is_local)
+static RTI_ALWAYSINLINE bool rti_gate_leave(struct rti_gate *gate, int32_t mark)
 {
     uint32_t ceiling = rti_u32_load_relaxed(&gate->ceiling) + 2;
     rti_u32_store_relaxed(&gate->ceiling, ceiling);
     uint32_t entered = rti_u32_load_relaxed(&gate->entered);
-    if (RTI_LIKELY((int32_t)(ceiling - entered) < mark)) {
-        return false;
-    }
-    if (!is_local) {
-        /* Between our word and our look; pairs with the fence in rti_gate_announce. */
-        rti_fence_seqcst();
-        entered = rti_u32_load_relaxed(&gate->entered);
-    }
-    return (entered & 1) != 0;
+    return RTI_UNLIKELY(rti_gate_room(ceiling, entered) >= mark) && (entered & 1) != 0;
 }
 
-/* Says that somebody is about to wait, under the lock of the list. True if there is reason to. */
-static inline bool rti_gate_announce(struct rti_gate *gate, int32_t mark, bool is_local)
+/* Says that somebody is about to wait. True if there is reason to. */
+static inline bool rti_gate_announce(struct rti_gate *gate, int32_t mark)
 {
-    /* Acquire-release because there is no weaker one; the fence is what pairs. */
-    (void)rti_u32_or_acqrel(&gate->entered, 1);
-    if (!is_local) {
-        /* Between our word and our look; pairs with the fence in rti_gate_leave. */
-        rti_fence_seqcst();
-    }
-    uint32_t ceiling = rti_u32_load_relaxed(&gate->ceiling);
-    return (int32_t)(ceiling - rti_u32_load_relaxed(&gate->entered)) < mark;
+    uint32_t entered = rti_gate_look(gate) | 1;
+    rti_u32_store_relaxed(&gate->entered, entered);
+    return rti_gate_room(rti_u32_load_relaxed(&gate->ceiling), entered) < mark;
 }
 
-/* Nobody waits any more, under the lock of the list. */
+/* Nobody waits any more. */
 static inline void rti_gate_withdraw(struct rti_gate *gate)
 {
-    /* Acquire-release because there is no weaker one; the lock is what pairs. */
-    (void)rti_u32_and_acqrel(&gate->entered, ~UINT32_C(1));
+    rti_u32_store_relaxed(&gate->entered, rti_gate_look(gate) & ~UINT32_C(1));
 }
 
 #endif

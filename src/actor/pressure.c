@@ -97,8 +97,7 @@ static bool pressure_is_high(struct rti_behaviours *module, struct rti_pressure 
     if (rti_is_behaviour_id(receiver->self)) {
         struct rti_behaviour *behaviour = pressure_behaviour(receiver);
         return rti_u32_load_relaxed(&behaviour->reachable_id) == receiver->self &&
-               rti_gate_announce(&behaviour->gate, rti_pressure_mark(limit),
-                                 module->sched->is_local);
+               rti_behaviour_announce(module, behaviour, rti_pressure_mark(limit));
     }
     const struct rti_actor *actor = pressure_actor(receiver);
     return actor->reachable_id == receiver->self &&
@@ -160,7 +159,7 @@ void rti_pressure_release(struct rti_behaviours *module, struct rti_pressure *re
     struct rti_link *at;
     rti_lock_acquire(&module->mute_lock, module->sched);
     if (rti_is_behaviour_id(receiver->self)) {
-        rti_gate_withdraw(&pressure_behaviour(receiver)->gate);
+        rti_behaviour_withdraw(module, pressure_behaviour(receiver));
     }
     while ((at = rti_list_peek(&receiver->muted)) != NULL) {
         pressure_let_go(module, RTI_CONTAINER_OF(at, struct rti_pressure, link));
@@ -221,10 +220,11 @@ void rti_pressure_untie(struct rti_behaviours *module, actor_id waiter, actor_id
 
 /* Messages that wait for a behaviour. Under the lock, under which its limit and that of its gate
  * become another's. */
-static uint32_t pressure_depth(const struct rti_pressure *pressure)
+static uint32_t pressure_depth(const struct rti_behaviours *module,
+                               const struct rti_pressure *pressure)
 {
     const rt_mailbox_config *limit = rti_pressure_limit(pressure);
-    return rti_gate_depth(&pressure_behaviour(pressure)->gate, rti_pressure_high(limit));
+    return rti_behaviour_depth(module, pressure_behaviour(pressure), rti_pressure_high(limit));
 }
 
 void rti_pressure_stats(struct rti_behaviours *module, const struct rti_pressure *pressure,
@@ -234,7 +234,7 @@ void rti_pressure_stats(struct rti_behaviours *module, const struct rti_pressure
         rti_lock_acquire(&module->mute_lock, module->sched);
     }
     *out = (rt_mailbox_stats){
-        .depth = rti_is_behaviour_id(pressure->self) ? pressure_depth(pressure) : 0,
+        .depth = rti_is_behaviour_id(pressure->self) ? pressure_depth(module, pressure) : 0,
         .rejected = rti_u32_load_relaxed(&pressure->rejected),
         .dropped = rti_u32_load_relaxed(&pressure->dropped),
         .mutes = pressure->mutes,

@@ -263,7 +263,7 @@ static void late_letter(void *arg)
     settle();
     struct rti_cell *cell = rti_cell_alloc(&module()->cells, 0);
     *cell = (struct rti_cell){.to = first, .origin = rti_cell_origin(ACTOR_ID_INVALID, 2)};
-    rti_gate_enter(&place->gate, true);
+    rti_gate_enter(&place->gate, rti_gate_look(&place->gate));
     CHECK(!rti_mpsc_push_alone(&place->mailbox, &cell->node)); /* nobody is to be woken */
     actor_id second = rt_behaviour_spawn(&counter, &starts);
     CHECK(rti_behaviour_lookup(module(), second) == place);

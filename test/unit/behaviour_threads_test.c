@@ -245,3 +245,59 @@ TEST(supervisors_on_several_workers_restart_both_kinds)
     CHECK(rti_u32_load_relaxed(&begun) > 12);
     rt_cleanup();
 }
+
+/* ---- The memory of messages that can have names ---- */
+
+TEST(behaviour_messages_between_workers_have_room_for_so_many_names)
+{
+    const rt_config config = {.workers = WORKERS};
+    rt_status status = rt_init_ex(&config);
+    if (status.code == RT_ERR_UNSUPPORTED) {
+        test_skip("no parallel engine here");
+    }
+    CHECK_OK(status);
+    size_t most = RTI_LETTERS_SPAN_MAX / (RTI_CELL_SMALL_SIZE + RTI_CELL_LARGE_SIZE) * 8;
+    rt_behaviour_room room = {.behaviours = 1, .messages = most + 1};
+    CHECK_STATUS(rt_behaviour_reserve(&room), RT_ERR_INVALID);
+    room.messages = 16;
+    CHECK_OK(rt_behaviour_reserve(&room));
+    rt_cleanup();
+}
+
+/* ---- Messages that go round while others come ---- */
+
+#define HANDS 4 /* behaviours that hand on */
+#define ROUND 400
+
+static rti_atomic_u32 hands_left;
+
+static void hand_round(void *state, const rt_behaviour_message *msg)
+{
+    const actor_id *next = state;
+    (void)msg;
+    if (rti_u32_add_relaxed(&hands_left, UINT32_MAX) == 1) {
+        rt_shutdown();
+    }
+    CHECK_OK(rt_behaviour_forward(*next, 0));
+}
+
+static const rt_behaviour_fn hand_handlers[] = {hand_round};
+static const rt_behaviour_type hand_type = {.handlers = hand_handlers, .handler_count = 1};
+
+TEST(behaviour_hands_messages_on_between_workers)
+{
+    start();
+    rti_u32_init(&hands_left, HANDS * HANDS * ROUND);
+    for (unsigned i = 0; i < HANDS; i++) {
+        ids[i] = rt_behaviour_spawn(&hand_type, &ids[(i + 1) % HANDS]);
+    }
+    for (unsigned i = 0; i < HANDS * HANDS; i++) {
+        CHECK_OK(rt_behaviour_send(ids[i % HANDS], 0, &i, sizeof(i)));
+    }
+    rt_run();
+    rt_behaviour_stats stats;
+    CHECK_OK(rt_behaviour_stats_get(&stats));
+    CHECK((int32_t)rti_u32_load_relaxed(&hands_left) <= 0);
+    CHECK_EQ(stats.messages, HANDS * HANDS); /* they wait still, each once */
+    rt_cleanup();
+}

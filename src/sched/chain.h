@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_CHAIN_H
+#define RTI_CHAIN_H
+
+/* Turns that follow each other on the engine with several workers, without the search.
+ *
+ * A runnable whose turns are on the member's own stack, and that wakes another of its kind and
+ * rests, is in the common case followed by that one: it lies in `next` of the station, and nothing
+ * that waits elsewhere is due. Its step may then go on with it at once. Everything else that the
+ * search and the dispatch do is done here too: the turn is counted where they count it, and a look
+ * that is due, a tick, a call for attention, a pin, the end of the run or somebody who watches ends
+ * the chain, and the search does what is to be done. A chain has so less than RTI_STATION_TICKS
+ * turns.
+ *
+ * I1  Who is taken and is not run here is the first that the search gives.
+ *
+ * Rejected: taking from the rings as well (it is the search that wakes others for what is there).
+ */
+
+#include "sched/crew.h"
+
+#if !RTI_ONE_WORKER
+
+/* Must the search come before the next turn? */
+static RTI_ALWAYSINLINE bool rti_chain_is_cut(const struct rti_worker *worker)
+{
+    const struct rti_member *member = worker->member;
+    return RTI_UNLIKELY(worker->station == NULL) || RTI_UNLIKELY(member->turns_until_look <= 0) ||
+           RTI_UNLIKELY(member->pin != 0) ||
+           RTI_UNLIKELY(rti_u32_load_relaxed(&member->crew->is_over) != 0) ||
+           RTI_UNLIKELY(rti_u32_load_relaxed(&member->attention) != 0) ||
+           RTI_UNLIKELY(rti_u32_load_relaxed(&worker->sched->port->attention) != 0) ||
+           RTI_UNLIKELY(rti_station_is_tick_due(worker->station)) || rti_worker_records(worker) ||
+           RTI_UNLIKELY(rti_sched_journal(worker->sched) != NULL);
+}
+
+/* The next one, which is RUNNING and to be given its turn, if it is one of `step`; NULL: the caller
+ * returns. In the step of a runnable that is parked or queued again. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+rti_chain_next(struct rti_worker *worker,
+               void (*step)(struct rti_runnable *runnable, struct rti_worker *worker))
+{
+    if (rti_chain_is_cut(worker)) {
+        return NULL;
+    }
+    struct rti_runnable *next = rti_station_pick_next(worker->station);
+    if (RTI_UNLIKELY(next == NULL)) {
+        return NULL;
+    }
+    if (RTI_UNLIKELY(next->step != step || next->is_fresh || next->pin != 0)) {
+        RT_DCHECK(worker->member->first == NULL);
+        worker->member->first = next;
+        return NULL;
+    }
+    rti_runnable_to_running(next);
+    worker->member->turns_until_look--;
+    worker->lent = NULL;
+    rti_station_count(&worker->station->turns, 1);
+    return next;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sources of both kinds flood a taker that mutes them, through a relay that hands on what it gets
+ * and is muted too. Nobody is killed: each comes to its end by itself, which it does only if all
+ * that were muted go on, and what one source sends arrives in order and complete.
+ *
+ * Seeds: 20 */
+#define _GNU_SOURCE
+#define RTI_MODULE "mute_sim_test"
+#include <orrery/rt.h>
+
+#include "base/atomic.h"
+#include "runtime/runtime.h"
+#include "support/test.h"
+#include "virtual/world.h"
+
+TEST_TIMEOUT(60);
+
+#define SOURCES 4  /* behaviours; every other one sends through the relay */
+#define FIBERS  2  /* actors with a stack */
+#define EACH    24 /* messages of each of them */
+#define BATCH   6  /* that a behaviour sends in one turn: above the limit */
+
+enum { ASK_TAKE, ASK_HAND_ON };
+
+struct letter {
+    uint32_t from;
+    uint32_t number;
+};
+
+static struct {
+    actor_id taker;
+    actor_id relay;
+    uint32_t taken;                   /* the taker's */
+    uint32_t heard[SOURCES + FIBERS]; /* the taker's: of each, how many */
+    uint32_t relayed;                 /* the relay's */
+    rti_atomic_u32 mutes;             /* of both, at their ends */
+    uint32_t through_relay;           /* that come there */
+} play;
+
+/* One that takes counts how often it had others wait, at its end. */
+static void count_mutes(void)
+{
+    rt_mailbox_stats stats;
+    CHECK_OK(rt_mailbox_stats_get(rt_self(), &stats));
+    WITNESS(stats.rejected == 0 && stats.dropped == 0 && stats.depth == 0);
+    rti_u32_add_relaxed(&play.mutes, (uint32_t)stats.mutes);
+}
+
+static void take(void *state, const rt_behaviour_message *msg)
+{
+    const struct letter *letter = msg->data;
+    (void)state;
+    WITNESS(msg->len == sizeof(*letter) && letter->from < SOURCES + FIBERS);
+    WITNESS(letter->number == play.heard[letter->from]);
+    play.heard[letter->from]++;
+    play.taken++;
+    rti_virtual_compute();
+    if (play.taken == (SOURCES + FIBERS) * EACH) {
+        count_mutes();
+        CHECK_OK(rt_behaviour_end(RT_EXIT_NORMAL));
+    }
+}
+
+static void hand_on(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+    CHECK_OK(rt_behaviour_forward(play.taker, ASK_TAKE));
+    play.relayed++;
+    if (play.relayed == play.through_relay) {
+        count_mutes();
+        CHECK_OK(rt_behaviour_end(RT_EXIT_NORMAL));
+    }
+}
+
+struct source {
+    uint32_t from;
+    uint32_t number;
+};
+
+static void send_next(struct source *self, bool is_relayed)
+{
+    struct letter letter = {.from = self->from, .number = self->number};
+    if (is_relayed) {
+        CHECK_OK(rt_behaviour_send(play.relay, ASK_HAND_ON, &letter, sizeof(letter)));
+    } else {
+        CHECK_OK(rt_behaviour_send(play.taker, ASK_TAKE, &letter, sizeof(letter)));
+    }
+    self->number++;
+}
+
+static void flood(void *state, const rt_behaviour_message *msg)
+{
+    struct source *self = state;
+    (void)msg;
+    for (uint32_t i = 0; i < BATCH && self->number < EACH; i++) {
+        send_next(self, self->from % 2 == 0);
+    }
+    if (self->number < EACH) {
+        CHECK_OK(rt_behaviour_send(rt_self(), 0, NULL, 0));
+    } else {
+        CHECK_OK(rt_behaviour_end(RT_EXIT_NORMAL));
+    }
+}
+
+static void source_start(void *state, void *arg)
+{
+    struct source *self = state;
+    self->from = (uint32_t)(uintptr_t)arg;
+}
+
+static void fiber_main(void *arg)
+{
+    struct source self = {.from = (uint32_t)(uintptr_t)arg};
+    while (self.number < EACH) {
+        send_next(&self, self.from % 2 == 0);
+        if (self.number % 5 == 0) {
+            rt_yield();
+        }
+    }
+    rt_exit();
+}
+
+static const rt_behaviour_fn taker_handlers[] = {take};
+static const rt_behaviour_fn relay_handlers[] = {NULL, hand_on};
+static const rt_behaviour_fn source_handlers[] = {flood};
+static const rt_behaviour_type taker_type = {
+    .handlers = taker_handlers,
+    .handler_count = 1,
+    .mailbox = {.high = 3, .low = 1, .overflow = RT_OVERFLOW_MUTE}};
+static const rt_behaviour_type relay_type = {
+    .handlers = relay_handlers,
+    .handler_count = 2,
+    .mailbox = {.high = 2, .low = 1, .overflow = RT_OVERFLOW_MUTE}};
+static const rt_behaviour_type source_type = {.handlers = source_handlers,
+                                              .handler_count = 1,
+                                              .start = source_start,
+                                              .state_size = sizeof(struct source)};
+
+static void program(uint64_t seed)
+{
+    rt_config config = {.workers = 2 + (uint32_t)(seed % 3)};
+    memset(&play, 0, sizeof(play));
+    play.through_relay = (SOURCES + FIBERS) / 2 * EACH;
+    CHECK_OK(rt_init_ex(&config));
+    play.taker = rt_behaviour_spawn(&taker_type, NULL);
+    play.relay = rt_behaviour_spawn(&relay_type, NULL);
+    for (uintptr_t i = 0; i < SOURCES; i++) {
+        actor_id source = rt_behaviour_spawn(&source_type, (void *)i);
+        CHECK_OK(rt_behaviour_send(source, 0, NULL, 0));
+    }
+    for (uintptr_t i = 0; i < FIBERS; i++) {
+        WITNESS(rt_spawn(fiber_main, (void *)(SOURCES + i)) != ACTOR_ID_INVALID);
+    }
+    rt_run();
+    WITNESS(play.taken == (SOURCES + FIBERS) * EACH && play.relayed == play.through_relay);
+    WITNESS(rti_u32_load_relaxed(&play.mutes) > 0);
+    WITNESS(rti_sched_live(&rti_runtime.sched) == 0);
+}
+
+TEST_SEEDED(mute_sim_all_come_to_their_end)
+{
+    worlds_play(program);
+}
