@@ -132,10 +132,72 @@ void rti_slots_init(struct rti_loop *loop, rt_machine_slot *slots, size_t count)
 /* Gives the machine a name. RT_ERR_RESOURCE_EXHAUSTED if there is no slot. */
 rt_status rti_slots_take(struct rti_loop *loop, rt_machine *machine);
 void rti_slots_give(struct rti_loop *loop, rt_machine *machine);
-/* The machine of a name; NULL if it is nobody's. */
-rt_machine *rti_slots_find(const struct rti_loop *loop, uint32_t machine_id);
+/* The machine of a name; NULL if it is nobody's. Every op that is routed asks. */
+static inline rt_machine *rti_slots_find(const struct rti_loop *loop, uint32_t machine_id)
+{
+    size_t place = machine_id & UINT16_MAX;
+    if (RTI_UNLIKELY(place == 0 || place > loop->slots_count)) {
+        return NULL;
+    }
+    const struct rti_slot *slot = &loop->slots[place - 1];
+    return slot->generation == machine_id >> 16 ? slot->machine : NULL;
+}
 /* Checks I2 and returns how many slots are in use. */
 size_t rti_slots_audit(const struct rti_loop *loop);
+
+/* ---- ready lists; small and on the way of every op ---- */
+
+/* Something is ready: a hosted loop is told. */
+static inline void rti_loop_rouse(struct rti_loop *loop)
+{
+    if (loop->rouse != NULL) {
+        loop->rouse(loop);
+    }
+}
+
+/* Has the machine ticked. */
+static inline void rti_machine_want_tick(rt_machine *machine)
+{
+    struct rti_machine *self = rti_machine_of(machine);
+    RT_ASSERT(self->state != RTI_MACHINE_CLOSED);
+    if (!rti_link_is_linked(&self->input_link)) {
+        rti_list_push_tail(&self->loop->with_input, &self->input_link);
+    }
+    rti_loop_rouse(self->loop);
+}
+
+/* Says that a leg was put into `out`: a root tells the loop, a child its parent, which gets a tick.
+ */
+static inline void rti_machine_signal(rt_machine *machine)
+{
+    struct rti_machine *self = rti_machine_of(machine);
+    bool is_said = rti_link_is_linked(&self->output_link);
+    if (machine->parent != NULL) {
+        if (!is_said) {
+            rti_list_push_tail(&rti_machine_of(machine->parent)->talking, &self->output_link);
+        }
+        rti_machine_want_tick(machine->parent);
+        return;
+    }
+    if (!is_said) {
+        rti_list_push_tail(&self->loop->with_output, &self->output_link);
+    }
+    rti_loop_rouse(self->loop);
+}
+
+/* Puts a leg into an outgoing queue and says so. */
+static inline void rti_machine_say(rt_machine *machine, struct rti_leg *leg)
+{
+    rti_list_push_tail(&rti_machine_of(machine)->out[leg->queue], &leg->link);
+    rti_machine_signal(machine);
+}
+
+/* Puts a leg into an incoming queue and has the machine ticked. */
+static inline void rti_machine_hear(rt_machine *machine, struct rti_leg *leg)
+{
+    rti_list_push_tail(&rti_machine_of(machine)->in[leg->queue], &leg->link);
+    rti_machine_want_tick(machine);
+}
 
 /* ---- routing: route.c ---- */
 

@@ -18,28 +18,6 @@ rt_status rti_machine_check(const rt_machine_config *config)
     return RT_SUCCESS;
 }
 
-/* A root tells the loop. */
-static void root_signal(rt_machine *machine)
-{
-    struct rti_machine *self = rti_machine_of(machine);
-    if (!rti_link_is_linked(&self->output_link)) {
-        rti_list_push_tail(&self->loop->with_output, &self->output_link);
-    }
-    if (self->loop->rouse != NULL) {
-        self->loop->rouse(self->loop);
-    }
-}
-
-/* A child tells its parent, and the parent gets a tick. */
-static void child_signal(rt_machine *machine)
-{
-    struct rti_machine *self = rti_machine_of(machine);
-    if (!rti_link_is_linked(&self->output_link)) {
-        rti_list_push_tail(&rti_machine_of(machine->parent)->talking, &self->output_link);
-    }
-    rti_machine_want_tick(machine->parent);
-}
-
 void rti_machine_init(rt_machine *machine, struct rti_loop *loop, rt_machine *parent,
                       const rt_machine_config *config)
 {
@@ -49,7 +27,6 @@ void rti_machine_init(rt_machine *machine, struct rti_loop *loop, rt_machine *pa
                             .parent = parent};
     struct rti_machine *self = rti_machine_of(machine);
     self->loop = loop;
-    self->signal = parent == NULL ? root_signal : child_signal;
     self->answers_on_close = config->answers_on_close;
     self->state = RTI_MACHINE_LIVE;
     for (size_t i = 0; i < RT_QUEUE_COUNT; i++) {
@@ -62,35 +39,6 @@ void rti_machine_init(rt_machine *machine, struct rti_loop *loop, rt_machine *pa
     rti_list_init(&self->children);
     rti_list_init(&self->talking);
     rti_list_init(&self->shown);
-}
-
-void rti_machine_signal(rt_machine *machine)
-{
-    rti_machine_of(machine)->signal(machine);
-}
-
-void rti_machine_say(rt_machine *machine, struct rti_leg *leg)
-{
-    rti_list_push_tail(&rti_machine_of(machine)->out[leg->queue], &leg->link);
-    rti_machine_signal(machine);
-}
-
-void rti_machine_want_tick(rt_machine *machine)
-{
-    struct rti_machine *self = rti_machine_of(machine);
-    RT_ASSERT(self->state != RTI_MACHINE_CLOSED);
-    if (!rti_link_is_linked(&self->input_link)) {
-        rti_list_push_tail(&self->loop->with_input, &self->input_link);
-    }
-    if (self->loop->rouse != NULL) {
-        self->loop->rouse(self->loop);
-    }
-}
-
-void rti_machine_hear(rt_machine *machine, struct rti_leg *leg)
-{
-    rti_list_push_tail(&rti_machine_of(machine)->in[leg->queue], &leg->link);
-    rti_machine_want_tick(machine);
 }
 
 void rt_machine_wake(rt_machine *machine)
@@ -120,6 +68,12 @@ bool rt_op_is_submitted(const rt_op *op)
 static bool op_is_a_close(const rt_op *op)
 {
     return op->code == RT_OP_FD_CLOSE || op->code == RT_OP_FILE_CLOSE;
+}
+
+/* Is who submitted the op a machine of the same loop as `machine`, which holds it? */
+static inline bool op_is_from_here(const struct rti_loop *loop, const rt_op *op)
+{
+    return op->source.thread_id == loop->thread_id;
 }
 
 static uint64_t op_next_id(struct rti_loop *loop)
@@ -177,6 +131,7 @@ void rt_op_complete(rt_machine *machine, rt_op *op, rt_status_code status, int64
 {
     struct rti_travel *travel = rti_travel_of(op);
     struct rti_leg *leg = &travel->legs[RTI_LEG_OP];
+    struct rti_loop *loop = rti_machine_of(machine)->loop;
     RT_ASSERT(travel->stage == RTI_TRAVEL_HELD && travel->holder == machine);
     rti_list_remove(&leg->link);
     op->status = status;
@@ -187,9 +142,10 @@ void rt_op_complete(rt_machine *machine, rt_op *op, rt_status_code status, int64
         travel->translation = NULL;
     }
     leg->queue = RT_QUEUE_COMPLETIONS;
-    rti_loop_record(rti_machine_of(machine)->loop, RTI_JOURNAL_OP_ANSWER, op,
-                    machine->id.machine_id);
-    if (!rti_crossing_answer(&travel->crossing) && !travel->has_cancel_arrived) {
+    rti_loop_record(loop, RTI_JOURNAL_OP_ANSWER, op, machine->id.machine_id);
+    bool may_go = op_is_from_here(loop, op) ? rti_crossing_answer_here(&travel->crossing)
+                                            : rti_crossing_answer(&travel->crossing);
+    if (RTI_UNLIKELY(!may_go && !travel->has_cancel_arrived)) {
         RT_SOMETIMES(true, "machine_answer_waits_for_the_cancel");
         travel->stage = RTI_TRAVEL_WAITS;
         rti_list_push_tail(&rti_machine_of(machine)->waiting, &leg->link);
@@ -206,9 +162,10 @@ void rt_op_ring(rt_machine *machine, rt_op *op)
 {
     struct rti_travel *travel = rti_travel_of(op);
     RT_ASSERT(travel->stage == RTI_TRAVEL_HELD && travel->holder == machine);
-    if (rti_bell_ring(&travel->bell)) {
-        rti_loop_record(rti_machine_of(machine)->loop, RTI_JOURNAL_OP_RING, op,
-                        machine->id.machine_id);
+    struct rti_loop *loop = rti_machine_of(machine)->loop;
+    if (op_is_from_here(loop, op) ? rti_bell_ring_here(&travel->bell)
+                                  : rti_bell_ring(&travel->bell)) {
+        rti_loop_record(loop, RTI_JOURNAL_OP_RING, op, machine->id.machine_id);
         rti_machine_say(machine, &travel->legs[RTI_LEG_BELL]);
     }
 }
@@ -284,7 +241,11 @@ rt_op *rt_machine_next(rt_machine *machine, rt_queue queue)
         machine_received(op);
         break;
     default:
-        rti_bell_hear(&travel->bell);
+        if (travel->target_thread == self->loop->thread_id) {
+            rti_bell_hear_here(&travel->bell);
+        } else {
+            rti_bell_hear(&travel->bell);
+        }
         break;
     }
     return op;

@@ -190,4 +190,27 @@ static inline void rti_bell_hear(rti_atomic_u32 *bell)
     RT_ASSERT(before == 1);
 }
 
+/* The same three where initiator and target are machines of one loop: one thread does all of it, or
+ * turns of a hosted loop that follow each other, and needs no read-modify-write. */
+static inline bool rti_crossing_answer_here(rti_atomic_u32 *crossing)
+{
+    uint32_t before = rti_u32_load_relaxed(crossing);
+    RT_ASSERT((before & RTI_CROSSING_ANSWERED) == 0);
+    rti_u32_store_relaxed(crossing, before | RTI_CROSSING_ANSWERED);
+    return (before & RTI_CROSSING_ASKED) == 0;
+}
+
+static inline bool rti_bell_ring_here(rti_atomic_u32 *bell)
+{
+    bool is_down = rti_u32_load_relaxed(bell) == 0;
+    rti_u32_store_relaxed(bell, 1);
+    return is_down;
+}
+
+static inline void rti_bell_hear_here(rti_atomic_u32 *bell)
+{
+    RT_ASSERT(rti_u32_load_relaxed(bell) == 1);
+    rti_u32_store_relaxed(bell, 0);
+}
+
 #endif
