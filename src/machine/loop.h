@@ -17,6 +17,10 @@
  * call, and a word from the app to the platform and back would cost three. What a tick makes ready
  * is ticked in the next round, so a machine that feeds itself starves nobody.
  *
+ * What the platform answers and rings goes to its initiator at once, not by the output of the
+ * platform: nobody is above a root who could look at it, and the platform never submits, so none of
+ * it comes back within its own tick. Who gets it is ticked in the next round, as before.
+ *
  * A loop runs in a thread of its own, in the simulator, or as a runnable of an engine
  * (loop_runnable.h). The last does not wait by itself: `is_hosted`, and `rouse` is called whenever
  * something came for it.
@@ -33,8 +37,8 @@
  * I4  The platform closes after the app.                              (RT_ASSERT in
  * loop_close_next)
  *
- * Costs: one hop between machines of a loop is four list operations; to another loop one exchange
- * more, and a wake if that loop sleeps.
+ * Costs: one hop between machines of a loop is four list operations, from the platform two; to
+ * another loop one exchange more, and a wake if that loop sleeps.
  *
  * Rejected: ready lists as stacks (the latest speaker would always come first); delivering inside
  * rt_op_submit (the stack would grow with every answer, and a parent could not look at it). */
@@ -209,6 +213,9 @@ void rti_route_arrival(struct rti_loop *loop, struct rti_leg *leg);
 
 /* Answers an op that no machine has taken. */
 void rti_route_answer(struct rti_loop *loop, rt_op *op, rt_status_code status, int64_t result);
+
+/* Rings for an op at its initiator's. */
+void rti_route_ring(struct rti_loop *loop, rt_op *op);
 
 /* Sends an answered op to its initiator. */
 void rti_route_answer_home(struct rti_loop *loop, rt_op *op);

@@ -48,7 +48,16 @@ void rt_machine_wake(rt_machine *machine)
 
 void rt_op_init(rt_op *op, uint32_t code)
 {
-    *op = (rt_op){.code = code};
+    /* One by one, as in rti_travel_init. */
+    op->id = 0;
+    op->trace_id = 0;
+    op->parent_id = 0;
+    op->result = 0;
+    op->code = code;
+    op->status = RT_OK;
+    op->destination = (rt_machine_ref){0, 0};
+    op->source = (rt_machine_ref){0, 0};
+    op->target_data = NULL;
     rti_travel_init(rti_travel_of(op));
 }
 
@@ -155,7 +164,12 @@ void rt_op_complete(rt_machine *machine, rt_op *op, rt_status_code status, int64
         rti_leg_unlink(&travel->legs[RTI_LEG_CANCEL]);
     }
     travel->stage = RTI_TRAVEL_HOME;
-    rti_machine_say(machine, leg);
+    if (RTI_LIKELY(machine == loop->platform)) {
+        loop->stats.routed++;
+        rti_route_answer_home(loop, op);
+    } else {
+        rti_machine_say(machine, leg);
+    }
 }
 
 void rt_op_ring(rt_machine *machine, rt_op *op)
@@ -166,7 +180,12 @@ void rt_op_ring(rt_machine *machine, rt_op *op)
     if (op_is_from_here(loop, op) ? rti_bell_ring_here(&travel->bell)
                                   : rti_bell_ring(&travel->bell)) {
         rti_loop_record(loop, RTI_JOURNAL_OP_RING, op, machine->id.machine_id);
-        rti_machine_say(machine, &travel->legs[RTI_LEG_BELL]);
+        if (RTI_LIKELY(machine == loop->platform)) {
+            loop->stats.routed++;
+            rti_route_ring(loop, op);
+        } else {
+            rti_machine_say(machine, &travel->legs[RTI_LEG_BELL]);
+        }
     }
 }
 
