@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "port/linux/transfer.h"
+
 rt_status_code rti_fd_op_status(int error)
 {
     switch (error) {
@@ -91,9 +93,11 @@ static RTI_NOINLINE bool read_is_repeated(const struct rti_fd *entry, int fd)
 static inline enum rti_try try_read(const struct rti_fd *entry, struct rti_op *op)
 {
     ssize_t got;
+    /* The kernel comes to it after some hundred instructions. */
+    RTI_PREFETCH(op->buffer);
     do {
         got = RTI_LIKELY(entry->kind == RTI_FD_SOCKET)
-                  ? recv(op->fd, op->buffer, op->length, MSG_DONTWAIT)
+                  ? rti_linux_recv(op->fd, op->buffer, op->length, MSG_DONTWAIT)
                   : read(op->fd, op->buffer, op->length);
     } while (RTI_UNLIKELY(got < 0) && read_is_repeated(entry, op->fd));
     return try_end(op, got);
@@ -128,7 +132,7 @@ static inline enum rti_try try_write(const struct rti_fd *entry, struct rti_op *
     ssize_t put;
     do {
         put = RTI_LIKELY(entry->kind == RTI_FD_SOCKET)
-                  ? send(op->fd, op->buffer, op->length, MSG_DONTWAIT | MSG_NOSIGNAL)
+                  ? rti_linux_send(op->fd, op->buffer, op->length, MSG_DONTWAIT | MSG_NOSIGNAL)
                   : write_quietly(op->fd, op->buffer, op->length);
     } while (RTI_UNLIKELY(put < 0) && errno == EINTR);
     return try_end(op, put);

@@ -623,6 +623,32 @@ static void poller_take_event(struct rti_poller *poller, const struct rti_sentry
     rti_poller_unlock_entry(poller, fd);
 }
 
+/* The entry of an event; NULL if it is for no descriptor. */
+static inline struct rti_fd *event_entry(const struct rti_poller *poller,
+                                         const struct rti_sentry_event *event)
+{
+    uint32_t fd = (uint32_t)event->tag;
+    return fd < poller->fds_count ? &poller->fds[fd] : NULL;
+}
+
+/* Fetches what the events after the first of `left` are for, while its system call is made: the
+ * entry of the one after next, and of the next the op that waits to read. With many connections
+ * none of it is in a near cache. If workers share the port an op may be gone while it is looked at,
+ * and nothing is fetched. */
+static inline void poller_fetch(const struct rti_poller *poller,
+                                const struct rti_sentry_event *events, int left)
+{
+    if (left > 2) {
+        RTI_PREFETCH(event_entry(poller, &events[2]));
+    }
+    if (left > 1 && !poller->is_shared) {
+        const struct rti_fd *entry = event_entry(poller, &events[1]);
+        if (entry != NULL && entry->kind != RTI_FD_UNKNOWN) {
+            RTI_PREFETCH_PAIR(entry->queue[RTI_INWARD].head.next);
+        }
+    }
+}
+
 /* Looks again at the accepts that lacked a descriptor, when it is time. */
 static void poller_retry_starved(struct rti_poller *poller)
 {
@@ -709,6 +735,7 @@ bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadlin
             return is_called;
         }
         for (int i = 0; i < count; i++) {
+            poller_fetch(poller, &events[i], count - i);
             poller_take_event(poller, &events[i]);
         }
         if (count < RTI_POLLER_BATCH || round == RTI_POLLER_ROUNDS_MAX) {
