@@ -5,7 +5,7 @@
 /* recv(2) and send(2) of sockets, which every request makes.
  *
  * The C library's are points of cancellation: in a process that has more than one thread, as any
- * with a pool of them, it takes two locked instructions before the system call and two after it.
+ * with a pool of them, glibc makes a locked instruction before the system call and one after it.
  * Nobody cancels a thread of the runtime, and none of these calls blocks, so the system is called
  * without. The sanitizers know the C library's functions, what they write and whom they
  * synchronize with: there they are called. */
