@@ -136,20 +136,35 @@ void rti_slots_init(struct rti_loop *loop, rt_machine_slot *slots, size_t count)
 /* Gives the machine a name. RT_ERR_RESOURCE_EXHAUSTED if there is no slot. */
 rt_status rti_slots_take(struct rti_loop *loop, rt_machine *machine);
 void rti_slots_give(struct rti_loop *loop, rt_machine *machine);
-/* The machine of a name; NULL if it is nobody's. Every op that is routed asks. */
-static inline rt_machine *rti_slots_find(const struct rti_loop *loop, uint32_t machine_id)
-{
-    size_t place = machine_id & UINT16_MAX;
-    if (RTI_UNLIKELY(place == 0 || place > loop->slots_count)) {
-        return NULL;
-    }
-    const struct rti_slot *slot = &loop->slots[place - 1];
-    return slot->generation == machine_id >> 16 ? slot->machine : NULL;
-}
 /* Checks I2 and returns how many slots are in use. */
 size_t rti_slots_audit(const struct rti_loop *loop);
 
-/* ---- ready lists; small and on the way of every op ---- */
+/* ---- ready lists: small, and on the way of every op. Where flash is scarce they are there once,
+ * in machine.c. ---- */
+
+#if RTI_ONE_WORKER
+#define RTI_LOOP_STEP
+#else
+#define RTI_LOOP_STEP static inline
+#endif
+
+/* Has the machine ticked. */
+RTI_LOOP_STEP void rti_machine_want_tick(rt_machine *machine);
+
+/* Says that a leg was put into `out`: a root tells the loop, a child its parent, which gets a tick.
+ */
+RTI_LOOP_STEP void rti_machine_signal(rt_machine *machine);
+
+/* Puts a leg into an outgoing queue and says so. */
+RTI_LOOP_STEP void rti_machine_say(rt_machine *machine, struct rti_leg *leg);
+
+/* Puts a leg into an incoming queue and has the machine ticked. */
+RTI_LOOP_STEP void rti_machine_hear(rt_machine *machine, struct rti_leg *leg);
+
+/* The machine of a name; NULL if it is nobody's. */
+RTI_LOOP_STEP rt_machine *rti_slots_find(const struct rti_loop *loop, uint32_t machine_id);
+
+#if !RTI_ONE_WORKER || defined(RTI_LOOP_HERE)
 
 /* Something is ready: a hosted loop is told. */
 static inline void rti_loop_rouse(struct rti_loop *loop)
@@ -159,8 +174,7 @@ static inline void rti_loop_rouse(struct rti_loop *loop)
     }
 }
 
-/* Has the machine ticked. */
-static inline void rti_machine_want_tick(rt_machine *machine)
+RTI_LOOP_STEP void rti_machine_want_tick(rt_machine *machine)
 {
     struct rti_machine *self = rti_machine_of(machine);
     RT_ASSERT(self->state != RTI_MACHINE_CLOSED);
@@ -170,9 +184,7 @@ static inline void rti_machine_want_tick(rt_machine *machine)
     rti_loop_rouse(self->loop);
 }
 
-/* Says that a leg was put into `out`: a root tells the loop, a child its parent, which gets a tick.
- */
-static inline void rti_machine_signal(rt_machine *machine)
+RTI_LOOP_STEP void rti_machine_signal(rt_machine *machine)
 {
     struct rti_machine *self = rti_machine_of(machine);
     bool is_said = rti_link_is_linked(&self->output_link);
@@ -189,19 +201,28 @@ static inline void rti_machine_signal(rt_machine *machine)
     rti_loop_rouse(self->loop);
 }
 
-/* Puts a leg into an outgoing queue and says so. */
-static inline void rti_machine_say(rt_machine *machine, struct rti_leg *leg)
+RTI_LOOP_STEP void rti_machine_say(rt_machine *machine, struct rti_leg *leg)
 {
     rti_list_push_tail(&rti_machine_of(machine)->out[leg->queue], &leg->link);
     rti_machine_signal(machine);
 }
 
-/* Puts a leg into an incoming queue and has the machine ticked. */
-static inline void rti_machine_hear(rt_machine *machine, struct rti_leg *leg)
+RTI_LOOP_STEP void rti_machine_hear(rt_machine *machine, struct rti_leg *leg)
 {
     rti_list_push_tail(&rti_machine_of(machine)->in[leg->queue], &leg->link);
     rti_machine_want_tick(machine);
 }
+
+RTI_LOOP_STEP rt_machine *rti_slots_find(const struct rti_loop *loop, uint32_t machine_id)
+{
+    size_t place = machine_id & UINT16_MAX;
+    if (RTI_UNLIKELY(place == 0 || place > loop->slots_count)) {
+        return NULL;
+    }
+    const struct rti_slot *slot = &loop->slots[place - 1];
+    return slot->generation == machine_id >> 16 ? slot->machine : NULL;
+}
+#endif
 
 /* ---- routing: route.c ---- */
 

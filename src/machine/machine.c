@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a machine does with ops; the essay is in machine.h. */
 #define RTI_MODULE "machine"
+#define RTI_LOOP_HERE
 #include "machine/machine.h"
 
 #include "base/marks.h"
@@ -79,10 +80,11 @@ static bool op_is_a_close(const rt_op *op)
     return op->code == RT_OP_FD_CLOSE || op->code == RT_OP_FILE_CLOSE;
 }
 
-/* Is who submitted the op a machine of the same loop as `machine`, which holds it? */
+/* Is who submitted the op a machine of the same loop as who holds it? Where flash is scarce nobody
+ * asks: what is right between loops is right within one. */
 static inline bool op_is_from_here(const struct rti_loop *loop, const rt_op *op)
 {
-    return op->source.thread_id == loop->thread_id;
+    return !RTI_ONE_WORKER && op->source.thread_id == loop->thread_id;
 }
 
 static uint64_t op_next_id(struct rti_loop *loop)
@@ -260,7 +262,7 @@ rt_op *rt_machine_next(rt_machine *machine, rt_queue queue)
         machine_received(op);
         break;
     default:
-        if (travel->target_thread == self->loop->thread_id) {
+        if (!RTI_ONE_WORKER && travel->target_thread == self->loop->thread_id) {
             rti_bell_hear_here(&travel->bell);
         } else {
             rti_bell_hear(&travel->bell);

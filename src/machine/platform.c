@@ -385,7 +385,7 @@ static void ring_filled(struct rti_op *op)
     } else if (status == RT_OK) {
         rti_recv_ring_commit(io->ring, (size_t)op->result);
         rt_op_ring(rti_travel_of(&io->base)->holder, &io->base);
-        if (RTI_LIKELY((size_t)op->result < op->length && !is_unwanted(io))) {
+        if (!RTI_ONE_WORKER && RTI_LIKELY((size_t)op->result < op->length && !is_unwanted(io))) {
             /* It has left room, so there was no more; what has come since, submit finds. */
             ring_wait_anew(io);
             return;
