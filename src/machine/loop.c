@@ -220,8 +220,11 @@ static void loop_tick_one(struct rti_loop *loop, rt_machine *machine)
 {
     loop->stats.ticks++;
     machine->tick(machine, loop->now_ns);
-    rti_machine_pass_rest(machine);
-    if (rti_machine_of(machine)->state == RTI_MACHINE_CLOSING) {
+    struct rti_machine *self = rti_machine_of(machine);
+    if (!rti_list_is_empty(&self->talking) || !rti_list_is_empty(&self->shown)) {
+        rti_machine_pass_rest(machine);
+    }
+    if (RTI_UNLIKELY(self->state == RTI_MACHINE_CLOSING)) {
         (void)rti_machine_try_finish(machine);
     }
 }

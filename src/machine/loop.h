@@ -17,6 +17,10 @@
  * call, and a word from the app to the platform and back would cost three. What a tick makes ready
  * is ticked in the next round, so a machine that feeds itself starves nobody.
  *
+ * What the platform answers and rings goes to its initiator at once, not by the output of the
+ * platform: nobody is above a root who could look at it, and the platform never submits, so none of
+ * it comes back within its own tick. Who gets it is ticked in the next round, as before.
+ *
  * A loop runs in a thread of its own, in the simulator, or as a runnable of an engine
  * (loop_runnable.h). The last does not wait by itself: `is_hosted`, and `rouse` is called whenever
  * something came for it.
@@ -33,8 +37,8 @@
  * I4  The platform closes after the app.                              (RT_ASSERT in
  * loop_close_next)
  *
- * Costs: one hop between machines of a loop is four list operations; to another loop one exchange
- * more, and a wake if that loop sleeps.
+ * Costs: one hop between machines of a loop is four list operations, from the platform two; to
+ * another loop one exchange more, and a wake if that loop sleeps.
  *
  * Rejected: ready lists as stacks (the latest speaker would always come first); delivering inside
  * rt_op_submit (the stack would grow with every answer, and a parent could not look at it). */
@@ -132,10 +136,93 @@ void rti_slots_init(struct rti_loop *loop, rt_machine_slot *slots, size_t count)
 /* Gives the machine a name. RT_ERR_RESOURCE_EXHAUSTED if there is no slot. */
 rt_status rti_slots_take(struct rti_loop *loop, rt_machine *machine);
 void rti_slots_give(struct rti_loop *loop, rt_machine *machine);
-/* The machine of a name; NULL if it is nobody's. */
-rt_machine *rti_slots_find(const struct rti_loop *loop, uint32_t machine_id);
 /* Checks I2 and returns how many slots are in use. */
 size_t rti_slots_audit(const struct rti_loop *loop);
+
+/* ---- ready lists: small, and on the way of every op. Where flash is scarce they are there once,
+ * in machine.c. ---- */
+
+#if RTI_ONE_WORKER
+#define RTI_LOOP_STEP
+#else
+#define RTI_LOOP_STEP static inline
+#endif
+
+/* Has the machine ticked. */
+RTI_LOOP_STEP void rti_machine_want_tick(rt_machine *machine);
+
+/* Says that a leg was put into `out`: a root tells the loop, a child its parent, which gets a tick.
+ */
+RTI_LOOP_STEP void rti_machine_signal(rt_machine *machine);
+
+/* Puts a leg into an outgoing queue and says so. */
+RTI_LOOP_STEP void rti_machine_say(rt_machine *machine, struct rti_leg *leg);
+
+/* Puts a leg into an incoming queue and has the machine ticked. */
+RTI_LOOP_STEP void rti_machine_hear(rt_machine *machine, struct rti_leg *leg);
+
+/* The machine of a name; NULL if it is nobody's. */
+RTI_LOOP_STEP rt_machine *rti_slots_find(const struct rti_loop *loop, uint32_t machine_id);
+
+#if !RTI_ONE_WORKER || defined(RTI_LOOP_HERE)
+
+/* Something is ready: a hosted loop is told. */
+static inline void rti_loop_rouse(struct rti_loop *loop)
+{
+    if (loop->rouse != NULL) {
+        loop->rouse(loop);
+    }
+}
+
+RTI_LOOP_STEP void rti_machine_want_tick(rt_machine *machine)
+{
+    struct rti_machine *self = rti_machine_of(machine);
+    RT_ASSERT(self->state != RTI_MACHINE_CLOSED);
+    if (!rti_link_is_linked(&self->input_link)) {
+        rti_list_push_tail(&self->loop->with_input, &self->input_link);
+    }
+    rti_loop_rouse(self->loop);
+}
+
+RTI_LOOP_STEP void rti_machine_signal(rt_machine *machine)
+{
+    struct rti_machine *self = rti_machine_of(machine);
+    bool is_said = rti_link_is_linked(&self->output_link);
+    if (machine->parent != NULL) {
+        if (!is_said) {
+            rti_list_push_tail(&rti_machine_of(machine->parent)->talking, &self->output_link);
+        }
+        rti_machine_want_tick(machine->parent);
+        return;
+    }
+    if (!is_said) {
+        rti_list_push_tail(&self->loop->with_output, &self->output_link);
+    }
+    rti_loop_rouse(self->loop);
+}
+
+RTI_LOOP_STEP void rti_machine_say(rt_machine *machine, struct rti_leg *leg)
+{
+    rti_list_push_tail(&rti_machine_of(machine)->out[leg->queue], &leg->link);
+    rti_machine_signal(machine);
+}
+
+RTI_LOOP_STEP void rti_machine_hear(rt_machine *machine, struct rti_leg *leg)
+{
+    rti_list_push_tail(&rti_machine_of(machine)->in[leg->queue], &leg->link);
+    rti_machine_want_tick(machine);
+}
+
+RTI_LOOP_STEP rt_machine *rti_slots_find(const struct rti_loop *loop, uint32_t machine_id)
+{
+    size_t place = machine_id & UINT16_MAX;
+    if (RTI_UNLIKELY(place == 0 || place > loop->slots_count)) {
+        return NULL;
+    }
+    const struct rti_slot *slot = &loop->slots[place - 1];
+    return slot->generation == machine_id >> 16 ? slot->machine : NULL;
+}
+#endif
 
 /* ---- routing: route.c ---- */
 
@@ -147,6 +234,9 @@ void rti_route_arrival(struct rti_loop *loop, struct rti_leg *leg);
 
 /* Answers an op that no machine has taken. */
 void rti_route_answer(struct rti_loop *loop, rt_op *op, rt_status_code status, int64_t result);
+
+/* Rings for an op at its initiator's. */
+void rti_route_ring(struct rti_loop *loop, rt_op *op);
 
 /* Sends an answered op to its initiator. */
 void rti_route_answer_home(struct rti_loop *loop, rt_op *op);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a machine does with ops; the essay is in machine.h. */
 #define RTI_MODULE "machine"
+#define RTI_LOOP_HERE
 #include "machine/machine.h"
 
 #include "base/marks.h"
@@ -18,28 +19,6 @@ rt_status rti_machine_check(const rt_machine_config *config)
     return RT_SUCCESS;
 }
 
-/* A root tells the loop. */
-static void root_signal(rt_machine *machine)
-{
-    struct rti_machine *self = rti_machine_of(machine);
-    if (!rti_link_is_linked(&self->output_link)) {
-        rti_list_push_tail(&self->loop->with_output, &self->output_link);
-    }
-    if (self->loop->rouse != NULL) {
-        self->loop->rouse(self->loop);
-    }
-}
-
-/* A child tells its parent, and the parent gets a tick. */
-static void child_signal(rt_machine *machine)
-{
-    struct rti_machine *self = rti_machine_of(machine);
-    if (!rti_link_is_linked(&self->output_link)) {
-        rti_list_push_tail(&rti_machine_of(machine->parent)->talking, &self->output_link);
-    }
-    rti_machine_want_tick(machine->parent);
-}
-
 void rti_machine_init(rt_machine *machine, struct rti_loop *loop, rt_machine *parent,
                       const rt_machine_config *config)
 {
@@ -49,7 +28,6 @@ void rti_machine_init(rt_machine *machine, struct rti_loop *loop, rt_machine *pa
                             .parent = parent};
     struct rti_machine *self = rti_machine_of(machine);
     self->loop = loop;
-    self->signal = parent == NULL ? root_signal : child_signal;
     self->answers_on_close = config->answers_on_close;
     self->state = RTI_MACHINE_LIVE;
     for (size_t i = 0; i < RT_QUEUE_COUNT; i++) {
@@ -64,35 +42,6 @@ void rti_machine_init(rt_machine *machine, struct rti_loop *loop, rt_machine *pa
     rti_list_init(&self->shown);
 }
 
-void rti_machine_signal(rt_machine *machine)
-{
-    rti_machine_of(machine)->signal(machine);
-}
-
-void rti_machine_say(rt_machine *machine, struct rti_leg *leg)
-{
-    rti_list_push_tail(&rti_machine_of(machine)->out[leg->queue], &leg->link);
-    rti_machine_signal(machine);
-}
-
-void rti_machine_want_tick(rt_machine *machine)
-{
-    struct rti_machine *self = rti_machine_of(machine);
-    RT_ASSERT(self->state != RTI_MACHINE_CLOSED);
-    if (!rti_link_is_linked(&self->input_link)) {
-        rti_list_push_tail(&self->loop->with_input, &self->input_link);
-    }
-    if (self->loop->rouse != NULL) {
-        self->loop->rouse(self->loop);
-    }
-}
-
-void rti_machine_hear(rt_machine *machine, struct rti_leg *leg)
-{
-    rti_list_push_tail(&rti_machine_of(machine)->in[leg->queue], &leg->link);
-    rti_machine_want_tick(machine);
-}
-
 void rt_machine_wake(rt_machine *machine)
 {
     rti_machine_want_tick(machine);
@@ -100,7 +49,16 @@ void rt_machine_wake(rt_machine *machine)
 
 void rt_op_init(rt_op *op, uint32_t code)
 {
-    *op = (rt_op){.code = code};
+    /* One by one, as in rti_travel_init. */
+    op->id = 0;
+    op->trace_id = 0;
+    op->parent_id = 0;
+    op->result = 0;
+    op->code = code;
+    op->status = RT_OK;
+    op->destination = (rt_machine_ref){0, 0};
+    op->source = (rt_machine_ref){0, 0};
+    op->target_data = NULL;
     rti_travel_init(rti_travel_of(op));
 }
 
@@ -120,6 +78,13 @@ bool rt_op_is_submitted(const rt_op *op)
 static bool op_is_a_close(const rt_op *op)
 {
     return op->code == RT_OP_FD_CLOSE || op->code == RT_OP_FILE_CLOSE;
+}
+
+/* Is who submitted the op a machine of the same loop as who holds it? Where flash is scarce nobody
+ * asks: what is right between loops is right within one. */
+static inline bool op_is_from_here(const struct rti_loop *loop, const rt_op *op)
+{
+    return !RTI_ONE_WORKER && op->source.thread_id == loop->thread_id;
 }
 
 static uint64_t op_next_id(struct rti_loop *loop)
@@ -177,6 +142,7 @@ void rt_op_complete(rt_machine *machine, rt_op *op, rt_status_code status, int64
 {
     struct rti_travel *travel = rti_travel_of(op);
     struct rti_leg *leg = &travel->legs[RTI_LEG_OP];
+    struct rti_loop *loop = rti_machine_of(machine)->loop;
     RT_ASSERT(travel->stage == RTI_TRAVEL_HELD && travel->holder == machine);
     rti_list_remove(&leg->link);
     op->status = status;
@@ -187,9 +153,10 @@ void rt_op_complete(rt_machine *machine, rt_op *op, rt_status_code status, int64
         travel->translation = NULL;
     }
     leg->queue = RT_QUEUE_COMPLETIONS;
-    rti_loop_record(rti_machine_of(machine)->loop, RTI_JOURNAL_OP_ANSWER, op,
-                    machine->id.machine_id);
-    if (!rti_crossing_answer(&travel->crossing) && !travel->has_cancel_arrived) {
+    rti_loop_record(loop, RTI_JOURNAL_OP_ANSWER, op, machine->id.machine_id);
+    bool may_go = op_is_from_here(loop, op) ? rti_crossing_answer_here(&travel->crossing)
+                                            : rti_crossing_answer(&travel->crossing);
+    if (RTI_UNLIKELY(!may_go && !travel->has_cancel_arrived)) {
         RT_SOMETIMES(true, "machine_answer_waits_for_the_cancel");
         travel->stage = RTI_TRAVEL_WAITS;
         rti_list_push_tail(&rti_machine_of(machine)->waiting, &leg->link);
@@ -199,17 +166,28 @@ void rt_op_complete(rt_machine *machine, rt_op *op, rt_status_code status, int64
         rti_leg_unlink(&travel->legs[RTI_LEG_CANCEL]);
     }
     travel->stage = RTI_TRAVEL_HOME;
-    rti_machine_say(machine, leg);
+    if (RTI_LIKELY(machine == loop->platform)) {
+        loop->stats.routed++;
+        rti_route_answer_home(loop, op);
+    } else {
+        rti_machine_say(machine, leg);
+    }
 }
 
 void rt_op_ring(rt_machine *machine, rt_op *op)
 {
     struct rti_travel *travel = rti_travel_of(op);
     RT_ASSERT(travel->stage == RTI_TRAVEL_HELD && travel->holder == machine);
-    if (rti_bell_ring(&travel->bell)) {
-        rti_loop_record(rti_machine_of(machine)->loop, RTI_JOURNAL_OP_RING, op,
-                        machine->id.machine_id);
-        rti_machine_say(machine, &travel->legs[RTI_LEG_BELL]);
+    struct rti_loop *loop = rti_machine_of(machine)->loop;
+    if (op_is_from_here(loop, op) ? rti_bell_ring_here(&travel->bell)
+                                  : rti_bell_ring(&travel->bell)) {
+        rti_loop_record(loop, RTI_JOURNAL_OP_RING, op, machine->id.machine_id);
+        if (RTI_LIKELY(machine == loop->platform)) {
+            loop->stats.routed++;
+            rti_route_ring(loop, op);
+        } else {
+            rti_machine_say(machine, &travel->legs[RTI_LEG_BELL]);
+        }
     }
 }
 
@@ -284,7 +262,11 @@ rt_op *rt_machine_next(rt_machine *machine, rt_queue queue)
         machine_received(op);
         break;
     default:
-        rti_bell_hear(&travel->bell);
+        if (!RTI_ONE_WORKER && travel->target_thread == self->loop->thread_id) {
+            rti_bell_hear_here(&travel->bell);
+        } else {
+            rti_bell_hear(&travel->bell);
+        }
         break;
     }
     return op;

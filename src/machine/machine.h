@@ -38,7 +38,6 @@ enum rti_machine_state {
 
 struct rti_machine {
     struct rti_loop *loop;
-    void (*signal)(rt_machine *machine); /* says that there is output; root or child */
     struct rti_list in[RT_QUEUE_COUNT];  /* port_in: written by the loop */
     struct rti_list out[RT_QUEUE_COUNT]; /* port_out: written by the machine */
     struct rti_list submitted;           /* ops by `own` */
@@ -80,18 +79,6 @@ rt_status rti_machine_check(const rt_machine_config *config);
 /* Makes a machine without a name; `parent` NULL makes a root. */
 void rti_machine_init(rt_machine *machine, struct rti_loop *loop, rt_machine *parent,
                       const rt_machine_config *config);
-
-/* Says that a leg was put into `out`. */
-void rti_machine_signal(rt_machine *machine);
-
-/* Puts a leg into an outgoing queue and says so. */
-void rti_machine_say(rt_machine *machine, struct rti_leg *leg);
-
-/* Puts a leg into an incoming queue and has the machine ticked. */
-void rti_machine_hear(rt_machine *machine, struct rti_leg *leg);
-
-/* Has the machine ticked. */
-void rti_machine_want_tick(rt_machine *machine);
 
 /* After a tick: what children said and nobody took is passed on. */
 void rti_machine_pass_rest(rt_machine *machine);

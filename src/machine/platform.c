@@ -296,6 +296,7 @@ static void begin_datagram(rt_io_op *io, enum rti_op_code code)
 /* ---- standing receives ---- */
 
 static void ring_wait(rt_io_op *io);
+static void ring_wait_anew(rt_io_op *io);
 
 static void ring_put_datagram(rt_io_op *io, const unsigned char *bytes)
 {
@@ -384,8 +385,26 @@ static void ring_filled(struct rti_op *op)
     } else if (status == RT_OK) {
         rti_recv_ring_commit(io->ring, (size_t)op->result);
         rt_op_ring(rti_travel_of(&io->base)->holder, &io->base);
+        if (!RTI_ONE_WORKER && RTI_LIKELY((size_t)op->result < op->length && !is_unwanted(io))) {
+            /* It has left room, so there was no more; what has come since, submit finds. */
+            ring_wait_anew(io);
+            return;
+        }
     }
     ring_go_on(io, status, RING_READS_MAX - 1);
+}
+
+/* The same for an errand that has been a read into the ring: only where to is new. */
+static void ring_wait_anew(rt_io_op *io)
+{
+    struct rti_op *op = &errand_of(io)->op;
+    RT_DCHECK(op->code == RTI_OP_READ && op->fd == io->fd && !op->is_patient);
+    size_t size = 0;
+    op->buffer = rti_recv_ring_space(io->ring, &size);
+    op->length = size;
+    /* What was read left room. */
+    RT_ASSERT(op->buffer != NULL);
+    errand_submit(io);
 }
 
 static void ring_wait(rt_io_op *io)

@@ -165,7 +165,7 @@ static void deliver_ring(struct rti_loop *loop, rt_op *op)
     rti_machine_hear(source, rti_leg_of(op, RTI_LEG_BELL));
 }
 
-static void route_ring(struct rti_loop *loop, rt_op *op)
+void rti_route_ring(struct rti_loop *loop, rt_op *op)
 {
     if (op->source.thread_id == loop->thread_id) {
         deliver_ring(loop, op);
@@ -197,7 +197,7 @@ void rti_route_output(struct rti_loop *loop, rt_machine *root)
         route_cancellation(loop, op);
     }
     while ((op = route_pop(loop, root, RT_QUEUE_NOTIFICATIONS)) != NULL) {
-        route_ring(loop, op);
+        rti_route_ring(loop, op);
     }
     while ((op = route_pop(loop, root, RT_QUEUE_COMPLETIONS)) != NULL) {
         rti_route_answer_home(loop, op);

@@ -32,33 +32,17 @@ rt_status rti_slots_take(struct rti_loop *loop, rt_machine *machine)
     return RT_SUCCESS;
 }
 
-static struct rti_slot *slots_of(const struct rti_loop *loop, uint32_t machine_id)
-{
-    size_t place = machine_id & UINT16_MAX;
-    if (place == 0 || place > loop->slots_count) {
-        return NULL;
-    }
-    struct rti_slot *slot = &loop->slots[place - 1];
-    return slot->machine != NULL && slot->generation == machine_id >> 16 ? slot : NULL;
-}
-
 /* A slot goes to the head of the free ones: the same name comes again only after its generation has
  * wrapped. */
 void rti_slots_give(struct rti_loop *loop, rt_machine *machine)
 {
-    struct rti_slot *slot = slots_of(loop, machine->id.machine_id);
-    RT_ASSERT(slot != NULL && slot->machine == machine);
+    RT_ASSERT(rti_slots_find(loop, machine->id.machine_id) == machine);
+    struct rti_slot *slot = &loop->slots[(machine->id.machine_id & UINT16_MAX) - 1];
     slot->machine = NULL;
     slot->generation = slot->generation == UINT16_MAX ? 1 : (uint16_t)(slot->generation + 1);
     slot->next_free = loop->first_free;
     loop->first_free = (uint16_t)(slot - loop->slots + 1);
     loop->stats.machines--;
-}
-
-rt_machine *rti_slots_find(const struct rti_loop *loop, uint32_t machine_id)
-{
-    struct rti_slot *slot = slots_of(loop, machine_id);
-    return slot == NULL ? NULL : slot->machine;
 }
 
 size_t rti_slots_audit(const struct rti_loop *loop)

@@ -40,7 +40,7 @@
  * Who writes: stage, holder, translation, has_cancel_arrived who has the op, given on with the op
  * itself through an inbox (release and acquire of base/mpsc.h); is_submitted, is_cancel_sent,
  * target_thread, origin, interceptor and `own` the initiator's thread; the two words both, by
- * read-modify-write. */
+ * read-modify-write unless they are one thread. */
 
 #include <orrery/rt/machine.h>
 
@@ -128,10 +128,20 @@ static inline void rti_leg_unlink(struct rti_leg *leg)
 
 static inline void rti_travel_init(struct rti_travel *travel)
 {
-    *travel = (struct rti_travel){.stage = RTI_TRAVEL_IDLE};
+    /* One by one: a compiler makes a slow loop of one large assignment, and a machine makes an op
+     * for each transfer. What rti_travel_begin sets is left to it. */
     for (uint8_t i = 0; i < RTI_LEG_COUNT; i++) {
+        rti_link_init(&travel->legs[i].link);
         travel->legs[i].index = i;
     }
+    rti_link_init(&travel->own);
+    travel->origin = NULL;
+    travel->translation = NULL;
+    travel->stage = RTI_TRAVEL_IDLE;
+    travel->is_submitted = false;
+    travel->is_cancel_sent = false;
+    travel->has_cancel_arrived = false;
+    travel->legs[RTI_LEG_OP].queue = RT_QUEUE_SUBMISSIONS;
     travel->legs[RTI_LEG_CANCEL].queue = RT_QUEUE_CANCELLATIONS;
     travel->legs[RTI_LEG_BELL].queue = RT_QUEUE_NOTIFICATIONS;
 }
@@ -188,6 +198,29 @@ static inline void rti_bell_hear(rti_atomic_u32 *bell)
      * and a later ring finds the bell down. */
     uint32_t before = rti_u32_exchange_acqrel(bell, 0);
     RT_ASSERT(before == 1);
+}
+
+/* The same three where initiator and target are machines of one loop: one thread does all of it, or
+ * turns of a hosted loop that follow each other, and needs no read-modify-write. */
+static inline bool rti_crossing_answer_here(rti_atomic_u32 *crossing)
+{
+    bool is_asked = rti_u32_load_relaxed(crossing) == RTI_CROSSING_ASKED;
+    RT_ASSERT(is_asked || rti_u32_load_relaxed(crossing) == 0);
+    rti_u32_store_relaxed(crossing, RTI_CROSSING_ANSWERED | (is_asked ? RTI_CROSSING_ASKED : 0));
+    return !is_asked;
+}
+
+static inline bool rti_bell_ring_here(rti_atomic_u32 *bell)
+{
+    bool is_down = rti_u32_load_relaxed(bell) == 0;
+    rti_u32_store_relaxed(bell, 1);
+    return is_down;
+}
+
+static inline void rti_bell_hear_here(rti_atomic_u32 *bell)
+{
+    RT_ASSERT(rti_u32_load_relaxed(bell) == 1);
+    rti_u32_store_relaxed(bell, 0);
 }
 
 #endif

@@ -112,6 +112,12 @@ static inline bool rti_op_is_work(const struct rti_op *op)
     return op->code == RTI_OP_WORK || op->code == RTI_OP_WORK_DNS;
 }
 
+/* The op is one on a descriptor: known, and neither work nor nothing at all. */
+static inline bool rti_op_has_descriptor(const struct rti_op *op)
+{
+    return (unsigned)op->code < RTI_OP_CODE_COUNT && op->code != RTI_OP_NOP && !rti_op_is_work(op);
+}
+
 /* The op waits for its descriptor to be readable; else, if it has one, to be writable. */
 static inline bool rti_op_is_inward(const struct rti_op *op)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Linux port in a hostile world: system calls that fail, are interrupted, give less, lie late.
  *
- * The calls below stand in for those of the C library, for the port and for this file alike. Each
- * asks `fault_due` whether it shall fail this time, and else asks the kernel. */
+ * The calls below stand in for those of the C library, for the port and for this file alike, and
+ * the first two for the port's own (port/linux/transfer.h). Each asks `fault_due` whether it shall
+ * fail this time, and else asks the kernel. */
 #define _GNU_SOURCE
 #define RTI_MODULE "port_calls_test"
 #include "support/port_fixture.h"
@@ -15,6 +16,7 @@
 #include <sys/syscall.h>
 
 #include "base/rng.h"
+#include "port/linux/transfer.h"
 
 enum call {
     CALL_RECV,
@@ -82,7 +84,7 @@ static bool transfer_is_spoilt(size_t *length)
     return false;
 }
 
-ssize_t recv(int fd, void *buffer, size_t length, int flags)
+ssize_t rti_linux_recv(int fd, void *buffer, size_t length, int flags)
 {
     if (fault_due(CALL_RECV) || transfer_is_spoilt(&length)) {
         return -1;
@@ -90,7 +92,7 @@ ssize_t recv(int fd, void *buffer, size_t length, int flags)
     return syscall(SYS_recvfrom, fd, buffer, length, flags, NULL, NULL);
 }
 
-ssize_t send(int fd, const void *buffer, size_t length, int flags)
+ssize_t rti_linux_send(int fd, const void *buffer, size_t length, int flags)
 {
     if (fault_due(CALL_SEND) || transfer_is_spoilt(&length)) {
         return -1;

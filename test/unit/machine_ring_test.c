@@ -52,15 +52,62 @@ TEST(recv_ring_gives_its_free_bytes_in_pieces)
     CHECK_EQ(size, 8);
     memcpy(memory, "abcdef", 6);
     rti_recv_ring_commit(&ring, 6);
-    CHECK_EQ(rt_recv_ring_read(&ring, out, 4), 4);
+    /* Three bytes are left, more than are moved to the front. */
+    CHECK_EQ(rt_recv_ring_read(&ring, out, 3), 3);
     CHECK(rti_recv_ring_space(&ring, &size) == memory + 6);
     CHECK_EQ(size, 2);
     rti_recv_ring_commit(&ring, 2);
     CHECK(rti_recv_ring_space(&ring, &size) == memory);
-    CHECK_EQ(size, 4);
-    rti_recv_ring_commit(&ring, 4);
+    CHECK_EQ(size, 3);
+    rti_recv_ring_commit(&ring, 3);
     CHECK(rti_recv_ring_space(&ring, &size) == NULL);
     CHECK_EQ(size, 0);
+}
+
+/* A read that fills its room is followed by one that most of the time finds nothing. */
+TEST(recv_ring_moves_the_little_it_holds_to_its_front)
+{
+    rt_recv_ring ring;
+    size_t size;
+    CHECK_OK(rt_recv_ring_init(&ring, memory, 32, RT_RECV_DROP_NEWEST));
+    CHECK(rti_recv_ring_space(&ring, &size) == memory);
+    memcpy(memory, "0123456789abcdefghijklmn", 24);
+    rti_recv_ring_commit(&ring, 24);
+    CHECK_EQ(rt_recv_ring_read(&ring, out, 15), 15);
+    /* Nine bytes are more than a quarter: they stay, and there are eight behind them. */
+    CHECK(rti_recv_ring_space(&ring, &size) == memory + 24);
+    CHECK_EQ(size, 8);
+    CHECK_EQ(rt_recv_ring_read(&ring, out, 1), 1);
+    CHECK(rti_recv_ring_space(&ring, &size) == memory + 8);
+    CHECK_EQ(size, 24);
+    memcpy(memory + 8, "opqr", 4);
+    rti_recv_ring_commit(&ring, 4);
+    CHECK_EQ(rt_recv_ring_read(&ring, out, 100), 12);
+    CHECK_EQ(memcmp(out, "ghijklmnopqr", 12), 0);
+}
+
+/* What is in two pieces stays where it is. */
+TEST(recv_ring_keeps_the_order_of_bytes_wherever_they_lie)
+{
+    rt_recv_ring ring;
+    unsigned char next_in = 0;
+    unsigned char next_out = 0;
+    CHECK_OK(rt_recv_ring_init(&ring, memory, 32, RT_RECV_DROP_NEWEST));
+    for (unsigned i = 0; i < 2000; i++) {
+        size_t size;
+        unsigned char *space = rti_recv_ring_space(&ring, &size);
+        size_t wanted = 1 + i * 7 % 13;
+        size_t count = space == NULL ? 0 : wanted < size ? wanted : size;
+        for (size_t at = 0; at < count; at++) {
+            space[at] = next_in++;
+        }
+        rti_recv_ring_commit(&ring, count);
+        rti_recv_ring_audit(&ring);
+        size_t taken = rt_recv_ring_read(&ring, out, 1 + i * 5 % 11);
+        for (size_t at = 0; at < taken; at++) {
+            CHECK_EQ((unsigned char)out[at], next_out++);
+        }
+    }
 }
 
 static void put(rt_recv_ring *ring, const void *bytes, size_t size, uint16_t port)

@@ -117,22 +117,22 @@ static void ledger_unlock(struct rti_poller *poller)
     rti_spin_release(poller->ledger, poller->is_shared);
 }
 
-void rti_poller_lock_entry(struct rti_poller *poller, int fd)
+void rti_poller_lock_shared(struct rti_poller *poller, int fd)
 {
     if (fd >= 0 && (size_t)fd < poller->fds_count) {
-        rti_spin_acquire(&poller->fds[fd].lock, poller->is_shared);
+        rti_spin_acquire(&poller->fds[fd].lock, true);
     }
 }
 
-void rti_poller_unlock_entry(struct rti_poller *poller, int fd)
+void rti_poller_unlock_shared(struct rti_poller *poller, int fd)
 {
     if (fd >= 0 && (size_t)fd < poller->fds_count) {
-        rti_spin_release(&poller->fds[fd].lock, poller->is_shared);
+        rti_spin_release(&poller->fds[fd].lock, true);
     }
 }
 
 /* The op holds its answer: the port tells it. */
-static void poller_answered(struct rti_poller *poller, struct rti_op *op)
+static inline void poller_answered(struct rti_poller *poller, struct rti_op *op)
 {
     ledger_lock(poller);
     rti_stage_to_answered(op, poller->answered);
@@ -255,9 +255,8 @@ static int entry_learn(struct rti_poller *poller, int fd)
     return 0;
 }
 
-/* The entry of the op's descriptor, learnt if need be; NULL, and the op answered, if it has none.
- */
-static struct rti_fd *poller_entry(struct rti_poller *poller, struct rti_op *op)
+/* The entry of a descriptor that is not known yet; NULL, and the op answered, if it has none. */
+static RTI_COLD struct rti_fd *poller_entry_new(struct rti_poller *poller, struct rti_op *op)
 {
     if (op->fd < 0) {
         rti_fd_op_fail(op, EBADF);
@@ -267,19 +266,29 @@ static struct rti_fd *poller_entry(struct rti_poller *poller, struct rti_op *op)
         rti_op_answer(op, RT_ERR_RESOURCE_EXHAUSTED, 0, 0);
         return NULL;
     }
-    struct rti_fd *entry = &poller->fds[op->fd];
-    if (entry->kind == RTI_FD_UNKNOWN) {
-        int error = entry_learn(poller, op->fd);
-        if (error != 0) {
-            op_fail_unwatched(op, error);
-            return NULL;
-        }
+    int error = entry_learn(poller, op->fd);
+    if (error != 0) {
+        op_fail_unwatched(op, error);
+        return NULL;
     }
-    return entry;
+    return &poller->fds[op->fd];
 }
 
-/* What an answered op means for the table: accept brings a descriptor, EBADF takes one away. */
-static void poller_note_answer(struct rti_poller *poller, struct rti_op *op)
+/* The entry of the op's descriptor, learnt if need be; NULL, and the op answered, if it has none.
+ */
+static inline struct rti_fd *poller_entry(struct rti_poller *poller, struct rti_op *op)
+{
+    /* One comparison for both ends: a negative number is a large one. */
+    if (RTI_LIKELY((unsigned)op->fd < poller->fds_count)) {
+        struct rti_fd *entry = &poller->fds[op->fd];
+        if (RTI_LIKELY(entry->kind != RTI_FD_UNKNOWN)) {
+            return entry;
+        }
+    }
+    return poller_entry_new(poller, op);
+}
+
+static RTI_NOINLINE void poller_note_change(struct rti_poller *poller, struct rti_op *op)
 {
     if (op->code == RTI_OP_ACCEPT && op->status == RT_OK) {
         int fd = (int)op->result;
@@ -303,7 +312,15 @@ static void poller_note_answer(struct rti_poller *poller, struct rti_op *op)
     }
 }
 
-static void entry_to_starved(struct rti_poller *poller, struct rti_fd *entry)
+/* What an answered op means for the table: accept brings a descriptor, EBADF takes one away. */
+static inline void poller_note_answer(struct rti_poller *poller, struct rti_op *op)
+{
+    if (RTI_UNLIKELY(op->code == RTI_OP_ACCEPT || op->error == EBADF)) {
+        poller_note_change(poller, op);
+    }
+}
+
+static RTI_COLD void entry_to_starved(struct rti_poller *poller, struct rti_fd *entry)
 {
     if (entry->is_starved) {
         return;
@@ -318,9 +335,18 @@ static void entry_to_starved(struct rti_poller *poller, struct rti_fd *entry)
     entry->is_starved = true;
 }
 
-static enum rti_direction op_direction(const struct rti_op *op)
+/* The codes of ops on descriptors are odd if they read: rti_op_is_inward without its comparisons.
+ */
+static inline enum rti_direction op_direction(const struct rti_op *op)
 {
-    return rti_op_is_inward(op) ? RTI_INWARD : RTI_OUTWARD;
+    _Static_assert(RTI_OP_READ % 2 == 1 && RTI_OP_ACCEPT % 2 == 1 && RTI_OP_RECVFROM % 2 == 1 &&
+                       RTI_OP_POLL_IN % 2 == 1 && RTI_INWARD == 0,
+                   "what reads has an odd code");
+    _Static_assert(RTI_OP_WRITE % 2 == 0 && RTI_OP_CONNECT % 2 == 0 && RTI_OP_SENDTO % 2 == 0 &&
+                       RTI_OP_POLL_OUT % 2 == 0 && RTI_OUTWARD == 1,
+                   "what writes has an even code");
+    RT_DCHECK(rti_op_is_inward(op) == (op->code % 2 == 1));
+    return op->code % 2 == 1 ? RTI_INWARD : RTI_OUTWARD;
 }
 
 static bool entry_is_dry(const struct rti_fd *entry, enum rti_direction direction)
@@ -336,7 +362,7 @@ static bool op_drained(const struct rti_fd *entry, const struct rti_op *op)
 }
 
 /* Tries, and notes whether the direction is dry now. */
-static enum rti_try poller_try(struct rti_fd *entry, struct rti_op *op)
+static inline enum rti_try poller_try(struct rti_fd *entry, struct rti_op *op)
 {
     enum rti_try end = rti_fd_op_try(entry, op);
     if (end == RTI_TRY_BLOCKED || (end == RTI_TRY_ANSWERED && op_drained(entry, op))) {
@@ -351,55 +377,74 @@ static bool poller_is_dead(const struct rti_poller *poller)
     return RTI_UNLIKELY(rti_u32_load_relaxed(&poller->is_dead) != 0);
 }
 
-/* With the entry locked. */
-static void poller_take_op(struct rti_poller *poller, struct rti_op *op)
+/* The op waits, behind those that do already. */
+static inline void poller_queue(struct rti_poller *poller, struct rti_fd *entry, struct rti_op *op)
 {
-    if (poller_is_dead(poller)) {
-        rti_op_answer(op, RT_ERR_IO, 0, 0);
-        poller_answered(poller, op);
-        return;
-    }
-    struct rti_fd *entry = poller_entry(poller, op);
-    if (entry == NULL) {
-        poller_answered(poller, op);
-        return;
-    }
-    enum rti_direction direction = op_direction(op);
-    if (rti_list_is_empty(&entry->queue[direction]) && !entry_is_dry(entry, direction)) {
-        enum rti_try end = poller_try(entry, op);
-        if (end != RTI_TRY_ANSWERED) {
-            uint8_t armed = (uint8_t)(entry->armed | 1U << direction);
-            int error = poller_watch(poller, op->fd, entry, armed);
-            if (error != 0) {
-                op_fail_unwatched(op, error);
-                end = RTI_TRY_ANSWERED;
-            }
-        }
-        if (end == RTI_TRY_ANSWERED) {
-            poller_note_answer(poller, op);
-            poller_answered(poller, op);
-            return;
-        }
-        if (end == RTI_TRY_STARVED) {
-            entry_to_starved(poller, entry);
-        }
-    }
-    rti_stage_to_waiting(op, &entry->queue[direction]);
+    rti_stage_to_waiting(op, &entry->queue[op_direction(op)]);
     ledger_lock(poller);
     poller->waiting_count++;
     ledger_unlock(poller);
 }
 
-void rti_poller_submit(struct rti_poller *poller, struct rti_op *op)
+/* Tries an op that nothing waits before, and has its direction watched if it must wait. False: it
+ * is answered. */
+static RTI_NOINLINE bool poller_begin(struct rti_poller *poller, struct rti_fd *entry,
+                                      struct rti_op *op)
+{
+    enum rti_try end = poller_try(entry, op);
+    if (end != RTI_TRY_ANSWERED) {
+        uint8_t armed = (uint8_t)(entry->armed | 1U << op_direction(op));
+        int error = poller_watch(poller, op->fd, entry, armed);
+        if (error != 0) {
+            op_fail_unwatched(op, error);
+            end = RTI_TRY_ANSWERED;
+        }
+    }
+    if (end == RTI_TRY_ANSWERED) {
+        poller_note_answer(poller, op);
+        return false;
+    }
+    if (end == RTI_TRY_STARVED) {
+        entry_to_starved(poller, entry);
+    }
+    return true;
+}
+
+/* With the entry locked. True: the op is answered. */
+static inline bool poller_take_op(struct rti_poller *poller, struct rti_op *op)
+{
+    if (poller_is_dead(poller)) {
+        rti_op_answer(op, RT_ERR_IO, 0, 0);
+        poller_answered(poller, op);
+        return true;
+    }
+    struct rti_fd *entry = poller_entry(poller, op);
+    bool is_waiting = entry != NULL;
+    if (is_waiting) {
+        enum rti_direction direction = op_direction(op);
+        if (!entry_is_dry(entry, direction) && rti_list_is_empty(&entry->queue[direction])) {
+            is_waiting = poller_begin(poller, entry, op);
+        }
+    }
+    if (is_waiting) {
+        poller_queue(poller, entry, op);
+    } else {
+        poller_answered(poller, op);
+    }
+    return !is_waiting;
+}
+
+bool rti_poller_submit(struct rti_poller *poller, struct rti_op *op)
 {
     int fd = op->fd; /* once answered, the op is its initiator's */
     rti_poller_lock_entry(poller, fd);
-    poller_take_op(poller, op);
+    bool is_answered = poller_take_op(poller, op);
     rti_poller_unlock_entry(poller, fd);
+    return is_answered;
 }
 
 /* With the entry locked. */
-static bool poller_try_now(struct rti_poller *poller, struct rti_op *op)
+static inline bool poller_try_now(struct rti_poller *poller, struct rti_op *op)
 {
     if (poller_is_dead(poller)) {
         rti_op_answer(op, RT_ERR_IO, 0, 0);
@@ -578,6 +623,32 @@ static void poller_take_event(struct rti_poller *poller, const struct rti_sentry
     rti_poller_unlock_entry(poller, fd);
 }
 
+/* The entry of an event; NULL if it is for no descriptor. */
+static inline struct rti_fd *event_entry(const struct rti_poller *poller,
+                                         const struct rti_sentry_event *event)
+{
+    uint32_t fd = (uint32_t)event->tag;
+    return fd < poller->fds_count ? &poller->fds[fd] : NULL;
+}
+
+/* Fetches what the events after the first of `left` are for, while its system call is made: the
+ * entry of the one after next, and of the next the op that waits to read. With many connections
+ * none of it is in a near cache. If workers share the port an op may be gone while it is looked at,
+ * and nothing is fetched. */
+static inline void poller_fetch(const struct rti_poller *poller,
+                                const struct rti_sentry_event *events, int left)
+{
+    if (left > 2) {
+        RTI_PREFETCH(event_entry(poller, &events[2]));
+    }
+    if (left > 1 && !poller->is_shared) {
+        const struct rti_fd *entry = event_entry(poller, &events[1]);
+        if (entry != NULL && entry->kind != RTI_FD_UNKNOWN) {
+            RTI_PREFETCH_PAIR(entry->queue[RTI_INWARD].head.next);
+        }
+    }
+}
+
 /* Looks again at the accepts that lacked a descriptor, when it is time. */
 static void poller_retry_starved(struct rti_poller *poller)
 {
@@ -664,6 +735,7 @@ bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadlin
             return is_called;
         }
         for (int i = 0; i < count; i++) {
+            poller_fetch(poller, &events[i], count - i);
             poller_take_event(poller, &events[i]);
         }
         if (count < RTI_POLLER_BATCH || round == RTI_POLLER_ROUNDS_MAX) {

@@ -76,8 +76,8 @@ rt_status rti_poller_init(struct rti_poller *poller, const struct rti_port_linux
                           struct rti_list *answered, struct rti_spin *ledger);
 void rti_poller_deinit(struct rti_poller *poller);
 
-/* Takes an op in flight: answers it, or queues it. */
-void rti_poller_submit(struct rti_poller *poller, struct rti_op *op);
+/* Takes an op in flight: answers it, which is true, or queues it. */
+bool rti_poller_submit(struct rti_poller *poller, struct rti_op *op);
 
 /* Does the op if nothing waits before it and it need not wait itself; else false. */
 bool rti_poller_attempt(struct rti_poller *poller, struct rti_op *op);
@@ -86,9 +86,24 @@ bool rti_poller_attempt(struct rti_poller *poller, struct rti_op *op);
  */
 void rti_poller_withdraw(struct rti_poller *poller, struct rti_op *op);
 
+/* The next two, if workers share the port. */
+void rti_poller_lock_shared(struct rti_poller *poller, int fd);
+void rti_poller_unlock_shared(struct rti_poller *poller, int fd);
+
 /* Locks the entry of a descriptor, if it has one, and gives it back. Before the ledger. */
-void rti_poller_lock_entry(struct rti_poller *poller, int fd);
-void rti_poller_unlock_entry(struct rti_poller *poller, int fd);
+static inline void rti_poller_lock_entry(struct rti_poller *poller, int fd)
+{
+    if (RTI_UNLIKELY(poller->is_shared)) {
+        rti_poller_lock_shared(poller, fd);
+    }
+}
+
+static inline void rti_poller_unlock_entry(struct rti_poller *poller, int fd)
+{
+    if (RTI_UNLIKELY(poller->is_shared)) {
+        rti_poller_unlock_shared(poller, fd);
+    }
+}
 
 /* Answers all that waits on `fd` with RT_ERR_CLOSED and closes it. */
 rt_status rti_poller_close(struct rti_poller *poller, int fd);

@@ -153,7 +153,7 @@ static void port_attend(struct rti_port *port)
 }
 
 /* Some ops are decided where they are submitted, cancelled or closed: told soon, not at idle. */
-static void port_attend_answered(struct rti_port_linux *self)
+static RTI_NOINLINE void port_attend_answered(struct rti_port_linux *self)
 {
     ledger_lock(self);
     bool is_answered = !rti_list_is_empty(&self->answered);
@@ -179,29 +179,35 @@ static void port_answer(struct rti_port_linux *self, struct rti_op *op, rt_statu
     rti_stage_to_answered(op, &self->answered);
 }
 
-static void port_submit(struct rti_port *port, struct rti_op *op)
+/* What does not go to the poller: work, and what is decided here. With the ledger locked. */
+static RTI_NOINLINE void port_submit_other(struct rti_port_linux *self, struct rti_op *op)
 {
-    struct rti_port_linux *self = rti_port_linux_of(port);
-    bool is_polled = false;
-    ledger_lock(self);
-    rti_op_to_in_flight(op);
-    self->in_flight_count++;
     if (self->is_closing) {
         port_answer(self, op, RT_ERR_CLOSED);
     } else if ((unsigned)op->code >= RTI_OP_CODE_COUNT) {
         port_answer(self, op, RT_ERR_UNSUPPORTED);
     } else if (op->code == RTI_OP_NOP) {
         port_answer(self, op, RT_OK);
-    } else if (rti_op_is_work(op)) {
-        rti_blocking_pool_submit(&self->pool, op);
     } else {
-        is_polled = true;
+        rti_blocking_pool_submit(&self->pool, op);
+    }
+}
+
+static void port_submit(struct rti_port *port, struct rti_op *op)
+{
+    struct rti_port_linux *self = rti_port_linux_of(port);
+    bool is_polled = rti_op_has_descriptor(op) && !self->is_closing;
+    ledger_lock(self);
+    rti_op_to_in_flight(op);
+    self->in_flight_count++;
+    if (RTI_UNLIKELY(!is_polled)) {
+        port_submit_other(self, op);
     }
     ledger_unlock(self);
-    if (is_polled) {
-        rti_poller_submit(&self->poller, op);
+    /* What waits for its descriptor has nothing to tell: most of what is submitted. */
+    if (RTI_UNLIKELY(!is_polled) || RTI_UNLIKELY(rti_poller_submit(&self->poller, op))) {
+        port_attend_answered(self);
     }
-    port_attend_answered(self);
 }
 
 static void port_cancel(struct rti_port *port, struct rti_op *op)
@@ -232,17 +238,17 @@ static bool port_attempt(struct rti_port *port, struct rti_op *op)
 {
     struct rti_port_linux *self = rti_port_linux_of(port);
     RT_ASSERT(rti_op_is_idle(op));
-    if (op->code == RTI_OP_NOP || rti_op_is_work(op)) {
-        return false;
-    }
     op->stage = RTI_STAGE_NEW;
     op->is_cancelled = false;
     op->is_truncated = false;
-    if ((unsigned)op->code >= RTI_OP_CODE_COUNT) {
-        rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
-        return true;
+    if (RTI_LIKELY(rti_op_has_descriptor(op))) {
+        return rti_poller_attempt(&self->poller, op);
     }
-    return rti_poller_attempt(&self->poller, op);
+    bool is_unknown = (unsigned)op->code >= RTI_OP_CODE_COUNT;
+    if (is_unknown) {
+        rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
+    }
+    return is_unknown;
 }
 
 static rt_status port_close_fd(struct rti_port *port, int fd)
