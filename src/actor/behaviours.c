@@ -77,6 +77,8 @@ void rti_behaviours_init(struct rti_behaviours *module, struct rti_actors *actor
     rti_u32_init(&module->dead_letters, 0);
     rti_lock_init(&module->lock, actors->sched, RTI_LOCK_CHANNEL);
     rti_lock_init(&module->mute_lock, actors->sched, RTI_LOCK_CHANNEL);
+    _Static_assert(RTI_ONE_WORKER || sizeof(module->static_cells) / 8 <= RTI_LETTERS_SPAN_MAX,
+                   "every cell has a name");
     rti_cells_init(&module->cells, actors->sched, module->static_cells,
                    RT_BEHAVIOUR_MESSAGE_POOL_SIZE, behaviours_workers(module));
     actors->sched->modules[RTI_MODULE_BEHAVIOUR] = module;

@@ -14,8 +14,8 @@
  * address and a count; the name of a letter is where it lies in the memory of the messages, in
  * units of 8 bytes.
  *
- *     word -> D -> C -> B (seen)        first -> A' -> B        the receiver's: taken over, in
- * order new letters               already the receiver's
+ *     word -> D -> C -> B      new letters, the last one first, down to the one that was seen
+ *     first -> A -> B          the receiver's own: taken over, in the order in which they came
  *
  * The receiver takes nothing out of the word. It remembers the last letter that it has seen there
  * (`seen`). If the word names another one, those above `seen` are new: it turns their chain round
@@ -28,8 +28,9 @@
  * Idle is the name of no letter. The receiver that has handled all it has seen swaps the word for
  * idle, which fails if anything came. Exactly one push finds the box idle, and its sender makes the
  * receiver ready. An order from outside that is no letter (kill, stop) nudges: that wakes an idle
- * receiver as well, and keeps one that is about to go idle awake. The receiver takes the nudge away
- * (rti_letterbox_calm) before it looks for orders, so that one which comes later nudges again.
+ * receiver as well, and keeps one that is about to go idle awake. The receiver that is kept awake
+ * takes the nudge away (rti_letterbox_calm) and looks for orders once more before it tries to rest
+ * again, so that an order is seen now or nudges again.
  *
  * The upper half and `ceiling` are a gate: what they mean is in gate.h. A sender that finds too
  * many waiting announces itself, looks at the room once more, and only then waits. The receiver

@@ -176,6 +176,9 @@ void rti_crew_rouse_one(struct rti_crew *crew)
     if (!crew_is_lax(crew)) {
         return;
     }
+    /* A fiber that was switched to straight calls this, and has its errno already. */
+    int *errno_here = rti_errno_address();
+    int kept = *errno_here;
     rti_u32_add_acqrel(&crew->senders, 1);
     /* Counted; fence; then is the run over: rti_crew_run ends it, then waits for who is counted. */
     rti_fence_after_rmw();
@@ -185,6 +188,7 @@ void rti_crew_rouse_one(struct rti_crew *crew)
         nobody = 0;
     }
     rti_u32_sub_acqrel(&crew->senders, 1);
+    *errno_here = kept;
 }
 
 /* Ends the run if every station is idle and nothing lives. With the lock held no station is taken,

@@ -17,7 +17,8 @@
  * the timers and the port; the injector's every 61st turn; attention; a pin; a word for a recording
  * or a journal; a stack whose guard words are not in place. The next one is set aside for the
  * member (member->first) if it is no fiber, or one that has not begun, is pinned, or was killed.
- * Turns are counted as there, for the warden and for the looks.
+ * Turns are counted as there, for the warden and for the looks. Only whether the run is over is
+ * left to the next look: up to 64 turns later (decision 102).
  *
  * A yield lets those of its own level and of more urgent ones go first. If there is nobody, and
  * nothing that another worker could do either, the turn is its own again, and no switch is made.

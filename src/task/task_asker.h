@@ -39,7 +39,9 @@ static inline void rti_task_asker_init(struct rti_task_asker *asker)
 /* Comes to a slot; whether the handle is good is asked afterwards. Under the module's lock. */
 static inline void rti_task_asker_come(struct rti_task_asker *asker, void *slot)
 {
-    rti_ptr_store_relaxed(&asker->at, slot);
+    /* Release hands on what those have done who asked before, known from the lock: who gives back
+     * another slot and finds this one here may have missed that they have gone. */
+    rti_ptr_store_release(&asker->at, slot);
     /* At the slot, then fence, then the handle: pairs with rti_task_asker_is_at. */
     rti_fence_seqcst();
 }

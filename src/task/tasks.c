@@ -207,7 +207,9 @@ struct rti_task *rti_tasks_take_shared(struct rti_tasks *tasks, struct rti_task_
 static void tasks_relax(struct rti_tasks *tasks)
 {
     uint32_t half = tasks->capacity / 2;
-    if (tasks->out <= tasks->capacity - (tasks->spare < half ? tasks->spare : half)) {
+    uint32_t used = tasks->out - racks_count(tasks); /* some racks may be nobody's for long */
+    if (tasks->out <= tasks->capacity &&
+        used <= tasks->capacity - (tasks->spare < half ? tasks->spare : half)) {
         rti_u32_store_relaxed(&tasks->is_scarce, 0);
     }
 }
@@ -323,7 +325,9 @@ rt_status rt_task_reserve(const rt_task_room *room)
     }
     uint32_t capacity = RT_MAX_TASKS + (uint32_t)room->tasks;
     size_t size = room->stack_size != 0 ? room->stack_size : RT_TASK_STACK_SIZE;
-    rt_status status = rti_stack_slab_map(&tasks->slab, capacity, size);
+    /* A stack for each slot: for a moment tasks may be more than `capacity` (tasks.h). */
+    rt_status status =
+        rti_stack_slab_map(&tasks->slab, capacity + (uint32_t)tasks_spare(tasks), size);
     if (RT_FAILED(status)) {
         port->ops->memory_unmap(port, more, mapping.size);
         return status;

@@ -143,7 +143,7 @@ void rti_tasks_kill_all(struct rti_tasks *tasks);
  */
 bool rti_tasks_ask_cancel(struct rti_tasks *tasks, const rt_task *handle);
 
-/* Asks every task that lives to stop. */
+/* Asks every task that lives to stop. One worker: with several a slot may be another task's. */
 void rti_tasks_cancel_all(struct rti_tasks *tasks);
 
 /* Takes a slot that was never used, under the lock; NULL if there is none. */

@@ -425,6 +425,24 @@ MODEL(task_that_is_asked_keeps_its_slot){
     .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
 };
 
+/* Another task is asked, later or before. */
+static void ask_another(void)
+{
+    static uint64_t another;
+    rti_lock_acquire(&lock, &sched);
+    rti_task_asker_come(&asker, &another);
+    rti_task_asker_go(&asker);
+    rti_lock_release(&lock);
+}
+
+MODEL(task_that_is_asked_after_another_keeps_its_slot){
+    .about = "the same if somebody is at another slot when the holder looks",
+    .setup = setup_asked,
+    .threads = {ask, ask_another, take_and_give},
+    .check = check_asked,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
+};
+
 MODEL(task_that_was_waited_for_and_is_asked_keeps_its_slot){
     .about = "the same with a holder who had to wait",
     .setup = setup_asked,

@@ -5,9 +5,9 @@
 #define RTI_MODULE "crew_test"
 #include "sched/crew.h"
 
-#include <string.h>
-
+#include <errno.h>
 #include <orrery/rt/pin.h>
+#include <string.h>
 
 #include "sched/crew_search.h"
 #include "sched/fault.h"
@@ -578,6 +578,44 @@ TEST(crew_takes_from_the_injector_though_its_stations_are_never_empty)
     CHECK_OK(port->ops->thread_start(port, &thread, inject_from_thread, NULL));
     crew_world_close();
     port->ops->thread_join(port, &thread);
+}
+
+/* ---- who wakes others for one that has left ---- */
+
+static void (*wake_quietly)(struct rti_port *port, rti_atomic_u32 *word, uint32_t count);
+
+static void wake_with_an_errno(struct rti_port *port, rti_atomic_u32 *word, uint32_t count)
+{
+    wake_quietly(port, word, count);
+    errno = EAGAIN;
+}
+
+static void yield_with_an_errno(void *arg)
+{
+    int mine = (int)(intptr_t)arg;
+    for (int i = 0; i < 20000; i++) {
+        *rti_errno_address() = mine; /* not `errno`: another thread may be meant */
+        rti_fiber_yield(rti_worker_current());
+        CHECK_EQ(*rti_errno_address(), mine);
+    }
+}
+
+/* Who is switched to straight shows the one that was left, and wakes a worker for it: its own errno
+ * is in place by then. */
+TEST(crew_keeps_the_errno_of_a_fiber_whose_turn_begins_with_a_wake)
+{
+    static struct rti_port_ops ops;
+    crew_world_open(4);
+    ops = *crew_world.port.port.ops;
+    wake_quietly = ops.futex_wake;
+    ops.futex_wake = wake_with_an_errno;
+    crew_world.port.port.ops = &ops;
+    for (intptr_t i = 1; i <= 6; i++) {
+        crew_world_go(yield_with_an_errno, (void *)(1000 + i), 1);
+    }
+    CHECK_OK(rti_sched_run(&crew_world.sched));
+    CHECK_EQ(rti_sched_live(&crew_world.sched), 0);
+    crew_world_close();
 }
 
 /* ---- threads that the system does not have ---- */

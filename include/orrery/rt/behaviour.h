@@ -74,8 +74,8 @@ typedef struct {
  * `room` is read during the call.
  * Returns RT_OK; RT_ERR_STATE if there was a behaviour already, or room was made already;
  * RT_ERR_NOMEM if the system has no memory; RT_ERR_INVALID if `room` is NULL or a number is 0 or
- * too large; RT_ERR_UNSUPPORTED where the machine has no memory to give; RT_ERR_THREAD on a foreign
- * thread. Failure changes nothing.
+ * too large: with several workers messages have at most 16 GiB; RT_ERR_UNSUPPORTED where the
+ * machine has no memory to give; RT_ERR_THREAD on a foreign thread. Failure changes nothing.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_behaviour_reserve(const rt_behaviour_room *room);
 
