@@ -104,6 +104,7 @@ static RTI_JUMPS_BACK void passing_yield_to(struct rti_worker *worker, struct rt
  * own again. */
 static RTI_ALWAYSINLINE void passing_go_on(struct rti_worker *worker, struct rti_fiber *self)
 {
+    (void)self; /* for the probe only */
     RTI_PROBE1(start, self->run.id);
     worker->member->turns_until_look--;
     worker->lent = NULL;
