@@ -27,6 +27,8 @@
  * For T in u32, u64, size also:
  *   rti_T_add_relaxed / add_acqrel / sub_acqrel / or_acqrel / and_acqrel    each returns the old
  * value
+ * For u32 also:
+ *   rti_u32_cas_seqcst(a, &expected, v)  as cas_acqrel, in one order with the fences, too
  */
 
 #include <stdbool.h>
@@ -171,6 +173,14 @@ RTI_ATOMIC_DEFINE(size, size_t)
 RTI_ATOMIC_DEFINE(ptr, void *)
 RTI_ATOMIC_DEFINE_ARITHMETIC(u32, uint32_t)
 RTI_ATOMIC_DEFINE_ARITHMETIC(size, size_t)
+
+/* The same instructions as rti_u32_cas_acqrel on the processors that there are. */
+static RTI_ALWAYSINLINE bool rti_u32_cas_seqcst(rti_atomic_u32 *a, uint32_t *expected, uint32_t v)
+{
+    RTI_POINT_WRITE(a);
+    return __atomic_compare_exchange_n(&a->word, expected, v, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_ACQUIRE);
+}
 
 /* Orders every earlier store of this thread before every later load. A locked read-modify-write of
  * a stack word would be quicker than mfence on some processors; the compiler knows which. */

@@ -26,7 +26,7 @@ void *rti_deque_steal(struct rti_deque *deque)
         }
         void *item = rti_ptr_load_relaxed(rti_deque_slot(deque, top));
         /* Release: the slot is read before it is free. Pairs with the acquire of top in push. */
-        if (rti_u32_cas_acqrel(&deque->top, &top, top + 1)) {
+        if (rti_u32_cas_seqcst(&deque->top, &top, top + 1)) {
             RT_DCHECK(item != NULL);
             return item;
         }
@@ -48,7 +48,7 @@ size_t rti_deque_take_half(struct rti_deque *deque, void **out)
         for (uint32_t i = 0; i < count; i++) {
             out[i] = rti_ptr_load_relaxed(rti_deque_slot(deque, top + i));
         }
-        if (rti_u32_cas_acqrel(&deque->top, &top, top + count)) {
+        if (rti_u32_cas_seqcst(&deque->top, &top, top + count)) {
             return count;
         }
     }

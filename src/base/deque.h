@@ -25,7 +25,9 @@
  * below it point to is complete before it is seen. The release of top by who takes with the acquire
  * of top in push: a slot is read before the owner writes it anew. The fence in pop, between bottom
  * and top, with that in steal, between top and bottom: either the owner sees the top that the thief
- * starts from, or the thief sees the bottom that the owner has left it. Slots are atomic but
+ * starts from, or the thief sees the bottom that the owner has left it. The compare-exchanges of
+ * top are sequentially consistent, as in the paper: by the letter of C11 the fences say less about
+ * weaker ones. They cost the same. Slots are atomic but
  * relaxed: a thief whose snapshot is stale may read a slot while the owner writes it; its
  * compare-exchange then fails and the value is dropped.
  *
@@ -103,7 +105,7 @@ static inline void *rti_deque_pop(struct rti_deque *deque)
         return item;
     }
     /* It is the last one, for the owner or for a thief, or a thief has it. */
-    bool is_won = top == last && rti_u32_cas_acqrel(&deque->top, &top, last + 1);
+    bool is_won = top == last && rti_u32_cas_seqcst(&deque->top, &top, last + 1);
     /* It is empty, wherever the one has gone; release for a thief that comes with an old top. */
     rti_u32_store_release(&deque->bottom, bottom);
     return is_won ? item : NULL;

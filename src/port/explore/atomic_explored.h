@@ -112,6 +112,8 @@ EXPLORE_DEFINE(ptr, void *)
 #define rti_u32_store_release(a, v) explore_u32_store((a), (v), EXPLORE_RELEASE, EXPLORE_SITE)
 #define rti_u32_cas_acqrel(a, expected, v)                                                         \
     explore_u32_cas((a), (expected), (v), EXPLORE_ACQREL, EXPLORE_SITE)
+/* Every read-modify-write of the simulated machine is in one order with the fences. */
+#define rti_u32_cas_seqcst(a, expected, v) rti_u32_cas_acqrel((a), (expected), (v))
 #define rti_u32_cas_relaxed(a, expected, v)                                                        \
     explore_u32_cas((a), (expected), (v), EXPLORE_RELAXED, EXPLORE_SITE)
 #define rti_u32_exchange_acqrel(a, v)                                                              \
