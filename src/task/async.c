@@ -12,20 +12,35 @@
 static const rt_status async_no_runtime = {RT_ERR_THREAD, "this thread has no runtime"};
 static const rt_status async_no_handle = {RT_ERR_INVALID, "this is no handle, or it is consumed"};
 
-/* Begins a step, and takes note if it answers rt_async_wake. */
-static RTI_ALWAYSINLINE void async_to_running(struct rti_async *async, bool is_shared)
+/* Begins a step whose wish is known, and takes note if it answers rt_async_wake. One worker. */
+static RTI_ALWAYSINLINE void async_to_running_here(struct rti_async *async)
 {
-    if (RTI_UNLIKELY(rti_async_word_to_running(&async->word, is_shared) == RTI_ASYNC_CALLED)) {
+    if (RTI_UNLIKELY(rti_async_word_to_running(&async->word, false) == RTI_ASYNC_CALLED)) {
         async->is_called = true;
     }
 }
 
+/* The same in every way; gives what is wished for, which nobody knows before. */
+static RTI_ALWAYSINLINE uint8_t async_to_running(struct rti_async *async, bool is_shared)
+{
+    uint8_t wish;
+    if (RTI_UNLIKELY(rti_async_word_begin(&async->word, &async->wish, &wish, is_shared) ==
+                     RTI_ASYNC_CALLED)) {
+        async->is_called = true;
+    }
+    return wish;
+}
+
+static RTI_ALWAYSINLINE bool async_is_shared(const struct rti_async *async)
+{
+    return !RTI_ONE_WORKER && !async->life.is_local;
+}
+
 /* A wake that comes too late may find a slot that is just being begun again: it reads nothing that
  * the beginning writes. */
-static RTI_ALWAYSINLINE uint32_t async_notify(struct rti_async *async, enum rti_async_word to)
+static RTI_ALWAYSINLINE uint8_t async_notify(struct rti_async *async, enum rti_async_word to)
 {
-    bool is_shared = !RTI_ONE_WORKER && !async->life.is_local;
-    return rti_async_word_to_notified(&async->word, to, is_shared);
+    return rti_async_word_to_notified(&async->word, to, async_is_shared(async));
 }
 
 /* Notes a task that is about to be queued in the one that was queued some wakes before. The first
@@ -297,8 +312,7 @@ static RTI_ALWAYSINLINE void async_step_end(struct rti_async *async, struct rti_
 /* A step in every way. */
 static RTI_NOINLINE void async_step_any(struct rti_async *async, struct rti_worker *worker)
 {
-    async_to_running(async, rti_runnable_is_shared(&async->run));
-    uint8_t wish = rti_u8_load_relaxed(&async->wish);
+    uint8_t wish = async_to_running(async, rti_runnable_is_shared(&async->run));
     if (RTI_UNLIKELY(wish == RTI_ASYNC_END)) {
         async_step_last(async, worker);
         return;
@@ -324,14 +338,17 @@ static RTI_NOINLINE void async_step_shared(struct rti_async *async, struct rti_w
 {
     struct rti_async_desk *desk = rti_asyncs_desk(async->asyncs, worker);
     struct rti_cx *cx;
-    if (RTI_UNLIKELY(rti_async_is_cancelled(async) || async->cx != NULL || desk == NULL ||
-                     (cx = desk->spare) == NULL)) {
+    if (RTI_UNLIKELY(async->cx != NULL || desk == NULL || (cx = desk->spare) == NULL)) {
+        async_step_any(async, worker);
+        return;
+    }
+    if (RTI_UNLIKELY(async_to_running(async, true) != RTI_ASYNC_GO_ON)) {
+        /* Begins once more, which loses nothing: it answers who has come meanwhile, too. */
         async_step_any(async, worker);
         return;
     }
     RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
     desk->spare = NULL;
-    async_to_running(async, true);
     rti_cx_poll(cx)->waker.arg = async;
     rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
     /* What others may cancel is touched; who cancels a context that is not its own is not
@@ -385,7 +402,7 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
         return;
     }
     RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
-    async_to_running(async, false);
+    async_to_running_here(async);
     rti_cx_poll(cx)->waker.arg = async;
     rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
     if (RTI_UNLIKELY(cx->is_touched)) {
@@ -559,7 +576,7 @@ rt_status rt_async_detach(rt_async_task *task)
     return RT_SUCCESS;
 }
 
-/* Makes the word of the task that a handle names `to`, after its wish `wish` if that is more than
+/* Makes the word of the task that a handle names `to`, or wishes `wish` of it if that is more than
  * it had. One that was PARKED is its waker's, and stays, until it is queued. */
 static RTI_ALWAYSINLINE rt_status async_tell_task(const rt_async_task *task, enum rti_async_word to,
                                                   enum rti_async_wish wish)
@@ -573,12 +590,13 @@ static RTI_ALWAYSINLINE rt_status async_tell_task(const rt_async_task *task, enu
     bool is_parked = false;
     if (RTI_LIKELY(async != NULL) && !rti_async_has_ended(async) &&
         (wish == RTI_ASYNC_GO_ON || !rti_async_is_cancelled(async))) {
-        if (wish != RTI_ASYNC_GO_ON) {
-            /* Nobody else writes the wish now: the end of the runtime, which wishes for more,
-             * begins while nothing runs. */
-            rti_u8_store_relaxed(&async->wish, (uint8_t)wish);
-        }
-        is_parked = async_notify(async, to) == RTI_ASYNC_PARKED;
+        /* Nobody else writes the wish now: the end of the runtime, which wishes for more, begins
+         * while nothing runs. */
+        uint8_t before =
+            wish == RTI_ASYNC_GO_ON
+                ? async_notify(async, to)
+                : rti_async_word_wish(&async->word, &async->wish, wish, async_is_shared(async));
+        is_parked = before == RTI_ASYNC_PARKED;
     }
     rti_asyncs_unguard(asyncs, (uintptr_t)task);
     if (is_parked) {

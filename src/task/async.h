@@ -73,13 +73,6 @@
 /* The level of all poll tasks: RT_PRIO_NORMAL. */
 #define RTI_ASYNC_PRIORITY 2
 
-/* What was asked of a task from outside; it never goes back but with the slot. */
-enum rti_async_wish {
-    RTI_ASYNC_GO_ON,
-    RTI_ASYNC_STOP, /* rt_async_cancel: its context is cancelled */
-    RTI_ASYNC_END,  /* it ends at its next step, without a call */
-};
-
 struct rti_asyncs;
 struct rti_nap;
 

@@ -21,8 +21,14 @@
  * step finds that and leaves it. Who asks from then on, before that step or during it, changes the
  * word, and the end of the step sees it.
  *
+ * Beside the word stands a wish: what is asked of the task from outside, more than another call.
+ * Who asks writes it first and wakes then; a step begins with the word and reads the wish then. In
+ * the other order it would take a wake away whose wish it has not seen, and park.
+ *
  * I1  The task is queued once for all the wakes between two steps, and a step that begins after a
  *     wake sees what was written before it.                              (explored, with mutants)
+ * I2  After a wish there is a step that has seen it before the task stays PARKED, or ends.
+ *                                                                        (explored, with mutants)
  *
  * Memory order: a wake's change, the step's exchange and its parking are acquire-release. A step
  * that finds RUNNING answers no wake, so it has nothing to acquire; and it cannot overlook one that
@@ -47,6 +53,13 @@ enum rti_async_word {
     RTI_ASYNC_CALLED,
 };
 
+/* What was asked of a task from outside; it never goes back but with the slot. */
+enum rti_async_wish {
+    RTI_ASYNC_GO_ON,
+    RTI_ASYNC_STOP, /* rt_async_cancel: its context is cancelled */
+    RTI_ASYNC_END,  /* it ends at its next step, without a call */
+};
+
 /* Begins a step, and gives what the word was. `is_shared`, here and below: there are several
  * workers. */
 static RTI_ALWAYSINLINE uint8_t rti_async_word_to_running(rti_atomic_u8 *word, bool is_shared)
@@ -63,6 +76,18 @@ static RTI_ALWAYSINLINE uint8_t rti_async_word_to_running(rti_atomic_u8 *word, b
     return before;
 }
 
+/* The same; `*seen` becomes what is wished for, by all those at least whose wakes the step answers.
+ */
+static RTI_ALWAYSINLINE uint8_t rti_async_word_begin(rti_atomic_u8 *word, const rti_atomic_u8 *wish,
+                                                     uint8_t *seen, bool is_shared)
+{
+    uint8_t before = rti_async_word_to_running(word, is_shared);
+    /* After the word, whose acquire pairs with the release in rti_async_word_wish. A wish that is
+     * not seen here finds the word RUNNING, and the end of the step finds that. */
+    *seen = rti_u8_load_relaxed(wish);
+    return before;
+}
+
 /* Makes the word `to`, NOTIFIED or CALLED, unless it is CALLED already, and gives what it was. */
 static RTI_ALWAYSINLINE uint8_t rti_async_word_to_notified(rti_atomic_u8 *word,
                                                            enum rti_async_word to, bool is_shared)
@@ -76,6 +101,14 @@ static RTI_ALWAYSINLINE uint8_t rti_async_word_to_notified(rti_atomic_u8 *word,
     while (!rti_u8_cas_acqrel(word, &before, before == RTI_ASYNC_CALLED ? before : (uint8_t)to)) {
     }
     return before;
+}
+
+/* Wishes `what` and makes the word NOTIFIED, in the same way. One at a time. */
+static RTI_ALWAYSINLINE uint8_t rti_async_word_wish(rti_atomic_u8 *word, rti_atomic_u8 *wish,
+                                                    enum rti_async_wish what, bool is_shared)
+{
+    rti_u8_store_relaxed(wish, (uint8_t)what);
+    return rti_async_word_to_notified(word, RTI_ASYNC_NOTIFIED, is_shared);
 }
 
 /* Ends a step that has to wait. False: somebody has asked meanwhile, and the caller queues it. */

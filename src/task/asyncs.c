@@ -147,11 +147,12 @@ rt_status rt_async_reserve(const rt_async_config *config)
         config->contexts > SLOTS_MAX) {
         return (rt_status){RT_ERR_INVALID, "so many tasks there cannot be"};
     }
-    /* Under the lock: what the last step of the last task has done on its worker is seen. */
+    /* Under the lock: what the last step of the last task has done on its worker is seen. Where
+     * slots lie on desks they cannot be counted now, and need not. */
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    bool is_used = rti_asyncs_used(asyncs) > 0;
+    bool is_used = asyncs->mapping != NULL || rti_asyncs_used(asyncs) > 0;
     rti_lock_release(&asyncs->lock);
-    if (asyncs->mapping != NULL || is_used) {
+    if (is_used) {
         return (rt_status){RT_ERR_STATE, "poll tasks exist, or room was made already"};
     }
     struct rti_port *port = asyncs->sched->port;

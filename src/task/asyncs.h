@@ -38,7 +38,8 @@
  * and so is what is done to a task because somebody came with its handle:
  * slots that lie side by side, which one worker is likely to have taken, share one. The end of a
  * task takes no guard, and the lock only to give a slot back. No two of these are held at a time.
- * How many are in use is counted when somebody asks, which is seldom.
+ * How many are in use is counted when somebody asks, which is seldom, and where slots lie on desks
+ * only while no task begins or ends.
  *
  * Pairs: the holder of a desk stores how many slots it has with release, and who counts loads that
  * with acquire: what the last step of a task did is seen by who finds its slot given back.
@@ -410,8 +411,9 @@ enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_
  * returns nobody looks at the watcher any more. */
 void rti_asyncs_unwatch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher);
 
-/* How many slots are a task's, under the lock. Exact while nobody starts a task; then 0 only when
- * all that the tasks have done is seen. */
+/* How many slots are a task's, under the lock; 0 only when all that the tasks have done is seen. If
+ * slots lie on desks, nobody may start or end a task meanwhile: their holders take and give back
+ * without the lock, and one that goes from desk to desk would be counted at both. */
 size_t rti_asyncs_used(const struct rti_asyncs *asyncs);
 
 /* Checks I1 and every slot; returns how many tasks there are. */

@@ -348,7 +348,8 @@ static void end_at_desk(void)
     rti_asyncs_free(&asyncs, &holder, async);
 }
 
-/* Somebody asks whether there are tasks, as rt_async_reserve does. */
+/* Somebody asks whether there are tasks. Nothing begins, and there is one desk: the end may come
+ * meanwhile. */
 static void count_used(void)
 {
     rti_lock_acquire(&asyncs.lock, &sched);
@@ -406,8 +407,9 @@ static void return_and_get(void)
     EXPLORE_ASSERT(rti_asyncs_desk_fill(&asyncs, &asyncs.desks[0]) == RTI_ASYNC_PARCEL);
 }
 
-/* Never more than there are; another who has no desk takes one of the list, if there is one. */
-static void count_and_take(void)
+/* Somebody counts meanwhile: with one desk no slot can come to another after it was counted, so
+ * there are never more in use than those the holder may have taken. */
+static void count_meanwhile(void)
 {
     rti_lock_acquire(&asyncs.lock, &sched);
     size_t used = rti_asyncs_used(&asyncs);
@@ -424,6 +426,6 @@ static void check_parcels(void)
 MODEL(async_parcels_are_counted_once){
     .about = "a slot that goes from a desk to the list and back is counted at one of them",
     .setup = setup_parcels,
-    .threads = {return_and_get, count_and_take},
+    .threads = {return_and_get, count_meanwhile},
     .check = check_parcels,
 };

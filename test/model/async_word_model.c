@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The word of a poll task: the step that parks it, from its first one on, and those who wake it
- * meanwhile. The queue is a word that says whether the task is in it. */
+/* The word of a poll task: the step that parks it, from its first one on, and those who wake it, or
+ * wish something of it, meanwhile. The queue is a word that says whether the task is in it. */
 
 #include "task/async_word.h"
 
@@ -10,6 +10,7 @@
 enum { VALUE = 5 };
 
 static rti_atomic_u8 word;
+static rti_atomic_u8 wish;
 static rti_atomic_u32 is_queued;
 static uint64_t value; /* plain: written before the wake, read by the step that answers it */
 static uint32_t steps;
@@ -20,12 +21,14 @@ static bool is_called;
 static void setup(void)
 {
     rti_u8_init(&word, RTI_ASYNC_RUNNING);
+    rti_u8_init(&wish, RTI_ASYNC_GO_ON);
     rti_u32_init(&is_queued, 1);
     value = 0;
     steps = 0;
     is_answered = false;
     is_called = false;
     explore_name(&word, "word");
+    explore_name(&wish, "wish");
     explore_name(&is_queued, "queued");
 }
 
@@ -35,14 +38,19 @@ static void queue(void)
     EXPLORE_ASSERT(rti_u32_exchange_acqrel(&is_queued, 1) == 0);
 }
 
-/* Takes it from the queue and begins a step; gives what the word was. */
-static uint8_t begin_step(void)
+static void take(void)
 {
     while (rti_u32_load_acquire(&is_queued) == 0) {
         rti_spin_hint();
     }
     EXPLORE_ASSERT(rti_u32_exchange_acqrel(&is_queued, 0) == 1);
     steps++;
+}
+
+/* Takes it from the queue and begins a step; gives what the word was. */
+static uint8_t begin_step(void)
+{
+    take();
     return rti_async_word_to_running(&word, true);
 }
 
@@ -127,5 +135,40 @@ MODEL(async_word_loses_no_call){
     .setup = setup,
     .threads = {run_until_called, call, wake},
     .check = check_called,
+    .outcomes = {{3, {1, 2, 3}}, {3, {1, 2, 3}}},
+};
+
+/* Steps until one sees the wish. */
+static void run_until_stopped(void)
+{
+    uint8_t seen = RTI_ASYNC_GO_ON;
+    while (seen == RTI_ASYNC_GO_ON) {
+        take();
+        (void)rti_async_word_begin(&word, &wish, &seen, true);
+        end_step();
+    }
+    EXPLORE_ASSERT(seen == RTI_ASYNC_STOP);
+}
+
+static void stop(void)
+{
+    if (rti_async_word_wish(&word, &wish, RTI_ASYNC_STOP, true) == RTI_ASYNC_PARKED) {
+        queue();
+    }
+}
+
+/* A wish that was seen before its wake came: that waits for its turn. */
+static void check_stopped(void)
+{
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&is_queued) ==
+                   (rti_u8_load_relaxed(&word) == RTI_ASYNC_NOTIFIED));
+    explore_outcome(steps);
+}
+
+MODEL(async_word_loses_no_wish){
+    .about = "a wish, and a wake: a step sees the wish before the task stays parked",
+    .setup = setup,
+    .threads = {run_until_stopped, stop, wake},
+    .check = check_stopped,
     .outcomes = {{3, {1, 2, 3}}, {3, {1, 2, 3}}},
 };
