@@ -29,8 +29,9 @@
  * chain that starts its own successor for ever would so keep the rings from their turns; after
  * RTI_STATION_EARLY_MAX from there in a row the rings go first, and at every
  * RTI_STATION_BEGIN_MAX-th one begins that has lain there long: the oldest of the deque or one of
- * `early_rest` (backlog.h, I2), in turns if there are both. The deque is for one level, that of
- * poll tasks; who is of another, and the older half of a full deque, is in `early_rest`, a backlog.
+ * `early_rest` (backlog.h, I2), in turns if there are both, so that each comes to its oldest at
+ * every second of those. The deque is for one level, that of poll tasks; who is of another, and the
+ * older half of a full deque, is in `early_rest`, a backlog.
  *
  * I1  A READY runnable lies in exactly one ring, `next`, backlog, `early`, `early_rest` or the
  *     injector.                                                (explored; ring.h, deque.h)

@@ -108,17 +108,18 @@ typedef struct rt_nap {
 } rt_nap;
 
 /* What rt_async_reserve makes room for; without it there is room for RT_MAX_ASYNC tasks and
- * RT_MAX_ASYNC_CONTEXTS contexts, in static memory.
+ * RT_MAX_ASYNC_CONTEXTS contexts, in static memory. With one worker as many tasks as were asked for
+ * can exist at a time; with several at least as many, and up to 64 more for each worker.
  *
  * Tasks begin in the order in which they were started. A tree of tasks that start tasks is alive as
  * a whole then before its first leaf ends. With `is_last_first` the one that was started last
  * begins first, before others that are ready, and a poll task whose join has come goes on before
  * them: the tree is gone through branch by branch, in little memory. After 1,024 of those one takes
  * its turn in the order of the others, so that these have theirs too. With several workers each of
- * them takes those that it has started in this way and idle ones take a half of them; the order of
- * starts is not promised there either way. */
+ * them takes those that it has started in this way and idle ones take the oldest of them; the order
+ * of starts is not promised there either way. */
 typedef struct {
-    size_t tasks;       /* that exist at a time */
+    size_t tasks;       /* that exist at a time, at least */
     size_t contexts;    /* of those that wait with their context at a time; 0: as many as tasks */
     bool is_last_first; /* who is started last begins first */
 } rt_async_config;
@@ -129,8 +130,8 @@ typedef struct {
  * Never suspends.
  * `state` stays the caller's and in place until the task has ended; the handle is the caller's to
  * consume.
- * Returns the handle; NULL if `poll` is NULL, as many tasks exist as there is room for, or the
- * thread has no runtime.
+ * Returns the handle; NULL if `poll` is NULL, as many tasks exist as there is room for (at least as
+ * many as were asked for), or the thread has no runtime.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_async_task *rt_async(rt_poll_fn poll, void *state);
 
