@@ -8,11 +8,19 @@
  * rests, is in the common case followed by that one: it lies in `next` of the station, and nothing
  * that waits elsewhere is due. Its step may then go on with it at once. Everything else that the
  * search and the dispatch do is done here too: the turn is counted where they count it, and a look
- * that is due, a tick, a call for attention, a pin, the end of the run or somebody who watches ends
- * the chain, and the search does what is to be done. A chain has so less than RTI_STATION_TICKS
- * turns.
+ * that is due, a tick, a call for attention, the end of the run or somebody who watches ends the
+ * chain, and the search does what is to be done. A chain has so less than RTI_STATION_TICKS turns.
  *
- * I1  Who is taken and is not run here is the first that the search gives.
+ * Each of those is asked, although the tick alone would end every chain: it would let a timer that
+ * is due, a post and the end of the run wait for up to 60 turns, however long they are.
+ * chain_sim_test has a world for each.
+ *
+ * Not asked: who has no stack of its own cannot be pinned, nor let go of the station in a blocking
+ * call, nor be made to by an interrupt. Its member is pinned to nobody else either, or the search
+ * would have sent it elsewhere.
+ *
+ * I1  Who is taken and is not run here is the first that the search gives.   (chain_sim_test)
+ * I2  In a step of these the worker has its station, and nobody is pinned.   (RT_DCHECK)
  *
  * Rejected: taking from the rings as well (it is the search that wakes others for what is there).
  */
@@ -25,8 +33,8 @@
 static RTI_ALWAYSINLINE bool rti_chain_is_cut(const struct rti_worker *worker)
 {
     const struct rti_member *member = worker->member;
-    return RTI_UNLIKELY(worker->station == NULL) || RTI_UNLIKELY(member->turns_until_look <= 0) ||
-           RTI_UNLIKELY(member->pin != 0) ||
+    RT_DCHECK(worker->station != NULL && worker->lent == NULL && member->pin == 0);
+    return RTI_UNLIKELY(member->turns_until_look <= 0) ||
            RTI_UNLIKELY(rti_u32_load_relaxed(&member->crew->is_over) != 0) ||
            RTI_UNLIKELY(rti_u32_load_relaxed(&member->attention) != 0) ||
            RTI_UNLIKELY(rti_u32_load_relaxed(&worker->sched->port->attention) != 0) ||
@@ -47,14 +55,14 @@ rti_chain_next(struct rti_worker *worker,
     if (RTI_UNLIKELY(next == NULL)) {
         return NULL;
     }
-    if (RTI_UNLIKELY(next->step != step || next->is_fresh || next->pin != 0)) {
+    if (RTI_UNLIKELY(next->step != step || next->is_fresh)) {
         RT_DCHECK(worker->member->first == NULL);
         worker->member->first = next;
         return NULL;
     }
+    RT_DCHECK(next->pin == 0);
     rti_runnable_to_running(next);
     worker->member->turns_until_look--;
-    worker->lent = NULL;
     rti_station_count(&worker->station->turns, 1);
     return next;
 }
