@@ -16,6 +16,13 @@ void rti_port_log(const char *line)
     (void)line;
 }
 
+/* One for all threads: no call of a model sets it. */
+int *rti_errno_address(void)
+{
+    static int value;
+    return &value;
+}
+
 bool rti_sched_drain_posts(struct rti_sched *sched)
 {
     (void)sched;

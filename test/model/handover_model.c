@@ -74,11 +74,6 @@ void rti_worker_set_current(struct rti_worker *worker)
     unused();
 }
 
-int *rti_errno_address(void)
-{
-    unused();
-}
-
 void *rti_faults_attend(struct rti_sched *of)
 {
     (void)of;
