@@ -51,6 +51,11 @@ static void preempt_interrupted(const struct rti_frame *frame)
         !rti_preempt_is_outside(worker->fiber, frame->pc, frame->sp)) {
         return;
     }
+    /* Where a call leaves its return address in a register, a small function of another library
+     * that the runtime calls, an atomic operation for one, has it nowhere else. */
+    if (frame->link != 0 && rti_text_holds(frame->link)) {
+        return;
+    }
     rti_worker_let_go(worker);
 }
 
