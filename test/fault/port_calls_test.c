@@ -361,17 +361,23 @@ TEST(port_end_that_came_with_the_last_bytes_is_heard)
     }
 }
 
+/* A connection with a read in flight, whose peer says "ab", an urgent byte and "cd". */
+static void open_with_urgent_data(int fds[2], struct probe *probe, char *buffer, size_t size)
+{
+    fixture_open(NULL);
+    tcp_pair(fds);
+    probe_submit(probe, RTI_OP_READ, fds[0], buffer, size);
+    CHECK_EQ(write(fds[1], "ab", 2), 2);
+    CHECK_EQ(send(fds[1], "!", 1, MSG_OOB), 1);
+    CHECK_EQ(write(fds[1], "cd", 2), 2);
+}
+
 TEST(port_bytes_behind_urgent_data_are_not_left_lying)
 {
     int fds[2];
     char buffer[8];
     struct probe probe;
-    fixture_open(NULL);
-    tcp_pair(fds);
-    probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
-    CHECK_EQ(write(fds[1], "ab", 2), 2);
-    CHECK_EQ(send(fds[1], "!", 1, MSG_OOB), 1);
-    CHECK_EQ(write(fds[1], "cd", 2), 2);
+    open_with_urgent_data(fds, &probe, buffer, sizeof(buffer));
     size_t got = 0;
     for (;;) {
         fixture_wait_for(&probe, 1);
@@ -393,12 +399,7 @@ TEST(port_bytes_behind_urgent_data_are_read_although_a_signal_came)
     int fds[2];
     char buffer[8];
     struct probe probe;
-    fixture_open(NULL);
-    tcp_pair(fds);
-    probe_submit(&probe, RTI_OP_READ, fds[0], buffer, sizeof(buffer));
-    CHECK_EQ(write(fds[1], "ab", 2), 2);
-    CHECK_EQ(send(fds[1], "!", 1, MSG_OOB), 1);
-    CHECK_EQ(write(fds[1], "cd", 2), 2);
+    open_with_urgent_data(fds, &probe, buffer, sizeof(buffer));
     fixture_wait_for(&probe, 1);
     CHECK_ANSWER(&probe, RT_OK, 2);
     fault_set(CALL_RECV, EAGAIN, 0, 1);
