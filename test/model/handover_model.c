@@ -5,6 +5,7 @@
  * alone, and what lies there is run once. One station; the warden's own loop, the members' own
  * search; rings of 4. */
 
+#include "crew_unused.h"
 #include "crew_world.h"
 #include "sched/fault.h"
 #include "sched/fiber.h"
@@ -36,54 +37,10 @@ struct rti_worker *rti_worker_current(void)
     return self < MEMBERS ? members[self].worker : NULL;
 }
 
-/* What the threads of members would need; those here are the model's own. */
-static _Noreturn void unused(void)
-{
-    explore_assert_failed("no thread of a member is started", EXPLORE_SITE);
-}
-
-void rti_context_adopt(struct rti_context *context)
-{
-    (void)context;
-    unused();
-}
-
-void rti_context_forget(struct rti_context *context, void *stack_low, size_t stack_size)
-{
-    (void)context, (void)stack_low, (void)stack_size;
-    unused();
-}
-
-void rti_fiber_settle(struct rti_sched *of, struct rti_fiber *fiber)
-{
-    (void)of;
-    (void)fiber;
-    unused();
-}
-
 void rti_fiber_kill_parked(struct rti_sched *of, struct rti_fiber *fiber)
 {
     (void)of;
     (void)fiber;
-    unused();
-}
-
-void rti_worker_set_current(struct rti_worker *worker)
-{
-    (void)worker;
-    unused();
-}
-
-void *rti_faults_attend(struct rti_sched *of)
-{
-    (void)of;
-    unused();
-}
-
-void rti_faults_unattend(struct rti_sched *of, void *stack)
-{
-    (void)of;
-    (void)stack;
     unused();
 }
 

@@ -8,6 +8,7 @@
  * The model is the switch: the thread of the fiber writes what a switch saves, and then does what
  * the next fiber on that thread does first. Rings of 4. */
 
+#include "crew_unused.h"
 #include "crew_world.h"
 #include "sched/fault.h"
 #include "sched/fiber_park.h"
@@ -37,51 +38,9 @@ void rti_warden_rouse(struct rti_warden *warden)
     (void)warden;
 }
 
-/* What those who end, die or are started would need: nobody here does. */
-static _Noreturn void unused(void)
-{
-    explore_assert_failed("nobody ends or is started", EXPLORE_SITE);
-}
-
-void rti_context_adopt(struct rti_context *context)
-{
-    (void)context;
-    unused();
-}
-
-void rti_context_forget(struct rti_context *context, void *stack_low, size_t stack_size)
-{
-    (void)context, (void)stack_low, (void)stack_size;
-    unused();
-}
-
-void rti_fiber_settle(struct rti_sched *of, struct rti_fiber *left)
-{
-    (void)of, (void)left;
-    unused();
-}
-
 void rti_fiber_die(struct rti_worker *worker)
 {
     (void)worker;
-    unused();
-}
-
-void rti_worker_set_current(struct rti_worker *worker)
-{
-    (void)worker;
-    unused();
-}
-
-void *rti_faults_attend(struct rti_sched *of)
-{
-    (void)of;
-    unused();
-}
-
-void rti_faults_unattend(struct rti_sched *of, void *stack)
-{
-    (void)of, (void)stack;
     unused();
 }
 
