@@ -132,6 +132,9 @@ struct rti_channel {
     struct rti_list permits;  /* struct rti_permit, armed: as many as `reserved` */
     uint32_t pins;            /* calls of `destroy` and of wakers under way */
     uint32_t number;          /* in the journal: the how-manieth channel of the runtime */
+#if RT_CHECKS
+    uint32_t changes; /* that rti_channel_changed was told of */
+#endif
     struct rti_lock *lock;    /* outlives the channel; NULL: it has none */
     void *memory;             /* to give back to the arena; NULL: the caller's */
     void (*destroy)(void *value, void *arg);
@@ -240,6 +243,24 @@ void rti_channel_settle(struct rti_channel *channel, struct rti_list *wakes);
 size_t rti_channel_waiting(const struct rti_channel *channel, bool is_sender);
 
 void rti_channel_audit(const struct rti_channel *channel);
+
+/* The audit after a change, in a checked build. A line that has grown long is looked at after some
+ * changes only: who gathers ten thousand waiters would otherwise walk fifty million of them. */
+#if RT_CHECKS
+#define RTI_CHANNEL_LONG_LINE 64
+static inline void rti_channel_changed(struct rti_channel *channel)
+{
+    if (channel->waits <= RTI_CHANNEL_LONG_LINE ||
+        ++channel->changes % RTI_CHANNEL_LONG_LINE == 0) {
+        rti_channel_audit(channel);
+    }
+}
+#else
+static inline void rti_channel_changed(struct rti_channel *channel)
+{
+    (void)channel;
+}
+#endif
 
 /* Wakes those gathered, in the order in which they were served. */
 void rti_channel_wake_all(struct rti_list *wakes);

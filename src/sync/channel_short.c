@@ -47,7 +47,7 @@ static RTI_ALWAYSINLINE void short_meet(struct rti_worker *worker, struct rti_ch
     channel->handed++;
     channel->waits--;
     rti_fiber_take_alone(fiber);
-    RT_AUDIT(rti_channel_audit(channel));
+    rti_channel_changed(channel);
     rti_lock_release_shared(&beside->lock);
     RTI_PROBE1(ready, fiber->run.id);
     rti_worker_note(worker, RTI_NOTE_WAKE, 0, fiber->run.id);

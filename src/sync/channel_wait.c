@@ -22,7 +22,7 @@ rt_status rti_channel_result(rt_status_code code)
 void rti_channel_left(struct rti_channels *channels, struct rti_channel *channel,
                       struct rti_list *wakes)
 {
-    RT_AUDIT(rti_channel_audit(channel));
+    rti_channel_changed(channel);
     /* Those who are woken still count as waits: while there are any it is not gone, and a waker may
      * end it. */
     bool is_gone = rti_channel_is_gone(channel);
@@ -157,7 +157,7 @@ void rti_channel_wait_join(struct rti_channels *channels, struct rti_channel_wai
     }
     rti_list_init(&wakes);
     rti_channel_join(channel, waiter, kind, &wakes);
-    RT_AUDIT(rti_channel_audit(channel));
+    rti_channel_changed(channel);
     rti_lock_release(channel->lock);
     rti_channel_wake_all(&wakes);
 }
@@ -268,7 +268,7 @@ static RTI_ALWAYSINLINE void channel_alone_begin(struct rti_worker *worker,
     if (self->cancel != NULL) {
         rti_cancel_add_lone(self->cancel, &berth->wait, &berth->cancel);
     }
-    RT_AUDIT(rti_channel_audit(channel));
+    rti_channel_changed(channel);
     rti_fiber_park_begin(worker, self, &berth->wait);
 }
 
@@ -366,7 +366,7 @@ static RTI_ALWAYSINLINE rt_status channel_park_passing(struct rti_worker *worker
     channel->gates = kind == RTI_CHANNEL_RECV
                          ? (struct rti_channel_gates){.send = RTI_GATE_MEET, .recv = RTI_GATE_SHUT}
                          : (struct rti_channel_gates){.send = RTI_GATE_SHUT, .recv = RTI_GATE_MEET};
-    RT_AUDIT(rti_channel_audit(channel));
+    rti_channel_changed(channel);
     rti_fiber_park_passing(worker, &berth->wait, &beside->lock);
     rti_fiber_park_end(self);
     if (RTI_UNLIKELY(!berth->waiter.is_handed)) {
@@ -397,7 +397,7 @@ RTI_NOINLINE rt_status rti_channel_park_send(void *worker, void *end, uintptr_t 
     channel_plain_begin(&waiter, rti_channel_end_channel(end), end, RTI_CHANNEL_SEND,
                         (void *)value);
     rti_channel_link(waiter.channel, &waiter);
-    RT_AUDIT(rti_channel_audit(waiter.channel));
+    rti_channel_changed(waiter.channel);
     (void)rti_fiber_park_here(own, &wait);
     return channel_park_ended(&waiter);
 }

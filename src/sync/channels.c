@@ -452,7 +452,7 @@ static void channels_closed(struct rti_channels *channels, struct rti_channel *c
                             struct rti_list *wakes)
 {
     rti_channels_record(channels, RTI_JOURNAL_CLOSE, channel, rti_channel_state(channel));
-    RT_AUDIT(rti_channel_audit(channel));
+    rti_channel_changed(channel);
     if (channel->receivers == 0) {
         channels_discard(channels, channel);
     }
