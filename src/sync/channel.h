@@ -133,10 +133,10 @@ struct rti_channel {
     uint32_t pins;            /* calls of `destroy` and of wakers under way */
     uint32_t number;          /* in the journal: the how-manieth channel of the runtime */
 #if RT_CHECKS
-    uint32_t changes; /* that rti_channel_changed was told of */
+    uint32_t unaudited; /* waiters that the changes since the last audit have paid for */
 #endif
-    struct rti_lock *lock;    /* outlives the channel; NULL: it has none */
-    void *memory;             /* to give back to the arena; NULL: the caller's */
+    struct rti_lock *lock; /* outlives the channel; NULL: it has none */
+    void *memory;          /* to give back to the arena; NULL: the caller's */
     void (*destroy)(void *value, void *arg);
     void *destroy_arg;
     struct rti_region_member member; /* of the region that owns it, if one does */
@@ -244,14 +244,16 @@ size_t rti_channel_waiting(const struct rti_channel *channel, bool is_sender);
 
 void rti_channel_audit(const struct rti_channel *channel);
 
-/* The audit after a change, in a checked build. A line that has grown long is looked at after some
- * changes only: who gathers ten thousand waiters would otherwise walk fifty million of them. */
+/* The audit after a change, in a checked build. It walks those who wait, so it comes less often the
+ * more of them there are, and a change costs some 64 of them at most: who gathers ten thousand
+ * waiters would otherwise walk fifty million. */
 #if RT_CHECKS
-#define RTI_CHANNEL_LONG_LINE 64
+#define RTI_CHANNEL_AUDIT_SHARE 64
 static inline void rti_channel_changed(struct rti_channel *channel)
 {
-    if (channel->waits <= RTI_CHANNEL_LONG_LINE ||
-        ++channel->changes % RTI_CHANNEL_LONG_LINE == 0) {
+    channel->unaudited += RTI_CHANNEL_AUDIT_SHARE;
+    if (channel->unaudited >= channel->waits) {
+        channel->unaudited = 0;
         rti_channel_audit(channel);
     }
 }
