@@ -135,6 +135,17 @@ static inline struct rti_runnable *rti_processor_pick(struct rti_processor *proc
     return level == NULL ? NULL : rti_processor_take(processor, level);
 }
 
+/* The same for who guesses the level: it is compared and not looked up, so that what follows does
+ * not wait for it. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+rti_processor_pick_guessed(struct rti_processor *processor, uint32_t priority)
+{
+    if (RTI_LIKELY((unsigned)__builtin_ctz(processor->levels_ready) == priority)) {
+        return rti_processor_take(processor, &processor->levels[priority]);
+    }
+    return rti_processor_pick(processor);
+}
+
 /* Queues a READY runnable behind those of its level and takes the first of them, which is another:
  * a queue and a pick in one step, for yields. NULL, and nothing is done, if its level is not the
  * most urgent that has anybody ready. */

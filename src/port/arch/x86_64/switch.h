@@ -116,7 +116,7 @@ static RTI_ALWAYSINLINE void rti_arch_fp_control_inherit(struct rti_arch_context
 {
     __asm__ volatile("fnstcw %0" : "=m"(into->x87_control));
     if (RT_CHECKS || RTI_UNLIKELY(into->x87_control != starter->x87_control)) {
-        rti_arch_fp_control_save(into);
+        __asm__ volatile("stmxcsr %0" : "=m"(into->mxcsr));
     } else {
         into->mxcsr = starter->mxcsr;
     }
