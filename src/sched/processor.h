@@ -140,7 +140,9 @@ static inline struct rti_runnable *rti_processor_pick(struct rti_processor *proc
 static RTI_ALWAYSINLINE struct rti_runnable *
 rti_processor_pick_guessed(struct rti_processor *processor, uint32_t priority)
 {
-    if (RTI_LIKELY((unsigned)__builtin_ctz(processor->levels_ready) == priority)) {
+    uint32_t level = UINT32_C(1) << priority;
+    /* Anybody at this level, and nobody at a more urgent one. */
+    if (RTI_LIKELY((processor->levels_ready & (2 * level - 1)) == level)) {
         return rti_processor_take(processor, &processor->levels[priority]);
     }
     return rti_processor_pick(processor);
