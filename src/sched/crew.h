@@ -147,6 +147,10 @@ void rti_crew_start_early(struct rti_crew *crew, struct rti_runnable *runnable);
 void rti_crew_ended(struct rti_crew *crew);
 void rti_crew_wake(struct rti_crew *crew, struct rti_runnable *runnable);
 
+/* rti_crew_wake of one that has waited for the end of another: as on the other engines it comes
+ * behind those of its level that are ready here, who are likely to end what it joins next. */
+void rti_crew_wake_behind(struct rti_crew *crew, struct rti_runnable *runnable);
+
 /* Queues a runnable that is READY and that the caller alone has, behind those of its level. */
 void rti_crew_queue(struct rti_crew *crew, struct rti_runnable *runnable);
 

@@ -115,17 +115,24 @@ void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sc
 void rti_station_queue(struct rti_station *station, struct rti_runnable *runnable,
                        struct rti_injector *injector);
 
-/* The same, where a push is most often all there is to do: without a call. Holder. */
-static RTI_ALWAYSINLINE void rti_station_queue_inline(struct rti_station *station,
-                                                      struct rti_runnable *runnable,
-                                                      struct rti_injector *injector)
+/* The same of one of this level, where a push is most often all there is to do: without a call.
+ * Holder. */
+static RTI_ALWAYSINLINE void rti_station_queue_at(struct rti_station *station,
+                                                  struct rti_runnable *runnable, uint32_t level,
+                                                  struct rti_injector *injector)
 {
-    uint32_t level = runnable->priority;
-    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY && runnable->priority == level);
     station->levels_hint |= 1U << level;
     if (RTI_UNLIKELY(!rti_ring_push(&station->levels[level], runnable))) {
         rti_station_queue(station, runnable, injector);
     }
+}
+
+static RTI_ALWAYSINLINE void rti_station_queue_inline(struct rti_station *station,
+                                                      struct rti_runnable *runnable,
+                                                      struct rti_injector *injector)
+{
+    rti_station_queue_at(station, runnable, runnable->priority, injector);
 }
 
 /* Puts a READY runnable that has not run yet before all others of its level. Holder. */
