@@ -156,6 +156,13 @@ struct rti_runnable *rti_station_begin_old(struct rti_station *station);
  * as of a ring. NULL if there is nothing. Holder of `thief`. */
 struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim);
 
+/* The second of these alone: the oldest of `early`, or half of those set aside from there. */
+struct rti_runnable *rti_station_steal_early(struct rti_station *thief, struct rti_station *victim);
+
+/* Has its holder somebody in its rings, and makes steps so short that taking them away would take
+ * longer? Watches for a moment. Any thread. */
+bool rti_station_is_quick(const struct rti_station *station);
+
 /* Takes `next` of `victim`, if its holder has not made a turn while the caller watched for a
  * moment: else it is about to be run where its data is. Holder of `thief`. */
 struct rti_runnable *rti_station_steal_next(struct rti_station *thief, struct rti_station *victim);
