@@ -22,8 +22,9 @@
  * I1  Who is taken and is not run here is the first that the search gives.   (chain_sim_test)
  * I2  In a step of these the worker has its station, and nobody is pinned.   (RT_DCHECK)
  *
- * Rejected: taking from the rings as well (it is the search that wakes others for what is there).
- */
+ * Poll tasks, of which many are ready at a time, go on with what the search would take next from
+ * the station, whatever it is (rti_chain_oldest). What comes into the rings by that from elsewhere,
+ * and whoever is of another kind, is the search's: it wakes others for what is there. */
 
 #include "sched/crew.h"
 
@@ -42,6 +43,24 @@ static RTI_ALWAYSINLINE bool rti_chain_is_cut(const struct rti_worker *worker)
            RTI_UNLIKELY(rti_sched_journal(worker->sched) != NULL);
 }
 
+/* Begins the turn of one that was taken, or leaves it to the search if it `is_others`. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+rti_chain_begin(struct rti_worker *worker, struct rti_runnable *next, bool is_others)
+{
+    struct rti_member *member = worker->member;
+    if (RTI_UNLIKELY(is_others)) {
+        RT_DCHECK(member->first == NULL);
+        member->first = next;
+        return NULL;
+    }
+    RT_DCHECK(next->pin == 0);
+    rti_runnable_to_running(next);
+    next->is_fresh = false;
+    member->turns_until_look--;
+    rti_station_count(&worker->station->turns, 1);
+    return next;
+}
+
 /* The next one, which is RUNNING and to be given its turn, if it is one of `step`; NULL: the caller
  * returns. In the step of a runnable that is parked or queued again. */
 static RTI_ALWAYSINLINE struct rti_runnable *
@@ -55,16 +74,32 @@ rti_chain_next(struct rti_worker *worker,
     if (RTI_UNLIKELY(next == NULL)) {
         return NULL;
     }
-    if (RTI_UNLIKELY(next->step != step || next->is_fresh)) {
-        RT_DCHECK(worker->member->first == NULL);
-        worker->member->first = next;
+    return rti_chain_begin(worker, next, next->step != step || next->is_fresh);
+}
+
+/* The same with whoever is next at the station, and may not have had a turn yet. In the step of a
+ * runnable that is parked, queued again or gone. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+rti_chain_oldest(struct rti_worker *worker,
+                 void (*step)(struct rti_runnable *runnable, struct rti_worker *worker))
+{
+    struct rti_station *station = worker->station;
+    struct rti_runnable *next;
+    if (rti_chain_is_cut(worker)) {
         return NULL;
     }
-    RT_DCHECK(next->pin == 0);
-    rti_runnable_to_running(next);
-    worker->member->turns_until_look--;
-    rti_station_count(&worker->station->turns, 1);
-    return next;
+    if (RTI_LIKELY(rti_station_is_plain(station))) {
+        /* rti_station_pick, where that is all there is to it. */
+        next = rti_station_pop(station, RTI_PRIORITY_LEVELS);
+        station->tick += next != NULL;
+        station->streak = 0;
+    } else {
+        next = rti_station_pick(station);
+    }
+    if (RTI_UNLIKELY(next == NULL)) {
+        return NULL;
+    }
+    return rti_chain_begin(worker, next, next->step != step || station->is_stocked);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "sched/crew.h"
 
 #include "sched/crew_search.h"
+#include "sched/crew_start.h"
 #include "sched/fault.h"
 #include "sched/fiber.h"
 #include "sched/passing.h"
@@ -163,8 +164,14 @@ static RTI_ALWAYSINLINE void crew_begin(struct rti_crew *crew, struct rti_statio
 void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable)
 {
     struct rti_station *station = crew_own_station(crew);
+    if (RTI_LIKELY(station != NULL)) {
+        rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
+        rti_crew_start_at(crew, station, runnable, runnable->priority);
+        return;
+    }
     crew_begin(crew, station, runnable);
-    crew_queue_at(crew, station, runnable);
+    rti_injector_push(&crew->injector, runnable);
+    rti_crew_rouse_one(crew);
 }
 
 void rti_crew_start_early(struct rti_crew *crew, struct rti_runnable *runnable)
@@ -189,6 +196,19 @@ void rti_crew_ended(struct rti_crew *crew)
 void rti_crew_wake(struct rti_crew *crew, struct rti_runnable *runnable)
 {
     if (rti_runnable_to_woken(runnable)) {
+        rti_crew_queue_next(crew, runnable);
+    }
+}
+
+void rti_crew_wake_behind(struct rti_crew *crew, struct rti_runnable *runnable)
+{
+    struct rti_station *station = crew_own_station(crew);
+    if (!rti_runnable_to_woken(runnable)) {
+        return;
+    }
+    if (station != NULL && rti_ring_count(&station->levels[runnable->priority]) > 0) {
+        crew_queue_at(crew, station, runnable);
+    } else {
         rti_crew_queue_next(crew, runnable);
     }
 }

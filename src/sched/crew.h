@@ -18,6 +18,12 @@
  * as run. Who finds something stops spinning and wakes one other, so that a burst wakes as many
  * members as there is work for, one after the other.
  *
+ * Work is left to who is quick (decision 106): where a turn takes less time than its memory takes
+ * from one core to another, nothing is gained by stealing it. A member that spins and finds work
+ * only at stations whose holders make many short steps leaves it there and looks again soon; it
+ * takes it when the holder is quick no longer, or has been for RTI_WATCH_LOOKS_MAX looks. Meanwhile
+ * it looks for everything else that a sleeper would be woken for.
+ *
  * Going to sleep and waking, so that no work is left with everybody asleep:
  *
  *     who makes work                         who goes to sleep
@@ -146,6 +152,10 @@ void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable);
 void rti_crew_start_early(struct rti_crew *crew, struct rti_runnable *runnable);
 void rti_crew_ended(struct rti_crew *crew);
 void rti_crew_wake(struct rti_crew *crew, struct rti_runnable *runnable);
+
+/* rti_crew_wake of one that has waited for the end of another: as on the other engines it comes
+ * behind those of its level that are ready here, who are likely to end what it joins next. */
+void rti_crew_wake_behind(struct rti_crew *crew, struct rti_runnable *runnable);
 
 /* Queues a runnable that is READY and that the caller alone has, behind those of its level. */
 void rti_crew_queue(struct rti_crew *crew, struct rti_runnable *runnable);

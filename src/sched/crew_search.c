@@ -6,6 +6,7 @@
 
 #include "base/marks.h"
 #include "sched/pin.h"
+#include "sched/watch.h"
 
 /* Rounds over all victims before a member gives up; in the last one `next` is taken too. */
 #define STEAL_ROUNDS 4
@@ -413,8 +414,22 @@ static struct rti_runnable *member_take_waiting(struct rti_member *member)
     return injected != NULL ? injected : old;
 }
 
+/* Takes from one station. */
+static struct rti_runnable *member_steal_from(struct rti_member *member, struct rti_station *victim,
+                                              struct rti_watch *watch, bool is_last)
+{
+    struct rti_station *own = member->worker->station;
+    if (rti_watch_is_patient(watch) && rti_station_is_quick(victim)) {
+        watch->is_quick = true;
+        return rti_station_steal_early(own, victim);
+    }
+    struct rti_runnable *runnable = rti_station_steal(own, victim);
+    return runnable == NULL && is_last ? rti_station_steal_next(own, victim) : runnable;
+}
+
 /* Visits every other station once, from a random one on. */
-static struct rti_runnable *member_steal_round(struct rti_member *member, bool is_last)
+static struct rti_runnable *member_steal_round(struct rti_member *member, struct rti_watch *watch,
+                                               bool is_last)
 {
     struct rti_crew *crew = member->crew;
     struct rti_station *own = member->worker->station;
@@ -424,10 +439,7 @@ static struct rti_runnable *member_steal_round(struct rti_member *member, bool i
         if (victim == own) {
             continue;
         }
-        struct rti_runnable *runnable = rti_station_steal(own, victim);
-        if (runnable == NULL && is_last) {
-            runnable = rti_station_steal_next(own, victim);
-        }
+        struct rti_runnable *runnable = member_steal_from(member, victim, watch, is_last);
         if (runnable != NULL) {
             RTI_PROBE2(steal, runnable->id, (start + i) % crew->stations_count);
             rti_worker_note(member->worker, RTI_NOTE_STEAL, (start + i) % crew->stations_count,
@@ -445,7 +457,7 @@ static struct rti_runnable *member_steal_round(struct rti_member *member, bool i
     return NULL;
 }
 
-static struct rti_runnable *member_steal(struct rti_member *member)
+static struct rti_runnable *member_steal(struct rti_member *member, struct rti_watch *watch)
 {
     struct rti_crew *crew = member->crew;
     uint32_t busy = crew->stations_count - rti_u32_load_relaxed(&crew->idle_count);
@@ -456,14 +468,40 @@ static struct rti_runnable *member_steal(struct rti_member *member)
         member->is_spinning = true;
         rti_u32_add_acqrel(&crew->spinning, 1);
     }
-    for (uint32_t round = 1; round <= STEAL_ROUNDS; round++) {
-        struct rti_runnable *runnable = member_steal_round(member, round == STEAL_ROUNDS);
+    bool was_patient = rti_watch_is_patient(watch);
+    /* Who watches comes by often, and each time for one round. */
+    for (uint32_t round = watch->looks > 0 ? STEAL_ROUNDS : 1; round <= STEAL_ROUNDS; round++) {
+        struct rti_runnable *runnable = member_steal_round(member, watch, round == STEAL_ROUNDS);
         if (runnable != NULL || crew_is_over(crew)) {
             return runnable;
         }
         rti_pause();
     }
+    rti_watch_end_look(watch, was_patient);
     return NULL;
+}
+
+/* Everything that others have. A member that watches is one that spins, and others rely on it: it
+ * looks for all that a sleeper would be woken for. */
+static struct rti_runnable *member_find_elsewhere(struct rti_member *member)
+{
+    struct rti_watch watch = {.looks = 0};
+    for (;;) {
+        struct rti_runnable *runnable = member_steal(member, &watch);
+        if (runnable != NULL || !rti_watch_goes_on(&watch) || crew_is_over(member->crew)) {
+            return runnable;
+        }
+        RT_SOMETIMES(true, "crew: work was left to one who is quick");
+        for (int i = 0; i < RTI_WATCH_PAUSES; i++) {
+            rti_pause();
+        }
+        member_look(member);
+        runnable = rti_station_pick(member->worker->station);
+        runnable = runnable != NULL ? runnable : member_take_injected(member);
+        if (runnable != NULL) {
+            return runnable;
+        }
+    }
 }
 
 /* Is a look due at what is not in the station? */
@@ -525,7 +563,7 @@ static struct rti_runnable *member_find(struct rti_member *member)
     member_look(member);
     rti_crew_poll(member->crew, member->worker->now_ns);
     runnable = rti_station_pick(station);
-    return runnable != NULL ? runnable : member_steal(member);
+    return runnable != NULL ? runnable : member_find_elsewhere(member);
 }
 
 /* Is there work, and a station to do it at? Work at stations that are all held is their holders'.

@@ -215,6 +215,18 @@ void rti_fiber_yield(struct rti_worker *worker);
 /* The wake of a fiber's wait: queues the fiber. */
 void rti_fiber_wake(struct rti_wait *wait);
 
+/* The same with several workers, behind those that are ready here (rti_crew_wake_behind). */
+static inline void rti_fiber_wake_behind(struct rti_wait *wait)
+{
+#if RTI_ONE_WORKER
+    rti_fiber_wake(wait);
+#else
+    struct rti_fiber *fiber = wait->target;
+    RTI_PROBE1(ready, fiber->run.id);
+    rti_sched_wake_behind(fiber->sched, &fiber->run);
+#endif
+}
+
 /* The same for a call that goes straight, or its twin (`is_noted`): the fiber whose wait it has
  * claimed is parked. `what` is the word of a recording. */
 static RTI_ALWAYSINLINE void rti_fiber_wake_straight(struct rti_worker *worker,

@@ -101,13 +101,22 @@ static RTI_ALWAYSINLINE void rti_lock_release(struct rti_lock *lock)
     (void)lock;
 }
 
+static RTI_ALWAYSINLINE void rti_lock_acquire_shared(struct rti_lock *lock, struct rti_sched *sched)
+{
+    (void)lock, (void)sched;
+}
+
+static RTI_ALWAYSINLINE void rti_lock_release_shared(struct rti_lock *lock)
+{
+    (void)lock;
+}
+
 #else
 
-static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_sched *sched)
+/* Takes a lock that several workers share. */
+static RTI_ALWAYSINLINE void rti_lock_acquire_shared(struct rti_lock *lock, struct rti_sched *sched)
 {
-    if (RTI_LIKELY(!rti_lock_is_shared(lock))) {
-        return;
-    }
+    RT_DCHECK(rti_lock_is_shared(lock));
 #if RT_CHECKS
     rti_lock_check_order(lock);
 #endif
@@ -118,6 +127,13 @@ static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_
 #if RT_CHECKS
     rti_lock_note(lock, true);
 #endif
+}
+
+static RTI_ALWAYSINLINE void rti_lock_acquire(struct rti_lock *lock, struct rti_sched *sched)
+{
+    if (RTI_UNLIKELY(rti_lock_is_shared(lock))) {
+        rti_lock_acquire_shared(lock, sched);
+    }
 }
 
 /* Takes a lock that several workers share, if it is free. */

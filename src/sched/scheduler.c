@@ -254,6 +254,14 @@ void rti_sched_wake_shared(struct rti_sched *sched, struct rti_runnable *runnabl
     rti_crew_wake(rti_sched_crew(sched), runnable);
 }
 
+#if !RTI_ONE_WORKER
+void rti_sched_wake_behind(struct rti_sched *sched, struct rti_runnable *runnable)
+{
+    rti_worker_note_here(RTI_NOTE_WAKE, 0, runnable->id);
+    rti_crew_wake_behind(sched->crew, runnable);
+}
+#endif
+
 void rti_sched_queue_shared(struct rti_sched *sched, struct rti_runnable *runnable)
 {
     rti_worker_note_here(RTI_NOTE_WAKE, 0, runnable->id);

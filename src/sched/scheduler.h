@@ -354,6 +354,9 @@ bool rti_worker_come_back(struct rti_worker *worker);
 RTI_COLD void rti_sched_attend_shared(void);
 void rti_sched_wake_shared(struct rti_sched *sched, struct rti_runnable *runnable);
 
+/* The latter, behind those of its level that are ready here (rti_crew_wake_behind). */
+void rti_sched_wake_behind(struct rti_sched *sched, struct rti_runnable *runnable);
+
 /* Says that an event is already due: the next turn looks. Worker's thread. */
 static inline void rti_sched_attend(struct rti_sched *sched)
 {

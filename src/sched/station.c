@@ -13,6 +13,11 @@ _Static_assert(_Alignof(struct rti_runnable) >= 4, "the low bits of its address 
 /* Spins for which a thief watches before it takes a `next`: a few microseconds. */
 #define NEXT_WATCH_SPINS 64
 
+/* Spins for which it is watched whether a holder is quick, and steps that it makes then at least.
+ */
+#define QUICK_SPINS 32
+#define QUICK_STEPS 2
+
 void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sched *sched)
 {
     *station = (struct rti_station){.index = index, .sched = sched};
@@ -323,9 +328,31 @@ static struct rti_runnable *station_steal_fresh(struct rti_station *thief,
     return runnable;
 }
 
-/* Takes the oldest of those that begin early, or half of those set aside. */
-static struct rti_runnable *station_steal_early(struct rti_station *thief,
-                                                struct rti_station *victim)
+/* What its holder has begun and queued so far, in the ring that a thief would take from. */
+static uint32_t station_steps(const struct rti_station *station, const struct rti_ring *ring)
+{
+    return (uint32_t)rti_u64_load_relaxed(&station->turns) + rti_u32_load_relaxed(&ring->tail);
+}
+
+bool rti_station_is_quick(const struct rti_station *station)
+{
+    const struct rti_ring *ring = NULL;
+    for (uint32_t level = 0; level < RTI_PRIORITY_LEVELS && ring == NULL; level++) {
+        if (rti_ring_count(&station->levels[level]) > 0) {
+            ring = &station->levels[level];
+        }
+    }
+    if (ring == NULL) {
+        return false;
+    }
+    uint32_t before = station_steps(station, ring);
+    for (int i = 0; i < QUICK_SPINS; i++) {
+        rti_pause();
+    }
+    return station_steps(station, ring) - before >= QUICK_STEPS;
+}
+
+struct rti_runnable *rti_station_steal_early(struct rti_station *thief, struct rti_station *victim)
 {
     struct rti_runnable *runnable = rti_deque_steal(&victim->early);
     if (runnable == NULL) {
@@ -351,7 +378,7 @@ struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_sta
             return runnable;
         }
     }
-    struct rti_runnable *runnable = station_steal_early(thief, victim);
+    struct rti_runnable *runnable = rti_station_steal_early(thief, victim);
     return runnable != NULL ? runnable : station_steal_fresh(thief, &victim->backlog);
 }
 

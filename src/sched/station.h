@@ -115,17 +115,24 @@ void rti_station_init(struct rti_station *station, uint32_t index, struct rti_sc
 void rti_station_queue(struct rti_station *station, struct rti_runnable *runnable,
                        struct rti_injector *injector);
 
-/* The same, where a push is most often all there is to do: without a call. Holder. */
-static RTI_ALWAYSINLINE void rti_station_queue_inline(struct rti_station *station,
-                                                      struct rti_runnable *runnable,
-                                                      struct rti_injector *injector)
+/* The same of one of this level, where a push is most often all there is to do: without a call.
+ * Holder. */
+static RTI_ALWAYSINLINE void rti_station_queue_at(struct rti_station *station,
+                                                  struct rti_runnable *runnable, uint32_t level,
+                                                  struct rti_injector *injector)
 {
-    uint32_t level = runnable->priority;
-    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY && runnable->priority == level);
     station->levels_hint |= 1U << level;
     if (RTI_UNLIKELY(!rti_ring_push(&station->levels[level], runnable))) {
         rti_station_queue(station, runnable, injector);
     }
+}
+
+static RTI_ALWAYSINLINE void rti_station_queue_inline(struct rti_station *station,
+                                                      struct rti_runnable *runnable,
+                                                      struct rti_injector *injector)
+{
+    rti_station_queue_at(station, runnable, runnable->priority, injector);
 }
 
 /* Puts a READY runnable that has not run yet before all others of its level. Holder. */
@@ -148,6 +155,13 @@ struct rti_runnable *rti_station_begin_old(struct rti_station *station);
  * returned and the others queued; or the oldest of its `early`; or half of what it has set aside,
  * as of a ring. NULL if there is nothing. Holder of `thief`. */
 struct rti_runnable *rti_station_steal(struct rti_station *thief, struct rti_station *victim);
+
+/* The second of these alone: the oldest of `early`, or half of those set aside from there. */
+struct rti_runnable *rti_station_steal_early(struct rti_station *thief, struct rti_station *victim);
+
+/* Has its holder somebody in its rings, and makes steps so short that taking them away would take
+ * longer? Watches for a moment. Any thread. */
+bool rti_station_is_quick(const struct rti_station *station);
 
 /* Takes `next` of `victim`, if its holder has not made a turn while the caller watched for a
  * moment: else it is about to be run where its data is. Holder of `thief`. */

@@ -4,6 +4,8 @@
 #include "task/async.h"
 
 #include "base/marks.h"
+#include "sched/chain.h"
+#include "sched/crew_start.h"
 #include "task/asyncs.h"
 
 /* The ids of poll tasks in traces are apart from those of actors and tasks. */
@@ -118,9 +120,12 @@ static RTI_NOINLINE void async_tell(struct rti_async *async)
         return;
     }
     struct rti_waiter *waiter = (struct rti_waiter *)(watcher & ~RTI_ASYNC_IS);
+    bool is_behind = async_is_shared(async) && (watcher & RTI_ASYNC_IS_FIBER) != 0;
     bool is_won = rti_wait_claim(waiter->wait, waiter->event);
     rti_task_to_told(&async->life);
-    if (is_won) {
+    if (is_won && is_behind) {
+        rti_fiber_wake_behind(waiter->wait);
+    } else if (is_won) {
         rti_waiter_wake(waiter);
     }
 }
@@ -136,7 +141,7 @@ static RTI_NOINLINE void async_conclude(struct rti_async *async, const struct rt
         async_tell(async);
         break;
     case RTI_TASK_END_FREE:
-        rti_asyncs_free(asyncs, worker, async);
+        rti_asyncs_free(asyncs, worker, async, (uint32_t)(async - asyncs->slots));
         break;
     }
 }
@@ -332,9 +337,32 @@ static RTI_NOINLINE void async_step_any(struct rti_async *async, struct rti_work
     async_step_end(async, worker, cx, async->poll(async->state, (rt_cx *)(void *)cx));
 }
 
-/* A step with several workers. Most find a spare context on the desk and leave it as it was. It is
- * taken away for the call all the same: the desk may be another's by its end. */
-static RTI_NOINLINE void async_step_shared(struct rti_async *async, struct rti_worker *worker)
+#if !RTI_ONE_WORKER
+/* The end of a step with several workers, in the common case: the task waits for nothing, nobody
+ * watches, and the holder of the handle has not come yet. */
+static RTI_ALWAYSINLINE void async_end_shared(struct rti_async *async, struct rti_worker *worker,
+                                              rt_status status)
+{
+    struct rti_station *station = worker->station;
+    RT_DCHECK(station != NULL); /* sched/chain.h */
+    if (RTI_UNLIKELY(async->nap != NULL || async->is_joining ||
+                     rti_sched_journal(worker->sched) != NULL)) {
+        async_end(async, worker, status);
+        return;
+    }
+    async->result = (uint8_t)status.code;
+    async->result_msg = status.msg;
+    rti_runnable_to_done(&async->run);
+    rti_worker_note(worker, RTI_NOTE_END, 0, async->run.id);
+    rti_station_count(&station->live, UINT64_MAX);
+    if (RTI_UNLIKELY(!rti_task_to_complete(&async->life))) {
+        async_conclude(async, worker);
+    }
+}
+
+/* One step with several workers. Most find a spare context on the desk and leave it as it was. It
+ * is taken away for the call all the same: the desk may be another's by its end. */
+static RTI_ALWAYSINLINE void async_step_here(struct rti_async *async, struct rti_worker *worker)
 {
     struct rti_async_desk *desk = rti_asyncs_desk(async->asyncs, worker);
     struct rti_cx *cx;
@@ -362,9 +390,20 @@ static RTI_NOINLINE void async_step_shared(struct rti_async *async, struct rti_w
     if (status.code == RT_ERR_WOULDBLOCK) {
         async_settle(async);
     } else {
-        async_end(async, worker, status);
+        async_end_shared(async, worker, status);
     }
 }
+
+/* The step of every task where there are several workers. It goes on with those that are next, if
+ * they are poll tasks, too. */
+static void async_step_shared(struct rti_runnable *runnable, struct rti_worker *worker)
+{
+    do {
+        async_step_here(RTI_CONTAINER_OF(runnable, struct rti_async, run), worker);
+        runnable = rti_chain_oldest(worker, async_step_shared);
+    } while (runnable != NULL);
+}
+#endif
 
 /* The rest of a step that has gone straight, if its context has to be looked at. */
 static RTI_NOINLINE void async_step_touched(struct rti_async *async, struct rti_worker *worker,
@@ -394,11 +433,7 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
     struct rti_cx *cx;
     if (RTI_UNLIKELY(asyncs == NULL || rti_async_is_cancelled(async) || async->cx != NULL ||
                      (cx = asyncs->spares) == NULL)) {
-        if (rti_runnable_is_shared(&async->run)) {
-            async_step_shared(async, worker);
-        } else {
-            async_step_any(async, worker);
-        }
+        async_step_any(async, worker);
         return;
     }
     RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
@@ -430,7 +465,12 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
 
 void rti_async_init_slot(struct rti_async *async, struct rti_asyncs *asyncs)
 {
+#if RTI_ONE_WORKER
     rti_runnable_init(&async->run, 0, RTI_ASYNC_PRIORITY, async_step);
+#else
+    rti_runnable_init(&async->run, 0, RTI_ASYNC_PRIORITY,
+                      rti_sched_is_local(asyncs->sched) ? async_step : async_step_shared);
+#endif
     rti_u8_init(&async->word, RTI_ASYNC_RUNNING);
     rti_u8_init(&async->wish, RTI_ASYNC_GO_ON);
     rti_task_life_init(&async->life, asyncs->sched->is_local);
@@ -512,9 +552,9 @@ static RTI_ALWAYSINLINE void async_begin(struct rti_async *async, uint32_t seria
 }
 
 /* rt_async in every way. */
-static RTI_NOINLINE rt_async_task *async_go_any(rt_poll_fn poll, void *state)
+static RTI_NOINLINE rt_async_task *async_go_any(struct rti_worker *worker, rt_poll_fn poll,
+                                                void *state)
 {
-    struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = rti_asyncs_of(worker);
     struct rti_async *async =
         RTI_UNLIKELY(asyncs == NULL || poll == NULL) ? NULL : rti_asyncs_take(asyncs, worker);
@@ -527,12 +567,43 @@ static RTI_NOINLINE rt_async_task *async_go_any(rt_poll_fn poll, void *state)
     return handle;
 }
 
+#if RTI_ONE_WORKER
+#define async_go_shared async_go_any
+#else
+/* The same with several workers, where most find a slot and a number at their desk, and nobody
+ * watches. */
+static RTI_NOINLINE rt_async_task *async_go_shared(struct rti_worker *worker, rt_poll_fn poll,
+                                                   void *state)
+{
+    struct rti_asyncs *asyncs = rti_asyncs_of(worker);
+    if (RTI_LIKELY(asyncs != NULL && poll != NULL && asyncs->early_max == 0)) {
+        struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
+        if (RTI_LIKELY(desk != NULL && rti_u32_load_relaxed(&desk->free_count) > 0 &&
+                       desk->serials_left > 0 && rti_sched_journal(asyncs->sched) == NULL)) {
+            uint32_t index = desk->free_head;
+            struct rti_async *async = rti_asyncs_desk_take(asyncs, desk);
+            RT_DCHECK(async->poll == NULL);
+            desk->serials_left--;
+            async_begin(async, ++desk->serial, poll, state);
+            rti_u32_store_relaxed(&async->run.state, RTI_RUNNABLE_READY);
+            rt_async_task *handle = rti_asyncs_handle_at(async, index);
+            RTI_PROBE2(spawn, async->run.id, RTI_ASYNC_PRIORITY);
+            rti_worker_note(worker, RTI_NOTE_START, RTI_ASYNC_PRIORITY, async->run.id);
+            rti_crew_start_at(asyncs->sched->crew, worker->station, &async->run,
+                              RTI_ASYNC_PRIORITY);
+            return handle;
+        }
+    }
+    return async_go_any(worker, poll, state);
+}
+#endif
+
 rt_async_task *rt_async(rt_poll_fn poll, void *state)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = worker == NULL ? NULL : worker->straight[RTI_MODULE_ASYNC];
     if (RTI_UNLIKELY(asyncs == NULL || poll == NULL || asyncs->free_head >= asyncs->count)) {
-        return async_go_any(poll, state);
+        return async_go_shared(worker, poll, state);
     }
     /* Straight, and a slot is there that was a task's before. */
     uint32_t index = asyncs->free_head;
@@ -571,7 +642,7 @@ rt_status rt_async_detach(rt_async_task *task)
     }
     rti_asyncs_unguard(asyncs, (uintptr_t)task);
     if (has_ended) {
-        rti_asyncs_free(asyncs, worker, async);
+        rti_asyncs_free(asyncs, worker, async, (uint32_t)((uintptr_t)task & RTI_ASYNC_INDEX_MASK));
     }
     return RT_SUCCESS;
 }

@@ -44,10 +44,9 @@ static RTI_ALWAYSINLINE rt_status join_take_here(struct rti_asyncs *asyncs, stru
 
 /* The same in every way, if it has ended and the handle is still good: the wait may have been long.
  */
-static RTI_ALWAYSINLINE rt_status join_collect_by(const struct async_join *join,
-                                                  const struct rti_worker *worker)
+static rt_status join_collect(const struct async_join *join)
 {
-    switch (rti_asyncs_collect(join->asyncs, worker, *join->task, join->out)) {
+    switch (rti_asyncs_collect(join->asyncs, rti_worker_current(), *join->task, join->out)) {
     case RTI_ASYNC_FOUND_ENDED:
         *join->task = NULL;
         return RT_SUCCESS;
@@ -56,11 +55,6 @@ static RTI_ALWAYSINLINE rt_status join_collect_by(const struct async_join *join,
     default:
         return join_no_handle;
     }
-}
-
-static rt_status join_collect(const struct async_join *join)
-{
-    return join_collect_by(join, rti_worker_current());
 }
 
 /* The `unlink` of a waiter. Its slot is the handle that it waits for the end of. */
@@ -277,6 +271,16 @@ static bool join_is_context_free(rt_cx *given)
            !rti_cancel_is_requested(&cx->cancel);
 }
 
+/* The end has not come yet, to a caller whom nothing hinders. */
+static RTI_NOINLINE rt_status join_wait(struct rti_asyncs *asyncs, struct rti_worker *worker,
+                                        rt_async_task **task, rt_cx *given, rt_status *out)
+{
+    const struct async_join join = {
+        .asyncs = asyncs, .task = task, .out = out, .deadline = RT_TIME_NEVER};
+    return given == NULL ? join_wait_of_fiber(&join, worker)
+                         : join_wait_of_context(&join, rti_async_of_cx(given), rti_cx_of(given));
+}
+
 /* rt_async_join in every way. With several workers, too, most who come find the end there: one
  * section under the guard is all that it takes then. */
 static RTI_NOINLINE rt_status join_any(struct rti_worker *worker, rt_async_task **task,
@@ -288,14 +292,17 @@ static RTI_NOINLINE rt_status join_any(struct rti_worker *worker, rt_async_task 
             !(given == NULL ? join_is_fiber_free(worker->fiber) : join_is_context_free(given)))) {
         return rt_async_join_until(task, given, out, RT_TIME_NEVER);
     }
-    const struct async_join join = {
-        .asyncs = asyncs, .task = task, .out = out, .deadline = RT_TIME_NEVER};
-    rt_status status = join_collect_by(&join, worker);
-    if (RTI_LIKELY(status.code != RT_ERR_WOULDBLOCK)) {
-        return status;
+#if RTI_ONE_WORKER
+    enum rti_async_found found = rti_asyncs_collect(asyncs, worker, *task, out);
+#else
+    enum rti_async_found found = rti_asyncs_collect_ended(asyncs, worker, *task, out);
+#endif
+    if (RTI_LIKELY(found == RTI_ASYNC_FOUND_ENDED)) {
+        *task = NULL;
+        return RT_SUCCESS;
     }
-    return given == NULL ? join_wait_of_fiber(&join, worker)
-                         : join_wait_of_context(&join, rti_async_of_cx(given), rti_cx_of(given));
+    return found == RTI_ASYNC_FOUND_LIVE ? join_wait(asyncs, worker, task, given, out)
+                                         : join_no_handle;
 }
 
 rt_status rt_async_join(rt_async_task **task, rt_cx *given, rt_status *out)

@@ -283,15 +283,9 @@ enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const struct 
         found = rti_async_has_ended(async) ? RTI_ASYNC_FOUND_ENDED : RTI_ASYNC_FOUND_LIVE;
     }
     if (found == RTI_ASYNC_FOUND_ENDED) {
-        if (out != NULL) {
-            *out = (rt_status){(rt_status_code)async->result, async->result_msg};
-        }
-        rti_asyncs_consume(async);
-        rti_task_to_free(&async->life);
-    }
-    rti_asyncs_unguard(asyncs, (uintptr_t)handle);
-    if (found == RTI_ASYNC_FOUND_ENDED) {
-        rti_asyncs_free(asyncs, worker, async);
+        rti_asyncs_take_result(asyncs, worker, async, (uintptr_t)handle, out);
+    } else {
+        rti_asyncs_unguard(asyncs, (uintptr_t)handle);
     }
     return found;
 }

@@ -41,6 +41,11 @@
  * How many are in use is counted when somebody asks, which is seldom, and where slots lie on desks
  * only while no task begins or ends.
  *
+ * Who joins looks for the end before it takes the guard (rti_asyncs_collect_ended): the end's
+ * release of COMPLETE pairs with the acquire of that look. Under the guard, which whoever consumes
+ * a handle has held, it asks once more whether the handle is good; if it is, the end is still
+ * there.
+ *
  * Pairs: the holder of a desk stores how many slots it has with release, and who counts loads that
  * with acquire: what the last step of a task did is seen by who finds its slot given back.
  *
@@ -95,15 +100,17 @@ struct rti_asyncs {
     uint32_t count;       /* of slots */
     rti_atomic_u32 fresh; /* grows under the lock */
 #if RT_MAX_WORKERS > 1
-    uint32_t desks_count;       /* 0: there is one worker */
-    bool has_desk_slots;        /* slots may lie on desks */
+    uint32_t desks_count; /* 0: there is one worker */
+    bool has_desk_slots;  /* slots may lie on desks */
+#endif
+    uint32_t early_max; /* that go before who is ready, in a row; 0: none do */
+#if RT_MAX_WORKERS > 1
     RTI_ALIGNED(RTI_CACHE_LINE) /* what is above is read by all, and what follows is written */
 #endif
     struct rti_lock lock;
     uint32_t free_head; /* `count` if none */
     rti_atomic_u32 serial;
-    uint32_t early_max;  /* that go before who is ready, in a row; 0: none do */
-    uint32_t early_left; /* of them, until one goes behind; one worker */
+    uint32_t early_left; /* of `early_max`, until one goes behind; one worker */
     struct rti_pool contexts;
 #if RTI_ASYNC_FORESIGHT
     uint32_t wakes;                      /* of those noted */
@@ -140,7 +147,9 @@ static inline struct rti_async_desk *rti_asyncs_desk(struct rti_asyncs *asyncs,
 #if RT_MAX_WORKERS > 1
     const struct rti_station *station = worker->station;
     RT_DCHECK(station == NULL || station->index < asyncs->desks_count);
-    return station == NULL ? NULL : &asyncs->desks[station->index];
+    struct rti_async_desk *desk = station == NULL ? NULL : &asyncs->desks[station->index];
+    RTI_KEEP(desk);
+    return desk;
 #else
     (void)asyncs, (void)worker;
     return NULL;
@@ -184,10 +193,12 @@ static inline struct rti_async *rti_asyncs_desk_take(struct rti_asyncs *asyncs,
     return async;
 }
 
-/* Lays a slot there. Holder. */
-static inline void rti_asyncs_desk_free(struct rti_asyncs *asyncs, struct rti_async_desk *desk,
-                                        struct rti_async *async)
+/* Lays a slot there, which is the one of this index. Holder. */
+static RTI_ALWAYSINLINE void rti_asyncs_desk_free(struct rti_asyncs *asyncs,
+                                                  struct rti_async_desk *desk,
+                                                  struct rti_async *async, uint32_t index)
 {
+    RT_DCHECK(&asyncs->slots[index] == async);
     uint32_t count = rti_u32_load_relaxed(&desk->free_count);
     RT_DCHECK(rti_task_life(&async->life) == RTI_TASK_FREE);
     if (RTI_UNLIKELY(count >= 2 * RTI_ASYNC_PARCEL)) {
@@ -195,7 +206,7 @@ static inline void rti_asyncs_desk_free(struct rti_asyncs *asyncs, struct rti_as
     }
     async->poll = NULL;
     async->next_free = desk->free_head;
-    desk->free_head = (uint32_t)(async - asyncs->slots);
+    desk->free_head = index;
     /* Release pairs with the acquire of who counts: the task is over, and all it did is done. */
     rti_u32_store_release(&desk->free_count, count + 1);
 }
@@ -223,18 +234,30 @@ static inline void rti_asyncs_free_at(struct rti_asyncs *asyncs, struct rti_asyn
 }
 
 /* The same for who does not hold the lock. */
-static inline void rti_asyncs_free(struct rti_asyncs *asyncs, const struct rti_worker *worker,
-                                   struct rti_async *async)
+static RTI_ALWAYSINLINE void rti_asyncs_free(struct rti_asyncs *asyncs,
+                                             const struct rti_worker *worker,
+                                             struct rti_async *async, uint32_t index)
 {
     struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
     RT_ASSERT(async->poll != NULL);
     if (desk != NULL) {
-        rti_asyncs_desk_free(asyncs, desk, async);
+        rti_asyncs_desk_free(asyncs, desk, async, index);
         return;
     }
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    rti_asyncs_free_at(asyncs, async, (uint32_t)(async - asyncs->slots));
+    rti_asyncs_free_at(asyncs, async, index);
     rti_lock_release(&asyncs->lock);
+}
+
+/* Are there several workers? Nobody writes what this asks, as others do the lock. */
+static RTI_ALWAYSINLINE bool rti_asyncs_is_shared(const struct rti_asyncs *asyncs)
+{
+#if RT_MAX_WORKERS > 1
+    return asyncs->desks_count > 0;
+#else
+    (void)asyncs;
+    return false;
+#endif
 }
 
 /* The guard of the slot that a handle names. */
@@ -248,15 +271,15 @@ static RTI_ALWAYSINLINE struct rti_lock *rti_asyncs_guard_of(struct rti_asyncs *
 /* Takes it, and gives it back. */
 static RTI_ALWAYSINLINE void rti_asyncs_guard(struct rti_asyncs *asyncs, uintptr_t handle)
 {
-    if (RTI_UNLIKELY(rti_lock_is_shared(&asyncs->lock))) {
-        rti_lock_acquire(rti_asyncs_guard_of(asyncs, handle), asyncs->sched);
+    if (RTI_UNLIKELY(rti_asyncs_is_shared(asyncs))) {
+        rti_lock_acquire_shared(rti_asyncs_guard_of(asyncs, handle), asyncs->sched);
     }
 }
 
 static RTI_ALWAYSINLINE void rti_asyncs_unguard(struct rti_asyncs *asyncs, uintptr_t handle)
 {
-    if (RTI_UNLIKELY(rti_lock_is_shared(&asyncs->lock))) {
-        rti_lock_release(rti_asyncs_guard_of(asyncs, handle));
+    if (RTI_UNLIKELY(rti_asyncs_is_shared(asyncs))) {
+        rti_lock_release_shared(rti_asyncs_guard_of(asyncs, handle));
     }
 }
 
@@ -369,14 +392,20 @@ static inline struct rti_async *rti_asyncs_lookup(struct rti_asyncs *asyncs,
     return RTI_LIKELY(is_it) ? async : NULL;
 }
 
+/* Is the handle that of the slot whose index it has, and not consumed? */
+static inline bool rti_asyncs_is_of(const struct rti_async *async, const rt_async_task *handle)
+{
+    return rti_u32_load_relaxed(&async->generation) ==
+           (uint32_t)((uintptr_t)handle >> RTI_ASYNC_INDEX_BITS);
+}
+
 /* Was the handle not consumed, at some moment during the call? Needs no guard: what it names, and
  * whether that is a task at all, is found out under it. */
 static inline bool rti_asyncs_is_good(const struct rti_asyncs *asyncs, const rt_async_task *handle)
 {
     uintptr_t index = (uintptr_t)handle & RTI_ASYNC_INDEX_MASK;
     return index < rti_u32_load_relaxed(&asyncs->fresh) &&
-           rti_u32_load_relaxed(&asyncs->slots[index].generation) ==
-               (uint32_t)((uintptr_t)handle >> RTI_ASYNC_INDEX_BITS);
+           rti_asyncs_is_of(&asyncs->slots[index], handle);
 }
 
 /* Is its watcher a fiber? Under its guard. */
@@ -397,8 +426,47 @@ enum rti_async_found {
     RTI_ASYNC_FOUND_AWAITED, /* one whose end a fiber waits for */
 };
 
-/* Takes the result of a task that has ended, and its slot; the handle is consumed then. `out` may
- * be NULL. NONE; LIVE, and nothing is taken; ENDED. */
+/* Takes the result of a task that has ended, and its slot, and consumes its handle. Under its
+ * guard, which is given back. `out` may be NULL. */
+static RTI_ALWAYSINLINE void rti_asyncs_take_result(struct rti_asyncs *asyncs,
+                                                    const struct rti_worker *worker,
+                                                    struct rti_async *async, uintptr_t handle,
+                                                    rt_status *out)
+{
+    if (out != NULL) {
+        *out = (rt_status){(rt_status_code)async->result, async->result_msg};
+    }
+    rti_asyncs_consume(async);
+    rti_task_to_free(&async->life);
+    rti_asyncs_unguard(asyncs, handle);
+    rti_asyncs_free(asyncs, worker, async, (uint32_t)(handle & RTI_ASYNC_INDEX_MASK));
+}
+
+/* The same for whatever a handle names, if that has ended. Whether it is good and has ended is
+ * asked before the guard is taken: who has to wait takes it once, and what is read under it lies in
+ * the cache by then. The end stays until the handle is consumed, so only that is asked again. NONE;
+ * LIVE, which may be true of the next task of the slot: the caller asks rti_asyncs_watch; ENDED. */
+static RTI_ALWAYSINLINE enum rti_async_found
+rti_asyncs_collect_ended(struct rti_asyncs *asyncs, const struct rti_worker *worker,
+                         const rt_async_task *handle, rt_status *out)
+{
+    if (RTI_UNLIKELY(!rti_asyncs_is_good(asyncs, handle))) {
+        return RTI_ASYNC_FOUND_NONE;
+    }
+    struct rti_async *async = &asyncs->slots[(uintptr_t)handle & RTI_ASYNC_INDEX_MASK];
+    if (RTI_UNLIKELY(!rti_async_has_ended(async))) {
+        return RTI_ASYNC_FOUND_LIVE;
+    }
+    rti_asyncs_guard(asyncs, (uintptr_t)handle);
+    if (RTI_UNLIKELY(!rti_asyncs_is_of(async, handle))) {
+        rti_asyncs_unguard(asyncs, (uintptr_t)handle);
+        return RTI_ASYNC_FOUND_NONE;
+    }
+    rti_asyncs_take_result(asyncs, worker, async, (uintptr_t)handle, out);
+    return RTI_ASYNC_FOUND_ENDED;
+}
+
+/* The same for who does not go on to wait: NONE; LIVE, and nothing is taken; ENDED. */
 enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const struct rti_worker *worker,
                                         const rt_async_task *handle, rt_status *out);
 

@@ -174,6 +174,15 @@ static inline enum rti_task_end rti_task_to_ended(struct rti_task_word *word)
     }
 }
 
+/* The same if nobody waits for the end and nobody has let go of the handle, which is most often so:
+ * nothing is to be done next. False: nothing has changed. */
+static RTI_ALWAYSINLINE bool rti_task_to_complete(struct rti_task_word *word)
+{
+    uint8_t from = RTI_TASK_HELD;
+    return RTI_LIKELY(rti_u8_load_relaxed(&word->state) == RTI_TASK_HELD) &&
+           RTI_LIKELY(rti_task_life_move(word, &from, RTI_TASK_COMPLETE));
+}
+
 /* The same with one worker, for who has seen that the word is HELD: nothing is to be done next. */
 static inline void rti_task_to_complete_here(struct rti_task_word *word)
 {

@@ -72,6 +72,7 @@ static void setup(void)
     asyncs.count = 1;
     rti_u32_init(&asyncs.fresh, 1);
     asyncs.free_head = 1;
+    asyncs.desks_count = 1; /* there are several workers */
     rti_lock_init(&asyncs.lock, &sched, RTI_LOCK_TASK);
     rti_lock_init(&asyncs.guards[0].lock, &sched, RTI_LOCK_TASK);
     async = &asyncs.slots[0];
@@ -107,12 +108,13 @@ static void setup_stale(void)
     EXPLORE_ASSERT(rti_asyncs_watch(&asyncs, handle, STALE) == RTI_ASYNC_FOUND_LIVE);
 }
 
-/* The end, as async_conclude and async_tell have it. */
+/* The end, as async_end_shared, async_conclude and async_tell have it. */
 static void end(void)
 {
     RTI_PLAIN_WRITE(&result, sizeof result);
     result = RESULT;
-    if (rti_task_to_ended(&async->life) != RTI_TASK_END_TELL) {
+    if (rti_task_to_complete(&async->life) ||
+        rti_task_to_ended(&async->life) != RTI_TASK_END_TELL) {
         return;
     }
     RTI_PLAIN_READ(&async->watcher, sizeof(async->watcher));
@@ -219,6 +221,14 @@ static void collect(void)
     (void)rti_u32_add_relaxed(is_taken ? &taken : &refused, 1);
 }
 
+/* The same for who would wait if there were nothing to take. */
+static void collect_ended(void)
+{
+    bool is_taken =
+        rti_asyncs_collect_ended(&asyncs, &nobody, handle, NULL) == RTI_ASYNC_FOUND_ENDED;
+    (void)rti_u32_add_relaxed(is_taken ? &taken : &refused, 1);
+}
+
 /* The same, when it has ended: the slot is another task's at once. */
 static void collect_and_reuse(void)
 {
@@ -250,6 +260,38 @@ MODEL(async_joins_of_one_handle_are_one_join){
     .setup = setup_ended,
     .threads = {collect, collect_and_reuse},
     .check = check_taken,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
+};
+
+MODEL(async_joins_that_look_first_are_one_join){
+    .about = "the same for one who looks for the end before it takes the guard",
+    .setup = setup_ended,
+    .threads = {collect_ended, collect_and_reuse},
+    .check = check_taken,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
+};
+
+/* The end is not there yet, perhaps: who sees it without the guard sees all that came before. */
+static void look_for_end(void)
+{
+    if (rti_asyncs_collect_ended(&asyncs, &nobody, handle, NULL) == RTI_ASYNC_FOUND_ENDED) {
+        RTI_PLAIN_READ(&result, sizeof result);
+        EXPLORE_ASSERT(result == RESULT && async->poll == NULL);
+        (void)rti_u32_add_relaxed(&taken, 1);
+    }
+}
+
+static void check_seen(void)
+{
+    EXPLORE_ASSERT((async->poll == NULL) == (rti_u32_load_relaxed(&taken) == 1));
+    explore_outcome(rti_u32_load_relaxed(&taken));
+}
+
+MODEL(async_end_that_is_seen_without_the_guard_is_complete){
+    .about = "who finds the end before it takes the guard finds the result, and the slot as it was",
+    .setup = setup,
+    .threads = {look_for_end, end},
+    .check = check_seen,
     .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
 };
 
@@ -345,7 +387,7 @@ static void end_at_desk(void)
     RTI_PLAIN_WRITE(&result, sizeof result);
     result = RESULT;
     rti_u8_store_relaxed(&async->life.state, RTI_TASK_FREE);
-    rti_asyncs_free(&asyncs, &holder, async);
+    rti_asyncs_free(&asyncs, &holder, async, (uint32_t)(async - asyncs.slots));
 }
 
 /* Somebody asks whether there are tasks. Nothing begins, and there is one desk: the end may come

@@ -119,6 +119,15 @@ TEST(station_thief_takes_half_and_runs_the_oldest)
     CHECK_EQ(rti_u64_load_relaxed(&stations[1].stolen), 5);
 }
 
+TEST(station_whose_holder_does_nothing_is_not_quick)
+{
+    start();
+    CHECK(!rti_station_is_quick(&stations[0]));
+    queue(0, 10);
+    CHECK(!rti_station_is_quick(&stations[0]));
+    CHECK_EQ(rti_station_audit(&stations[0]), 10);
+}
+
 TEST(station_thief_takes_next_only_if_it_lies)
 {
     start();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Poll tasks on several virtual workers, with handles that others use while steps run: who is asked
  * to stop learns of it, in whatever moment of its step it is asked, and a second rt_async_reserve
- * is refused, whatever slots are on their way meanwhile.
+ * is refused, whatever slots are on their way meanwhile. Who joins many comes back once, and of
+ * several who come with one handle one takes the result.
  *
  * Seeds: 4 */
 #define _GNU_SOURCE
@@ -157,4 +158,103 @@ static void reserve_play(uint64_t seed)
 TEST_SEEDED(async_sim_second_reserve_is_refused_while_slots_move)
 {
     worlds_play(reserve_play);
+}
+
+/* With one worker: who joins the first of many is woken behind those that are ready, as on the
+ * other engines, and does not come back for each of them. */
+#define MANY 6
+
+static uint32_t begun;
+
+static rt_status counts(void *state, rt_cx *cx)
+{
+    (void)state;
+    (void)cx;
+    begun++;
+    return RT_SUCCESS;
+}
+
+static void *joins_many(void *arg)
+{
+    (void)arg;
+    rt_async_task *many[MANY];
+    for (size_t i = 0; i < MANY; i++) {
+        many[i] = rt_async(counts, NULL);
+        WITNESS(many[i] != NULL);
+    }
+    CHECK_OK(rt_async_join(&many[0], NULL, NULL));
+    WITNESS(begun == MANY);
+    for (size_t i = 1; i < MANY; i++) {
+        CHECK_OK(rt_async_join(&many[i], NULL, NULL));
+    }
+    WITNESS(rt_async_join(&many[0], NULL, NULL).code == RT_ERR_INVALID);
+    return NULL;
+}
+
+static void many_play(uint64_t seed)
+{
+    (void)seed;
+    rt_config config = {.workers = 1};
+    begun = 0;
+    CHECK_OK(rt_init_ex(&config));
+    rt_task *task = rt_go(joins_many, NULL);
+    WITNESS(task != NULL);
+    rt_run();
+    CHECK_OK(rt_join(task, NULL));
+}
+
+TEST_SEEDED(async_sim_who_joins_many_comes_back_once)
+{
+    worlds_play(many_play);
+}
+
+/* One handle, and several who join with it: one takes the result, whatever has become of the slot
+ * meanwhile. */
+#define RIVALS 3
+#define SHARED 8
+
+static rti_atomic_size shared[SHARED]; /* handles */
+static rti_atomic_u32 taken[SHARED];
+
+static void *joins_shared(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < SHARED; i++) {
+        rt_async_task *task = (rt_async_task *)rti_size_load_relaxed(&shared[i]);
+        rt_async_task *own = rt_async(begins_and_ends, NULL);
+        WITNESS(own != NULL);
+        rt_status status = rt_async_join(&task, NULL, NULL);
+        (void)rti_u32_add_relaxed(&taken[i], !RT_FAILED(status));
+        WITNESS(!RT_FAILED(status) || status.code == RT_ERR_INVALID);
+        CHECK_OK(rt_async_join(&own, NULL, NULL));
+    }
+    return NULL;
+}
+
+static void shared_play(uint64_t seed)
+{
+    rt_config config = {.workers = (uint32_t)(2 + seed % 3)};
+    rt_task *tasks[RIVALS];
+    CHECK_OK(rt_init_ex(&config));
+    CHECK_OK(rt_async_reserve(&(rt_async_config){.tasks = ROOM}));
+    for (size_t i = 0; i < SHARED; i++) {
+        rti_size_init(&shared[i], (uintptr_t)rt_async(begins_and_ends, NULL));
+        rti_u32_init(&taken[i], 0);
+    }
+    for (size_t i = 0; i < RIVALS; i++) {
+        tasks[i] = rt_go(joins_shared, NULL);
+        WITNESS(tasks[i] != NULL);
+    }
+    rt_run();
+    for (size_t i = 0; i < RIVALS; i++) {
+        CHECK_OK(rt_join(tasks[i], NULL));
+    }
+    for (size_t i = 0; i < SHARED; i++) {
+        WITNESS(rti_u32_load_relaxed(&taken[i]) == 1);
+    }
+}
+
+TEST_SEEDED(async_sim_one_of_several_who_join_takes_the_result)
+{
+    worlds_play(shared_play);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two behaviours that send to each other for ever, on virtual workers: each rests and the worker
- * goes on with the other without a search (sched/chain.h). What waits elsewhere comes within a
- * bound all the same. The bounds are in turns of the two, which see at the beginning of each what
- * waits: none of them is one of the machine's time.
+/* Two behaviours that send to each other for ever, on virtual workers, or in every second world two
+ * poll tasks that call each other: each rests and the worker goes on with the other without a
+ * search (sched/chain.h). What waits elsewhere comes within a bound all the same. The bounds are in
+ * turns of the two, which see at the beginning of each what waits: none of them is one of the
+ * machine's time.
  *
  * Seeds: 20 */
 #define _GNU_SOURCE
@@ -15,6 +16,7 @@
 #include "runtime/runtime.h"
 #include "sched/crew.h"
 #include "support/test.h"
+#include "task/asyncs.h"
 #include "virtual/world.h"
 
 TEST_TIMEOUT(60);
@@ -26,6 +28,8 @@ TEST_TIMEOUT(60);
 static struct {
     uint64_t seed;
     actor_id pair[2];
+    rt_async_task *polls[2]; /* in their place */
+    rti_atomic_u32 token;    /* which of those has its turn */
     void (*on_turn)(void);
     bool is_handed_on;
     uint64_t turns;  /* of the two, which take them one after the other */
@@ -54,9 +58,33 @@ static uint64_t turn_here(void)
     return rti_u64_load_relaxed(&rti_worker_current()->station->turns);
 }
 
+static bool are_polls(void)
+{
+    return play.seed % 2 == 1;
+}
+
+/* Who runs, as a recording names it. */
+static uint32_t self_id(void)
+{
+    if (!are_polls()) {
+        return rt_self();
+    }
+    const struct rti_asyncs *asyncs = rti_runtime.sched.modules[RTI_MODULE_ASYNC];
+    uintptr_t handle = (uintptr_t)play.polls[rti_u32_load_relaxed(&play.token)];
+    return asyncs->slots[handle & RTI_ASYNC_INDEX_MASK].run.id;
+}
+
 /* Sends to the other one: at the end of a turn, or where the turn wants it. */
 static void hand_on(void)
 {
+    if (are_polls()) {
+        uint32_t other_poll = 1 - rti_u32_load_relaxed(&play.token);
+        play.is_handed_on = true;
+        /* Release pairs with the acquire in pair_polls, if the first call of that one is late. */
+        rti_u32_store_release(&play.token, other_poll);
+        CHECK_OK(rt_async_wake(play.polls[other_poll]));
+        return;
+    }
     actor_id other = rt_self() == play.pair[0] ? play.pair[1] : play.pair[0];
     play.is_handed_on = true;
     CHECK_OK(rt_behaviour_send(other, 0, NULL, 0));
@@ -74,6 +102,16 @@ static void pair_handles(void *state, const rt_behaviour_message *msg)
     }
 }
 
+/* The first call of the second one comes before its turn. */
+static rt_status pair_polls(void *state, rt_cx *cx)
+{
+    (void)cx;
+    if (rti_u32_load_acquire(&play.token) == (uintptr_t)state) {
+        pair_handles(NULL, NULL);
+    }
+    return (rt_status){RT_ERR_WOULDBLOCK, NULL};
+}
+
 static const rt_behaviour_fn pair_handlers[] = {pair_handles};
 static const rt_behaviour_type pair_type = {
     .handlers = pair_handlers, .handler_count = 1, .priority = RT_PRIO_NORMAL};
@@ -86,11 +124,17 @@ static void play_open(uint64_t seed, uint32_t workers, void (*on_turn)(void))
     play.on_turn = on_turn;
     CHECK_OK(rt_init_ex(&config));
     CHECK(crew()->members_max <= MEMBERS_MAX);
-    for (size_t i = 0; i < RTI_COUNT_OF(play.pair); i++) {
+    for (size_t i = 0; are_polls() && i < RTI_COUNT_OF(play.polls); i++) {
+        play.polls[i] = rt_async(pair_polls, (void *)i);
+        WITNESS(play.polls[i] != NULL);
+    }
+    for (size_t i = 0; !are_polls() && i < RTI_COUNT_OF(play.pair); i++) {
         play.pair[i] = rt_behaviour_spawn(&pair_type, NULL);
         WITNESS(play.pair[i] != ACTOR_ID_INVALID);
     }
-    CHECK_OK(rt_behaviour_send(play.pair[0], 0, NULL, 0));
+    if (!are_polls()) {
+        CHECK_OK(rt_behaviour_send(play.pair[0], 0, NULL, 0));
+    }
 }
 
 static void go(rt_task_fn fn)
@@ -434,7 +478,7 @@ static void recorded_turn(void)
         rti_recording_begin(&recording);
         rti_recording_call(&rti_runtime.sched);
     } else if (rti_worker_records(worker)) {
-        WITNESS(last_run(worker) == rt_self());
+        WITNESS(last_run(worker) == self_id());
         play.recorded++;
         if (play.recorded == TURNS_WATCHED) {
             rti_recording_end(&recording);

@@ -169,6 +169,45 @@ TEST_SEEDED(crew_sim_one_that_yields_alone_starves_nobody)
     worlds_play(alone_play);
 }
 
+/* One whose turn does not end, but whose station seems to be quick: who looks for work leaves it
+ * what it has for a while, and not for ever. */
+static void seem_quick(void)
+{
+    struct rti_station *station = rti_worker_current()->station;
+    if (station != NULL) {
+        rti_station_count(&station->turns, 100);
+    }
+    rti_virtual_compute();
+}
+
+/* The one that waits is of a less urgent level: the witness bounds the turns, which are made up, of
+ * the most urgent one. */
+static void *be_quick_until_flag(void *arg)
+{
+    (void)arg;
+    rt_task_config config = {.priority = RT_PRIO_LOW};
+    rt_task *task = rt_go_ex(raise_flag, NULL, &config);
+    WITNESS(task != NULL);
+    CHECK_OK(rt_detach(task));
+    while (!is_flagged()) {
+        seem_quick();
+    }
+    return end();
+}
+
+static void quick_play(uint64_t seed)
+{
+    play_open(seed, 2 + (uint32_t)(seed % 3));
+    go(be_quick_until_flag, NULL);
+    rt_run();
+    play_close(2);
+}
+
+TEST_SEEDED(crew_sim_work_of_a_quick_holder_is_taken_in_the_end)
+{
+    worlds_play_prompt(quick_play);
+}
+
 static void *wait_for_outsider(void *arg)
 {
     (void)arg;
