@@ -405,15 +405,15 @@ static RTI_ALWAYSINLINE bool send_shared(struct rti_worker *worker, const struct
                                          const void *data)
 {
     struct rti_turn *turn = rti_turn_of(worker);
-    if (turn == NULL || worker->station == NULL || head->len > RTI_CELL_SMALL_MAX ||
+    /* With one worker a turn has no cache. */
+    if (turn == NULL || turn->cache == NULL || head->len > RTI_CELL_SMALL_MAX ||
         RTI_UNLIKELY(rti_worker_records(worker) || rti_sched_journal(worker->sched) != NULL ||
                      rti_traces_are_used(worker->sched))) {
         return false;
     }
     struct rti_behaviours *module = turn->module;
-    struct rti_cell_cache *cache = rti_cells_cache_of(&module->cells, worker);
     struct rti_behaviour *receiver = rti_behaviour_lookup(module, head->to);
-    if (RTI_UNLIKELY(cache == NULL || receiver == NULL)) {
+    if (RTI_UNLIKELY(receiver == NULL)) {
         return false;
     }
     struct rti_letterbox *letters = rti_behaviour_letters(receiver);
@@ -423,7 +423,7 @@ static RTI_ALWAYSINLINE bool send_shared(struct rti_worker *worker, const struct
         RTI_UNLIKELY(rti_letterbox_is_full_at(letters, word)) && !send_is_welcome(receiver, turn)) {
         return false;
     }
-    struct rti_cell *cell = rti_cell_cache_take(cache, RTI_CELL_SMALL);
+    struct rti_cell *cell = rti_cell_cache_take(turn->cache, RTI_CELL_SMALL);
     if (RTI_UNLIKELY(cell == NULL)) {
         return false;
     }
