@@ -9,6 +9,7 @@
 #include "base/marks.h"
 #include "sched/chain.h"
 #include "sched/crew.h"
+#include "sched/solo.h"
 
 #if RT_HAS_BEHAVIOURS
 
@@ -330,6 +331,24 @@ static RTI_NOINLINE enum outcome behaviour_pause_shared(struct rti_turn *turn,
     return behaviour_pause(turn);
 }
 
+/* Rests, with several workers; see rti_rest_try. */
+static RTI_ALWAYSINLINE bool behaviour_try_rest(struct rti_behaviour *self,
+                                                struct rti_worker *worker)
+{
+    struct rti_letterbox *letters = rti_behaviour_letters(self);
+#if RTI_ONE_WORKER
+    (void)worker;
+    return rti_rest_try(&self->run, letters, false);
+#else
+    bool is_solo = rti_solo_enter(worker);
+    bool is_resting = rti_rest_try(&self->run, letters, is_solo);
+    if (is_solo) {
+        rti_solo_leave(worker);
+    }
+    return is_resting;
+#endif
+}
+
 /* The same with several: an order can come at any time, and the word is looked at as well. */
 static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_behaviour *self,
                                           struct rti_worker *worker)
@@ -350,7 +369,7 @@ static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_beha
         if (letters->first == NULL) {
             /* It tries to rest before it looks for more: the rest looks itself, and most often there
              * is no more. */
-            if (!is_more && RTI_LIKELY(rti_rest_try(&self->run, letters))) {
+            if (!is_more && RTI_LIKELY(behaviour_try_rest(self, worker))) {
                 /* It is another's: nothing of it is touched. */
                 if (kept != NULL) {
                     behaviour_free(turn, kept);
@@ -738,7 +757,9 @@ void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *be
         behaviour_interrupt(behaviour);
         was_idle = rti_mpsc_rouse_alone(&behaviour->mailbox);
     } else {
+        bool is_visiting = rti_solo_knock(module->sched);
         was_idle = rti_letterbox_nudge(rti_behaviour_letters(behaviour));
+        rti_solo_go(module->sched, is_visiting);
     }
     if (was_idle) {
         rti_behaviour_rouse(module, behaviour);
