@@ -30,15 +30,6 @@ enum outcome {
     OUTCOME_ENDED,
 };
 
-bool rti_behaviour_type_is_valid(const rt_behaviour_type *type)
-{
-    return type != NULL && (type->handlers != NULL || type->handler_count == 0) &&
-           (type->handler_count > 0 || type->otherwise != NULL) &&
-           type->state_size <= RT_BEHAVIOUR_STATE_MAX &&
-           (unsigned)type->priority < RTI_PRIORITY_LEVELS &&
-           rti_mailbox_config_is_valid(&type->mailbox);
-}
-
 /* The id after `id` for the same place; ACTOR_ID_INVALID if it has used its last generation. */
 static actor_id behaviour_next_id(const struct rti_behaviours *module, actor_id id)
 {
@@ -367,8 +358,8 @@ static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_beha
             return behaviour_pause_shared(turn, kept);
         }
         if (letters->first == NULL) {
-            /* It tries to rest before it looks for more: the rest looks itself, and most often there
-             * is no more. */
+            /* It tries to rest before it looks for more: the rest looks itself, and most often
+             * there is no more. */
             if (!is_more && RTI_LIKELY(behaviour_try_rest(self, worker))) {
                 /* It is another's: nothing of it is touched. */
                 if (kept != NULL) {

@@ -148,7 +148,7 @@ struct rti_turn {
 #if RTI_HAS_CELL_CACHES
     struct rti_cell_cache *cache; /* of the station, which stays for the turn; NULL: none */
 #endif
-    int32_t reductions;    /* left when it began, without what it spent on other than messages */
+    int32_t reductions; /* left when it began, without what it spent on other than messages */
     union {
         struct {
             bool is_muted; /* it may not go on */

@@ -143,8 +143,8 @@ static inline uint64_t rti_letterbox_look(const struct rti_letterbox *box)
     return rti_u64_load_relaxed(&box->word);
 }
 
-/* The word after a letter of this name has come. A letter does what a nudge does: the receiver looks
- * for orders before and after it. */
+/* The word after a letter of this name has come. A letter does what a nudge does: the receiver
+ * looks for orders before and after it. */
 static inline uint64_t rti_letterbox_with(uint64_t word, uint64_t name)
 {
     RT_DCHECK(name >= RTI_LETTER_NAMES && name <= INT32_MAX);

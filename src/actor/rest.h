@@ -26,8 +26,8 @@
 #include "sched/runnable.h"
 
 /* Parks a RUNNING behaviour that is not muted, if nothing has come that it has not taken. After
- * true it is another's, as soon as somebody pushes; after false it runs on. `is_solo`: in a section in
- * which nobody does (sched/solo.h). */
+ * true it is another's, as soon as somebody pushes; after false it runs on. `is_solo`: in a section
+ * in which nobody does (sched/solo.h). */
 static inline bool rti_rest_try(struct rti_runnable *run, struct rti_letterbox *letters,
                                 bool is_solo)
 {

@@ -23,8 +23,7 @@ void rti_solo_try(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
     struct rti_worker *worker = member->worker;
-    if (!crew->can_solo || !solo_is_possible(crew) ||
-        rti_u32_load_relaxed(&worker->is_solo) != 0 ||
+    if (!crew->can_solo || !solo_is_possible(crew) || rti_u32_load_relaxed(&worker->is_solo) != 0 ||
         worker->now_ns < rti_u64_load_relaxed(&crew->solo_again_ns)) {
         return;
     }

@@ -25,9 +25,9 @@
  *
  * Who comes is, first, everybody who takes a station out of the idle list: it does so before it has
  * the station. Second, a guest: who has no station, and changes a mailbox all the same (a timer
- * that fires in the poller, a thread that comes back from a blocking call, a kill from there). It is
- * counted while it does. Both have the crew's lock, under which a worker begins to work alone: it
- * does if all other stations are idle and no guest is counted. The one who wakes another is the
+ * that fires in the poller, a thread that comes back from a blocking call, a kill from there). It
+ * is counted while it does. Both have the crew's lock, under which a worker begins to work alone:
+ * it does if all other stations are idle and no guest is counted. The one who wakes another is the
  * worker itself, most of the time; then there is nobody to wait for, and no barrier.
  *
  * A station that goes from hand to hand (a blocking call, a pin) leaves no more than one in use, so
@@ -42,9 +42,9 @@
  * Costs: four instructions for a section, none of them locked. Who comes pays some 15 microseconds,
  * and then nobody works alone for RTI_SOLO_PAUSE_NS.
  *
- * Rejected: a home of each mailbox at a station, with a plain list for its neighbours (an actor then
- * moves only with its station's help, and one that computes for ever keeps all others); a barrier by
- * a signal to the worker (slower, and not portable either). */
+ * Rejected: a home of each mailbox at a station, with a plain list for its neighbours (an actor
+ * then moves only with its station's help, and one that computes for ever keeps all others); a
+ * barrier by a signal to the worker (slower, and not portable either). */
 
 #include "sched/crew.h"
 

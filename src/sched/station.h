@@ -212,7 +212,8 @@ static RTI_ALWAYSINLINE bool rti_station_put_next(struct rti_station *station,
 
 /* rti_station_pick in the case that a pair that talks is in: what is in `next` is taken, because
  * no ring that would go first has anybody, nor has `early`. NULL if it is any other case, or a
- * thief was faster; then nothing has changed. `is_solo`: there can be no thief (sched/solo.h). Holder.
+ * thief was faster; then nothing has changed. `is_solo`: there can be no thief (sched/solo.h).
+ * Holder.
  */
 static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_next(struct rti_station *station,
                                                                    bool is_solo)

@@ -2,8 +2,8 @@
 
 /* A worker that works alone (src/sched/solo.h), and who comes: in a section nobody else changes
  * what it changes, whoever has no station or takes one; no letter is lost, and exactly one push
- * finds an idle box. What a section may touch is ordinary memory here: an access that is not ordered
- * with the other's is a race.
+ * finds an idle box. What a section may touch is ordinary memory here: an access that is not
+ * ordered with the other's is a race.
  *
  * Both halves of the pair of fences are whole ones here. That is what the pair promises, on every
  * machine; what it does not promise, an order between two light ones, has no place in a model with

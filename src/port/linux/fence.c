@@ -2,12 +2,12 @@
 /* A barrier on every thread of the process: membarrier(2). */
 #define _GNU_SOURCE
 #define RTI_MODULE "fence"
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "port/linux/port_linux.h"
-#include "sched/worker_local.h"
 
 static bool fence_call(int command)
 {
@@ -17,12 +17,11 @@ static bool fence_call(int command)
 bool rti_linux_fence_all(struct rti_port *port)
 {
     (void)port;
-    int *errno_here = rti_errno_address();
-    int kept = *errno_here;
+    int kept = errno;
     /* The process says once that it will ask; a child of it, perhaps, again. */
     bool is_passed = fence_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
                      (fence_call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
                       fence_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
-    *errno_here = kept;
+    errno = kept;
     return is_passed;
 }
