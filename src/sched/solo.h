@@ -35,7 +35,7 @@
  * next one who comes would pay for it.
  *
  * I1  While a worker works alone all stations but one are idle, and no guest is counted.
- *                                                                        (RT_DCHECK in enter)
+ *                                                                        (explored; solo_test)
  * I2  In a section nobody else changes the words that it changes.        (explored)
  * I3  A section is entered by who holds a station.                       (RT_DCHECK)
  *
