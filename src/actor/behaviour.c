@@ -9,6 +9,7 @@
 #include "base/marks.h"
 #include "sched/chain.h"
 #include "sched/crew.h"
+#include "sched/solo.h"
 
 #if RT_HAS_BEHAVIOURS
 
@@ -28,15 +29,6 @@ enum outcome {
     OUTCOME_MUTED, /* it waits for another */
     OUTCOME_ENDED,
 };
-
-bool rti_behaviour_type_is_valid(const rt_behaviour_type *type)
-{
-    return type != NULL && (type->handlers != NULL || type->handler_count == 0) &&
-           (type->handler_count > 0 || type->otherwise != NULL) &&
-           type->state_size <= RT_BEHAVIOUR_STATE_MAX &&
-           (unsigned)type->priority < RTI_PRIORITY_LEVELS &&
-           rti_mailbox_config_is_valid(&type->mailbox);
-}
 
 /* The id after `id` for the same place; ACTOR_ID_INVALID if it has used its last generation. */
 static actor_id behaviour_next_id(const struct rti_behaviours *module, actor_id id)
@@ -172,8 +164,11 @@ static inline int32_t behaviour_mark(const struct rti_behaviour *self)
 /* With several workers the receiver itself drops what is too old. */
 static inline bool behaviour_drops(struct rti_behaviour *self)
 {
+    if (RTI_LIKELY(!self->is_limited)) {
+        return false;
+    }
     const rt_mailbox_config *limit = rti_pressure_limit(&self->pressure);
-    if (RTI_LIKELY(limit == NULL) || limit->overflow != RT_OVERFLOW_DROP_OLD) {
+    if (limit == NULL || limit->overflow != RT_OVERFLOW_DROP_OLD) {
         return false;
     }
     const struct rti_letterbox *letters = rti_behaviour_letters(self);
@@ -305,33 +300,14 @@ behaviour_work_alone(struct rti_turn *turn, struct rti_behaviour *self, struct r
 }
 
 /* Gives back a cell, with several workers. */
-static inline void behaviour_free(struct rti_cells *cells, const struct rti_worker *worker,
-                                  struct rti_cell *cell)
+static inline void behaviour_free(const struct rti_turn *turn, struct rti_cell *cell)
 {
+    struct rti_cells *cells = &turn->module->cells;
 #if RTI_HAS_CELL_CACHES
-    rti_cell_free_at(cells, worker, cell);
+    rti_cell_free_at(cells, turn->cache, cell);
 #else
-    (void)worker;
     rti_cell_free(cells, cell);
 #endif
-}
-
-/* The next message, with several workers; NULL if none has come. What was kept until then is free:
- * `*kept` is its cell, or NULL. */
-static RTI_ALWAYSINLINE struct rti_letter *behaviour_next_letter(struct rti_cells *cells,
-                                                                 const struct rti_worker *worker,
-                                                                 struct rti_letterbox *letters,
-                                                                 struct rti_cell **kept)
-{
-    struct rti_letter *letter = rti_letterbox_take(letters);
-    if (letter == NULL && rti_letterbox_collect(letters, rti_cells_origin(cells))) {
-        letter = rti_letterbox_take(letters);
-        if (*kept != NULL) {
-            behaviour_free(cells, worker, *kept);
-            *kept = NULL;
-        }
-    }
-    return letter;
 }
 
 /* The turn ends, but not by a rest: the last cell does not wait for the next turn. */
@@ -346,33 +322,65 @@ static RTI_NOINLINE enum outcome behaviour_pause_shared(struct rti_turn *turn,
     return behaviour_pause(turn);
 }
 
+/* Rests, with several workers; see rti_rest_try. */
+static RTI_ALWAYSINLINE bool behaviour_try_rest(struct rti_behaviour *self,
+                                                struct rti_worker *worker)
+{
+    struct rti_letterbox *letters = rti_behaviour_letters(self);
+#if RTI_ONE_WORKER
+    (void)worker;
+    return rti_rest_try(&self->run, letters, false);
+#else
+    bool is_solo = rti_solo_enter(worker);
+    bool is_resting = rti_rest_try(&self->run, letters, is_solo);
+    if (is_solo) {
+        rti_solo_leave(worker);
+    }
+    return is_resting;
+#endif
+}
+
 /* The same with several: an order can come at any time, and the word is looked at as well. */
 static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_behaviour *self,
                                           struct rti_worker *worker)
 {
-    struct rti_cells *cells = &turn->module->cells;
+    uintptr_t origin = rti_cells_origin(&turn->module->cells);
     struct rti_letterbox *letters = rti_behaviour_letters(self);
     struct rti_cell *kept = NULL; /* was handled, but the mailbox may name it */
     uint32_t entered = rti_letterbox_entered(rti_letterbox_look(letters));
     int32_t mark = behaviour_mark(self);
     int32_t taken = 0;
+    /* A turn begins because something has come, as a rule. */
+    bool is_more = true;
     for (;;) {
         if (RTI_UNLIKELY((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0 ||
                          taken >= turn->reductions || taken == RT_BEHAVIOUR_BATCH)) {
             return behaviour_pause_shared(turn, kept);
         }
-        struct rti_letter *letter = behaviour_next_letter(cells, worker, letters, &kept);
-        if (letter == NULL) {
-            if (RTI_LIKELY(rti_rest_try(&self->run, letters))) {
+        if (letters->first == NULL) {
+            /* It tries to rest before it looks for more: the rest looks itself, and most often
+             * there is no more. */
+            if (!is_more && RTI_LIKELY(behaviour_try_rest(self, worker))) {
                 /* It is another's: nothing of it is touched. */
                 if (kept != NULL) {
-                    behaviour_free(cells, worker, kept);
+                    behaviour_free(turn, kept);
                 }
                 return OUTCOME_RESTS;
             }
-            rti_letterbox_calm(letters);
-            continue;
+            if (RTI_UNLIKELY(!rti_letterbox_collect(letters, origin))) {
+                /* Nothing has come, or only a nudge. */
+                rti_letterbox_calm(letters);
+                is_more = false;
+                continue;
+            }
+            is_more = false;
+            if (kept != NULL) {
+                /* The word names another. */
+                behaviour_free(turn, kept);
+                kept = NULL;
+            }
         }
+        struct rti_letter *letter = rti_letterbox_take(letters);
         /* Where many wait the next one is cold. */
         __builtin_prefetch(letters->first);
         struct rti_cell *cell = RTI_CONTAINER_OF(letter, struct rti_cell, letter);
@@ -384,10 +392,10 @@ static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_beha
         if (RTI_UNLIKELY(turn->cell == NULL)) {
             continue; /* handed on */
         }
-        if (rti_letterbox_keeps(letters, rti_cells_origin(cells), letter)) {
+        if (rti_letterbox_keeps(letters, origin, letter)) {
             kept = cell;
         } else {
-            behaviour_free(cells, worker, cell);
+            behaviour_free(turn, cell);
         }
     }
 }
@@ -603,6 +611,9 @@ static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
         behaviour_turns_alone(&turn, run, worker);
         worker->straight_turn = NULL;
     } else {
+#if RTI_HAS_CELL_CACHES
+        turn.cache = rti_cells_cache_of(&module->cells, worker);
+#endif
         behaviour_turns_shared(&turn, run, worker);
     }
     worker->turn = NULL;
@@ -737,7 +748,9 @@ void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *be
         behaviour_interrupt(behaviour);
         was_idle = rti_mpsc_rouse_alone(&behaviour->mailbox);
     } else {
+        bool is_visiting = rti_solo_knock(module->sched);
         was_idle = rti_letterbox_nudge(rti_behaviour_letters(behaviour));
+        rti_solo_go(module->sched, is_visiting);
     }
     if (was_idle) {
         rti_behaviour_rouse(module, behaviour);

@@ -145,7 +145,10 @@ struct rti_turn {
     struct rti_behaviour *self;
     struct rti_behaviours *module;
     struct rti_cell *cell; /* in a handler: its message; NULL once handed on */
-    int32_t reductions;    /* left when it began, without what it spent on other than messages */
+#if RTI_HAS_CELL_CACHES
+    struct rti_cell_cache *cache; /* of the station, which stays for the turn; NULL: none */
+#endif
+    int32_t reductions; /* left when it began, without what it spent on other than messages */
     union {
         struct {
             bool is_muted; /* it may not go on */

@@ -10,6 +10,7 @@
 #include "actor/ipc.h"
 #include "base/marks.h"
 #include "sched/fiber.h"
+#include "sched/solo.h"
 
 actor_id rti_sender_id(const struct rti_worker *worker)
 {
@@ -46,8 +47,10 @@ static inline void send_push(struct rti_behaviours *module, struct rti_behaviour
         was_idle = rti_mpsc_push_alone(&receiver->mailbox, &cell->node);
     } else {
         struct rti_letterbox *letters = rti_behaviour_letters(receiver);
+        bool is_visiting = rti_solo_knock(module->sched);
         was_idle = rti_letterbox_push(letters, rti_cells_origin(&module->cells), &cell->letter,
                                       rti_letterbox_look(letters));
+        rti_solo_go(module->sched, is_visiting);
     }
     if (was_idle) {
         rti_behaviour_rouse(module, receiver);
@@ -405,15 +408,15 @@ static RTI_ALWAYSINLINE bool send_shared(struct rti_worker *worker, const struct
                                          const void *data)
 {
     struct rti_turn *turn = rti_turn_of(worker);
-    if (turn == NULL || worker->station == NULL || head->len > RTI_CELL_SMALL_MAX ||
+    /* With one worker a turn has no cache. */
+    if (turn == NULL || turn->cache == NULL || head->len > RTI_CELL_SMALL_MAX ||
         RTI_UNLIKELY(rti_worker_records(worker) || rti_sched_journal(worker->sched) != NULL ||
                      rti_traces_are_used(worker->sched))) {
         return false;
     }
     struct rti_behaviours *module = turn->module;
-    struct rti_cell_cache *cache = rti_cells_cache_of(&module->cells, worker);
     struct rti_behaviour *receiver = rti_behaviour_lookup(module, head->to);
-    if (RTI_UNLIKELY(cache == NULL || receiver == NULL)) {
+    if (RTI_UNLIKELY(receiver == NULL)) {
         return false;
     }
     struct rti_letterbox *letters = rti_behaviour_letters(receiver);
@@ -423,7 +426,7 @@ static RTI_ALWAYSINLINE bool send_shared(struct rti_worker *worker, const struct
         RTI_UNLIKELY(rti_letterbox_is_full_at(letters, word)) && !send_is_welcome(receiver, turn)) {
         return false;
     }
-    struct rti_cell *cell = rti_cell_cache_take(cache, RTI_CELL_SMALL);
+    struct rti_cell *cell = rti_cell_cache_take(turn->cache, RTI_CELL_SMALL);
     if (RTI_UNLIKELY(cell == NULL)) {
         return false;
     }
@@ -432,7 +435,15 @@ static RTI_ALWAYSINLINE bool send_shared(struct rti_worker *worker, const struct
     cell->origin = rti_cell_origin(turn->self->life_id, rti_cell_id(head));
     cell->len |= head->len;
     send_copy(cell, data, head->len, true);
-    if (rti_letterbox_push(letters, rti_cells_origin(&module->cells), &cell->letter, word)) {
+    uintptr_t origin = rti_cells_origin(&module->cells);
+    bool was_idle;
+    if (rti_solo_enter(worker)) {
+        was_idle = rti_letterbox_push_solo(letters, origin, &cell->letter);
+        rti_solo_leave(worker);
+    } else {
+        was_idle = rti_letterbox_push(letters, origin, &cell->letter, word);
+    }
+    if (was_idle) {
         send_rouse(worker, receiver);
     }
     return true;

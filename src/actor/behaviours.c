@@ -42,6 +42,15 @@ void rti_behaviours_kill_all(struct rti_behaviours *module)
     }
 }
 
+bool rti_behaviour_type_is_valid(const rt_behaviour_type *type)
+{
+    return type != NULL && (type->handlers != NULL || type->handler_count == 0) &&
+           (type->handler_count > 0 || type->otherwise != NULL) &&
+           type->state_size <= RT_BEHAVIOUR_STATE_MAX &&
+           (unsigned)type->priority < RTI_PRIORITY_LEVELS &&
+           rti_mailbox_config_is_valid(&type->mailbox);
+}
+
 static void behaviours_set_room(struct rti_behaviours *module, struct rti_behaviour *places,
                                 size_t capacity)
 {

@@ -200,11 +200,10 @@ static inline void rti_cell_free(struct rti_cells *cells, struct rti_cell *cell)
 
 #if RTI_HAS_CELL_CACHES
 
-/* The same on a worker that is known: a short one needs no call. */
-static inline void rti_cell_free_at(struct rti_cells *cells, const struct rti_worker *worker,
+/* The same by who knows the cache of its station, if it has one: a short one needs no call. */
+static inline void rti_cell_free_at(struct rti_cells *cells, struct rti_cell_cache *cache,
                                     struct rti_cell *cell)
 {
-    struct rti_cell_cache *cache = rti_cells_cache_of(cells, worker);
     uint32_t bits = cell->len & ~(((uint32_t)RTI_CELL_HOMES_MAX - 1) << RTI_CELL_HOME_SHIFT);
     /* Neither one with a mark, nor one that is free already. */
     if (RTI_LIKELY(cache != NULL && bits <= RTI_CELL_SMALL_MAX)) {

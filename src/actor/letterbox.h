@@ -143,6 +143,14 @@ static inline uint64_t rti_letterbox_look(const struct rti_letterbox *box)
     return rti_u64_load_relaxed(&box->word);
 }
 
+/* The word after a letter of this name has come. A letter does what a nudge does: the receiver
+ * looks for orders before and after it. */
+static inline uint64_t rti_letterbox_with(uint64_t word, uint64_t name)
+{
+    RT_DCHECK(name >= RTI_LETTER_NAMES && name <= INT32_MAX);
+    return ((word & RTI_LETTERBOX_GATE) + RTI_LETTERBOX_ONE) | (name << 1);
+}
+
 /* Puts a letter in that is in no box, `word` being what the caller has seen. Any worker. True if
  * the box was idle: the caller is then the one to make the receiver ready. */
 static inline bool rti_letterbox_push(struct rti_letterbox *box, uintptr_t origin,
@@ -150,16 +158,27 @@ static inline bool rti_letterbox_push(struct rti_letterbox *box, uintptr_t origi
 {
     uint64_t name = rti_letter_name(origin, letter);
     uint64_t after;
-    RT_DCHECK(name >= RTI_LETTER_NAMES && name <= INT32_MAX);
     do {
         RTI_PLAIN_WRITE(&letter->below, sizeof(letter->below));
         letter->below = rti_letterbox_name(word);
-        /* A letter does what a nudge does: the receiver looks for orders before and after it. */
-        after = ((word & RTI_LETTERBOX_GATE) + RTI_LETTERBOX_ONE) | (name << 1);
+        after = rti_letterbox_with(word, name);
         /* Release pairs with the acquire in rti_letterbox_collect. Acquire: who finds the mark has
          * the receiver's state from here on; pairs with rti_letterbox_try_idle. */
     } while (RTI_UNLIKELY(!rti_u64_cas_acqrel(&box->word, &word, after)));
     return rti_letterbox_is_idle(word);
+}
+
+/* The same by who is alone with it for this moment (sched/solo.h): no locked instruction. */
+static inline bool rti_letterbox_push_solo(struct rti_letterbox *box, uintptr_t origin,
+                                           struct rti_letter *letter)
+{
+    uint64_t word = rti_letterbox_look(box);
+    RTI_PLAIN_WRITE(&letter->below, sizeof(letter->below));
+    letter->below = rti_letterbox_name(word);
+    /* Release as in rti_letterbox_push; the receiver may be another worker when it collects. */
+    rti_u64_store_release(&box->word, rti_letterbox_with(word, rti_letter_name(origin, letter)));
+    bool was_idle = rti_letterbox_is_idle(word);
+    return was_idle;
 }
 
 /* Takes over what came since the last time; false if nothing did. Receiver, which has taken all
@@ -227,8 +246,9 @@ static inline void rti_letterbox_let_go(struct rti_letterbox *box, uintptr_t ori
 
 /* Marks the box idle if nothing came that was not taken, and nobody nudged; true if it is idle now.
  * Receiver, which is it no longer after true: the next one is whom a push or nudge wakes. The
- * letter that was named before is free then. */
-static inline bool rti_letterbox_try_idle(struct rti_letterbox *box)
+ * letter that was named before is free then. `is_solo`: nobody else changes the word meanwhile
+ * (sched/solo.h), and there is no locked instruction. */
+static inline bool rti_letterbox_try_idle(struct rti_letterbox *box, bool is_solo)
 {
     uint64_t word = rti_u64_load_relaxed(&box->word);
     uint32_t seen = box->seen;
@@ -242,6 +262,10 @@ static inline bool rti_letterbox_try_idle(struct rti_letterbox *box)
     uint64_t after = (word & RTI_LETTERBOX_GATE) | (uint64_t)RTI_LETTER_IDLE << 1;
     /* Release: what the receiver did so far comes before the push that finds the mark, and thereby
      * before the next receiver. Pairs with rti_letterbox_push and _nudge. */
+    if (is_solo) {
+        rti_u64_store_release(&box->word, after);
+        return true;
+    }
     if (RTI_LIKELY(rti_u64_cas_acqrel(&box->word, &word, after))) {
         return true;
     }

@@ -4,6 +4,7 @@
 
 #include "actor/behaviour.h"
 #include "base/marks.h"
+#include "sched/solo.h"
 
 #if RT_HAS_BEHAVIOURS
 
@@ -96,8 +97,13 @@ static bool pressure_is_high(struct rti_behaviours *module, struct rti_pressure 
     }
     if (rti_is_behaviour_id(receiver->self)) {
         struct rti_behaviour *behaviour = pressure_behaviour(receiver);
-        return rti_u32_load_relaxed(&behaviour->reachable_id) == receiver->self &&
-               rti_behaviour_announce(module, behaviour, rti_pressure_mark(limit));
+        if (rti_u32_load_relaxed(&behaviour->reachable_id) != receiver->self) {
+            return false;
+        }
+        bool is_visiting = !rti_sched_is_local(module->sched) && rti_solo_knock(module->sched);
+        bool is_high = rti_behaviour_announce(module, behaviour, rti_pressure_mark(limit));
+        rti_solo_go(module->sched, is_visiting);
+        return is_high;
     }
     const struct rti_actor *actor = pressure_actor(receiver);
     return actor->reachable_id == receiver->self &&
@@ -159,7 +165,9 @@ void rti_pressure_release(struct rti_behaviours *module, struct rti_pressure *re
     struct rti_link *at;
     rti_lock_acquire(&module->mute_lock, module->sched);
     if (rti_is_behaviour_id(receiver->self)) {
+        bool is_visiting = !rti_sched_is_local(module->sched) && rti_solo_knock(module->sched);
         rti_behaviour_withdraw(module, pressure_behaviour(receiver));
+        rti_solo_go(module->sched, is_visiting);
     }
     while ((at = rti_list_peek(&receiver->muted)) != NULL) {
         pressure_let_go(module, RTI_CONTAINER_OF(at, struct rti_pressure, link));

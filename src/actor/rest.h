@@ -26,12 +26,14 @@
 #include "sched/runnable.h"
 
 /* Parks a RUNNING behaviour that is not muted, if nothing has come that it has not taken. After
- * true it is another's, as soon as somebody pushes; after false it runs on. */
-static inline bool rti_rest_try(struct rti_runnable *run, struct rti_letterbox *letters)
+ * true it is another's, as soon as somebody pushes; after false it runs on. `is_solo`: in a section
+ * in which nobody does (sched/solo.h). */
+static inline bool rti_rest_try(struct rti_runnable *run, struct rti_letterbox *letters,
+                                bool is_solo)
 {
     RT_DCHECK(rti_runnable_state(run) == RTI_RUNNABLE_RUNNING);
     rti_u32_store_relaxed(&run->state, RTI_RUNNABLE_PARKED);
-    if (RTI_LIKELY(rti_letterbox_try_idle(letters))) {
+    if (RTI_LIKELY(rti_letterbox_try_idle(letters, is_solo))) {
         return true;
     }
     rti_u32_store_relaxed(&run->state, RTI_RUNNABLE_RUNNING);

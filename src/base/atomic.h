@@ -200,6 +200,15 @@ static inline void rti_fence_after_rmw(void)
 #endif
 }
 
+/* The cheap half of a pair of fences: between an earlier store and a later load of this thread, if
+ * the other side has the whole process pass a barrier (port.h: fence_all). Two cheap ones order
+ * nothing between them. The explorer takes both halves for whole ones: what pairs is the same. */
+static inline void rti_fence_light(void)
+{
+    RTI_POINT();
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /* Tells the processor that this is a spin loop. */
 static inline void rti_spin_hint(void)
 {

@@ -115,6 +115,12 @@ struct rti_port_ops {
     /* Wakes up to `count` threads that wait on `word`. */
     void (*futex_wake)(struct rti_port *port, rti_atomic_u32 *word, uint32_t count);
 
+    /* NULL where there is no such call. Has every thread of the process pass a full barrier,
+     * wherever it stands, between the call and its return: the other half of rti_fence_light. Some
+     * microseconds, and an interrupt of those that run. False if the system has none. Any thread.
+     */
+    bool (*fence_all)(struct rti_port *port);
+
     /* Page-aligned zeroed memory outside the heap, and its return. NULL if there is none. */
     void *(*memory_map)(struct rti_port *port, size_t size);
     void (*memory_unmap)(struct rti_port *port, void *memory, size_t size);

@@ -26,7 +26,7 @@
  * the station, whatever it is (rti_chain_oldest). What comes into the rings by that from elsewhere,
  * and whoever is of another kind, is the search's: it wakes others for what is there. */
 
-#include "sched/crew.h"
+#include "sched/solo.h"
 
 #if !RTI_ONE_WORKER
 
@@ -70,7 +70,11 @@ rti_chain_next(struct rti_worker *worker,
     if (rti_chain_is_cut(worker)) {
         return NULL;
     }
-    struct rti_runnable *next = rti_station_pick_next(worker->station);
+    bool is_solo = rti_solo_enter(worker);
+    struct rti_runnable *next = rti_station_pick_next(worker->station, is_solo);
+    if (is_solo) {
+        rti_solo_leave(worker);
+    }
     if (RTI_UNLIKELY(next == NULL)) {
         return NULL;
     }

@@ -10,6 +10,7 @@
 #include "sched/passing.h"
 #include "sched/pin.h"
 #include "sched/preempt.h"
+#include "sched/solo.h"
 
 /* How long the end of a run naps while a thread from outside is about to start a member. */
 #define SENDERS_NAP_NS 50000
@@ -336,6 +337,7 @@ void rti_worker_let_go(struct rti_worker *worker)
 {
     struct rti_station *station = worker->station;
     RT_DCHECK(station != NULL);
+    rti_solo_quit(worker);
     worker->station = NULL;
     worker->lent = station;
     /* Whoever takes it is not suspected of what this one did with it. */
@@ -438,6 +440,7 @@ rt_status rti_crew_run(struct rti_crew *crew)
     RT_ASSERT(first->worker->station != NULL);
     first->turns_until_look = 0;
     crew->is_preemptive = rti_preempt_open(crew->sched);
+    rti_solo_open(crew);
     member_attend(first);
     /* A promise to look for work: nobody starts a member before the pin of the first is settled. */
     rti_u32_add_acqrel(&crew->spinning, 1);

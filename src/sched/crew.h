@@ -110,6 +110,10 @@ struct rti_crew {
     struct rti_member *idle_members;
     uint32_t members_count;
     uint32_t pinned_count;          /* fibers that are pinned; lock */
+    struct rti_member *solo;        /* who was the last to work alone (sched/solo.h); lock */
+    uint32_t guests;                /* who has no station and may not be overlooked; lock */
+    bool can_solo;                  /* the port has what it takes */
+    rti_atomic_u64 solo_again_ns;   /* nobody works alone before this time */
     rti_atomic_u32 idle_count;      /* stations in the list; written under the lock */
     rti_atomic_u32 spinning;        /* members that spin, and promises to */
     rti_atomic_u32 senders;         /* who gives a station to a member right now */

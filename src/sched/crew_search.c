@@ -6,6 +6,7 @@
 
 #include "base/marks.h"
 #include "sched/pin.h"
+#include "sched/solo.h"
 #include "sched/watch.h"
 
 /* Rounds over all victims before a member gives up; in the last one `next` is taken too. */
@@ -32,6 +33,7 @@ struct rti_station *rti_crew_take_idle(struct rti_crew *crew)
         crew->idle_stations = station->idle_next;
         rti_u32_store_relaxed(&station->state, RTI_STATION_HELD);
         rti_u32_store_relaxed(&crew->idle_count, rti_u32_load_relaxed(&crew->idle_count) - 1);
+        rti_solo_end(crew);
     }
     rti_lock_release(&crew->lock);
     if (station != NULL) {
@@ -385,6 +387,7 @@ static void member_look(struct rti_member *member)
         member->look_interval = LOOK_INTERVAL_MAX;
     }
     member->turns_until_look = member->look_interval;
+    rti_solo_try(member);
     (void)station_expire(member->worker->station, member->worker->now_ns);
     if (rti_u32_load_relaxed(&port->attention) != 0 ||
         member->worker->now_ns - rti_u64_load_relaxed(&crew->polled_ns) >=
@@ -664,6 +667,7 @@ static void member_give_up(struct rti_member *member)
         rti_pin_give_up(member);
         return;
     }
+    rti_solo_quit(member->worker);
     bool are_all_idle = rti_crew_give_back(crew, member->worker->station);
     member->worker->station = NULL;
     member_calm(member);
@@ -725,6 +729,7 @@ static void member_wait(struct rti_member *member)
 static void member_leave(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
+    rti_solo_quit(member->worker);
     for (int i = 0; i < 2; i++) {
         if (member->first != NULL) {
             rti_injector_push(&crew->injector, member->first);

@@ -39,7 +39,7 @@ static void passing_set_aside(struct rti_worker *worker, struct rti_runnable *ne
  * left to the member's own stack. */
 static RTI_ALWAYSINLINE struct rti_fiber *passing_pick(struct rti_worker *worker)
 {
-    struct rti_runnable *next = rti_station_pick_next(worker->station);
+    struct rti_runnable *next = rti_station_pick_next(worker->station, false);
     if (RTI_UNLIKELY(next == NULL)) {
         next = rti_station_pick(worker->station);
     }

@@ -115,6 +115,8 @@ struct rti_worker {
     struct rti_station *lent;    /* let go of in a blocking call; may be another's by now */
     bool is_parking;             /* `leaving` parks; else it yields */
     uint64_t now_ns;             /* the clock at its last look */
+    rti_atomic_u32 is_solo;      /* it works alone, and */
+    rti_atomic_u32 is_inside;    /* is in a section that relies on that: see sched/solo.h */
 #endif
 };
 

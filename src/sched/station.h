@@ -226,8 +226,11 @@ static RTI_ALWAYSINLINE bool rti_station_put_next(struct rti_station *station,
 
 /* rti_station_pick in the case that a pair that talks is in: what is in `next` is taken, because
  * no ring that would go first has anybody, nor has `early`. NULL if it is any other case, or a
- * thief was faster; then nothing has changed. Holder. */
-static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_next(struct rti_station *station)
+ * thief was faster; then nothing has changed. `is_solo`: there can be no thief (sched/solo.h).
+ * Holder.
+ */
+static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_next(struct rti_station *station,
+                                                                   bool is_solo)
 {
     void *next = rti_ptr_load_relaxed(&station->next);
     bool is_capped = station->streak >= RTI_STATION_STREAK_MAX;
@@ -237,8 +240,11 @@ static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_next(struct rti_st
         return NULL;
     }
     void *seen = next;
-    /* Acquire pairs with the release of who put it there. */
-    if (RTI_UNLIKELY(!rti_ptr_cas_acqrel(&station->next, &seen, NULL))) {
+    if (is_solo) {
+        /* Nobody else takes it, and only the holder puts one there. */
+        rti_ptr_store_relaxed(&station->next, NULL);
+    } else if (RTI_UNLIKELY(!rti_ptr_cas_acqrel(&station->next, &seen, NULL))) {
+        /* Acquire pairs with the release of who put it there. */
         return NULL;
     }
     station->tick++;

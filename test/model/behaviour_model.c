@@ -58,7 +58,7 @@ static void setup_active(void)
 static void setup_behaviour(void)
 {
     setup_active();
-    EXPLORE_ASSERT(rti_rest_try(&run, &box));
+    EXPLORE_ASSERT(rti_rest_try(&run, &box, false));
 }
 
 static bool push(unsigned sender, unsigned number)
@@ -119,7 +119,7 @@ static void turn(void)
             } else {
                 set_free(letter);
             }
-        } else if (rti_rest_try(&run, &box)) {
+        } else if (rti_rest_try(&run, &box, false)) {
             set_free(kept);
             return;
         } else {

@@ -129,9 +129,9 @@ static void check_six(void)
 static void hold_pair(void)
 {
     (void)rti_station_put_next(&stations[0], ready(0));
-    take(rti_station_pick_next(&stations[0]));
+    take(rti_station_pick_next(&stations[0], false));
     (void)rti_station_queue_next(&stations[0], ready(1), &injector);
-    take(rti_station_pick_next(&stations[0]));
+    take(rti_station_pick_next(&stations[0], false));
     take_all(&stations[0]);
 }
 

@@ -61,14 +61,14 @@ TEST(letterbox_gives_letters_in_the_order_they_came)
 TEST(letterbox_that_is_idle_says_so_to_one_push)
 {
     rti_letterbox_init(&box);
-    CHECK(rti_letterbox_try_idle(&box));
+    CHECK(rti_letterbox_try_idle(&box, false));
     CHECK_EQ(rti_letterbox_audit(&box, origin()), 0);
     CHECK(push(0));
     CHECK(!push(1));
-    CHECK(!rti_letterbox_try_idle(&box));
+    CHECK(!rti_letterbox_try_idle(&box, false));
     CHECK_EQ(take(), 0);
     CHECK_EQ(take(), 1);
-    CHECK(rti_letterbox_try_idle(&box));
+    CHECK(rti_letterbox_try_idle(&box, false));
     CHECK(push(0));
 }
 
@@ -100,21 +100,21 @@ TEST(letterbox_keeps_the_last_letter_until_another_comes_or_it_lets_go)
 TEST(letterbox_nudge_wakes_once_and_keeps_awake)
 {
     rti_letterbox_init(&box);
-    CHECK(rti_letterbox_try_idle(&box));
+    CHECK(rti_letterbox_try_idle(&box, false));
     CHECK(rti_letterbox_nudge(&box));
     CHECK(!rti_letterbox_nudge(&box));
     CHECK(!push(0)); /* the nudge has woken it */
     CHECK_EQ(take(), 0);
     rti_letterbox_calm(&box);
     CHECK(!rti_letterbox_nudge(&box)); /* it is at work */
-    CHECK(!rti_letterbox_try_idle(&box));
+    CHECK(!rti_letterbox_try_idle(&box, false));
     rti_letterbox_calm(&box);
-    CHECK(rti_letterbox_try_idle(&box));
+    CHECK(rti_letterbox_try_idle(&box, false));
     CHECK(rti_letterbox_nudge(&box));
     rti_letterbox_calm(&box);
     CHECK(!push(1)); /* calm, and yet at work */
     CHECK_EQ(take(), 1);
-    CHECK(rti_letterbox_try_idle(&box));
+    CHECK(rti_letterbox_try_idle(&box, false));
 }
 
 TEST(letterbox_counts_what_waits_also_when_the_count_wraps)

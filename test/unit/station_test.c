@@ -291,7 +291,7 @@ TEST(station_chain_of_next_cannot_starve_early_ones)
             CHECK(taken <= RTI_STATION_STREAK_MAX);
             CHECK(!rti_station_queue_next(&stations[0], &runnables[1], &injector));
             struct rti_runnable *runnable =
-                is_pair != 0 ? rti_station_pick_next(&stations[0]) : NULL;
+                is_pair != 0 ? rti_station_pick_next(&stations[0], false) : NULL;
             if (runnable == NULL) {
                 runnable = rti_station_pick(&stations[0]);
             }

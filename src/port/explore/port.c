@@ -24,10 +24,20 @@ static void port_futex_wake(struct rti_port *port, rti_atomic_u32 *word, uint32_
     explore_futex_wake(word, count, "futex_wake");
 }
 
+/* Its other half is a whole fence here (atomic_explored.h), and so is this one. */
+static bool port_fence_all(struct rti_port *port)
+{
+    (void)port;
+    explore_fence("fence_all");
+    return true;
+}
+
 struct rti_port *explore_port(void)
 {
-    static const struct rti_port_ops ops = {
-        .name = "explore", .futex_wait = port_futex_wait, .futex_wake = port_futex_wake};
+    static const struct rti_port_ops ops = {.name = "explore",
+                                            .futex_wait = port_futex_wait,
+                                            .futex_wake = port_futex_wake,
+                                            .fence_all = port_fence_all};
     static struct rti_port port = {.ops = &ops};
     return &port;
 }

@@ -279,6 +279,7 @@ static const struct rti_port_ops port_linux_ops = {
     .thread_join = rti_linux_thread_join,
     .futex_wait = rti_linux_futex_wait,
     .futex_wake = rti_linux_futex_wake,
+    .fence_all = rti_linux_fence_all,
     .memory_map = rti_linux_memory_map,
     .memory_unmap = rti_linux_memory_unmap,
     .memory_expect_dense = rti_linux_memory_expect_dense,

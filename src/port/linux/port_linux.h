@@ -79,6 +79,7 @@ void rti_linux_thread_join(struct rti_port *port, struct rti_port_thread *thread
 bool rti_linux_futex_wait(struct rti_port *port, rti_atomic_u32 *word, uint32_t expected,
                           uint64_t deadline_ns);
 void rti_linux_futex_wake(struct rti_port *port, rti_atomic_u32 *word, uint32_t count);
+bool rti_linux_fence_all(struct rti_port *port);
 void *rti_linux_memory_map(struct rti_port *port, size_t size);
 void rti_linux_memory_unmap(struct rti_port *port, void *memory, size_t size);
 void rti_linux_memory_expect_dense(struct rti_port *port, struct rti_dense *dense);

@@ -286,6 +286,14 @@ static void virtual_interrupt(struct rti_port *port, uintptr_t thread)
     rti_virtual_interrupt(thread);
 }
 
+/* One virtual thread runs at a time, and its stores are seen at once. */
+static bool virtual_fence_all(struct rti_port *port)
+{
+    (void)port;
+    rti_virtual_point();
+    return true;
+}
+
 static const struct rti_port_ops virtual_ops = {
     .name = "virtual",
     .clock_ns = virtual_clock_ns,
@@ -300,6 +308,7 @@ static const struct rti_port_ops virtual_ops = {
     .thread_join = virtual_thread_join,
     .futex_wait = virtual_futex_wait,
     .futex_wake = virtual_futex_wake,
+    .fence_all = virtual_fence_all,
     .memory_map = virtual_memory_map,
     .memory_unmap = virtual_memory_unmap,
     .memory_guard = virtual_memory_guard,

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_SOLO_H
+#define RTI_SOLO_H
+
+/* Working alone: what a worker of the parallel engine may do without locked instructions while no
+ * other holds a station.
+ *
+ * A conversation of actors has one message on its way and keeps one worker busy, however many there
+ * are: the others sleep. Its mailboxes and `next` of its station are then nobody else's, but for a
+ * thread that comes out of the poller or of a blocking call, now and then. So the one pays that is
+ * rare. The worker says that it is inside of a short section and looks whether it still works
+ * alone; if so it changes those words with plain loads and stores. Whoever ends this takes the mark
+ * away, has all threads of the process pass a barrier (port.h: fence_all), and waits until the
+ * worker is not inside:
+ *
+ *     the worker                             who comes
+ *       is_inside = 1                          is_solo = 0
+ *       light fence                            fence_all
+ *       is_solo?  plain changes                waits for is_inside == 0
+ *       is_inside = 0
+ *
+ * The barrier reaches the worker before the store to is_inside is seen, and then its look finds the
+ * mark gone; or after it, and then who comes finds it inside and waits. Sections are some dozen
+ * instructions, take no lock and call nothing of the program.
+ *
+ * Who comes is, first, everybody who takes a station out of the idle list: it does so before it has
+ * the station. Second, a guest: who has no station, and changes a mailbox all the same (a timer
+ * that fires in the poller, a thread that comes back from a blocking call, a kill from there). It
+ * is counted while it does. Both have the crew's lock, under which a worker begins to work alone:
+ * it does if all other stations are idle and no guest is counted. The one who wakes another is the
+ * worker itself, most of the time; then there is nobody to wait for, and no barrier.
+ *
+ * A station that goes from hand to hand (a blocking call, a pin) leaves no more than one in use, so
+ * a mark that is still there is right for who holds it again; most ways take it away, because the
+ * next one who comes would pay for it.
+ *
+ * I1  While a worker works alone all stations but one are idle, and no guest is counted.
+ *                                                                        (explored; solo_test)
+ * I2  In a section nobody else changes the words that it changes.        (explored)
+ * I3  A section is entered by who holds a station.                       (RT_DCHECK)
+ *
+ * Costs: four instructions for a section, none of them locked. Who comes pays some 15 microseconds,
+ * and then nobody works alone for RTI_SOLO_PAUSE_NS.
+ *
+ * Rejected: a home of each mailbox at a station, with a plain list for its neighbours (an actor
+ * then moves only with its station's help, and one that computes for ever keeps all others); a
+ * barrier by a signal to the worker (slower, and not portable either). */
+
+#include "sched/crew.h"
+
+/* How long nobody works alone after somebody from outside has ended it. */
+#define RTI_SOLO_PAUSE_NS UINT64_C(1000000)
+
+#if !RTI_ONE_WORKER
+
+/* Asks the port whether it has the barrier. No other thread runs yet. */
+void rti_solo_open(struct rti_crew *crew);
+
+/* Begins to work alone, if nobody else works. Holder of a station, at a look. */
+void rti_solo_try(struct rti_member *member);
+
+/* Nobody works alone any more. Under the lock of the crew. */
+void rti_solo_end(struct rti_crew *crew);
+
+/* The worker does not work alone any more. Itself, outside of a section. */
+static inline void rti_solo_quit(struct rti_worker *worker)
+{
+    if (rti_u32_load_relaxed(&worker->is_solo) != 0) {
+        /* Release: who finds it gone comes after the last section. Pairs with rti_solo_end. */
+        rti_u32_store_release(&worker->is_solo, 0);
+    }
+}
+
+/* Begins a section, if the worker works alone; else nothing has happened. */
+static RTI_ALWAYSINLINE bool rti_solo_enter(struct rti_worker *worker)
+{
+    rti_u32_store_relaxed(&worker->is_inside, 1);
+    /* Inside, then the mark: pairs with fence_all in rti_solo_end. */
+    rti_fence_light();
+    /* Acquire: what others did before it worked alone comes before the section. */
+    if (RTI_LIKELY(rti_u32_load_acquire(&worker->is_solo) != 0)) {
+        RT_DCHECK(worker->station != NULL);
+        return true;
+    }
+    rti_u32_store_release(&worker->is_inside, 0);
+    return false;
+}
+
+static RTI_ALWAYSINLINE void rti_solo_leave(struct rti_worker *worker)
+{
+    /* Release: what the section did comes before whoever waits for its end. */
+    rti_u32_store_release(&worker->is_inside, 0);
+}
+
+/* A guest comes and goes; see above. */
+void rti_solo_receive(struct rti_crew *crew);
+void rti_solo_part(struct rti_crew *crew);
+
+#endif
+
+/* The same for who is about to change a mailbox: false, and nothing is to be ended, if it has a
+ * station of this scheduler. Any thread. */
+static inline bool rti_solo_knock(struct rti_sched *sched)
+{
+#if !RTI_ONE_WORKER
+    const struct rti_worker *worker = rti_worker_here();
+    if (worker != NULL && worker->sched == sched && worker->station != NULL) {
+        return false;
+    }
+    rti_solo_receive(rti_sched_crew(sched));
+    return true;
+#else
+    (void)sched;
+    return false;
+#endif
+}
+
+static inline void rti_solo_go(struct rti_sched *sched, bool is_begun)
+{
+#if !RTI_ONE_WORKER
+    if (is_begun) {
+        rti_solo_part(rti_sched_crew(sched));
+    }
+#else
+    (void)sched, (void)is_begun;
+#endif
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a worker begins to work alone and what ends it; what happens between threads is explored
+ * (test/model/solo_model.c) and simulated (test/virtual/solo_sim_test.c). */
+#define _GNU_SOURCE
+#define RTI_MODULE "solo_test"
+#include "sched/solo.h"
+
+#include "sched/crew_search.h"
+#include "support/crew.h"
+#include "support/test.h"
+
+static struct rti_crew *crew;
+static struct rti_member *member;
+
+/* Two stations, one of them idle; the port has the barrier, whatever the system has. */
+static void open_two(void)
+{
+    crew_world_open(2);
+    crew = &crew_world.crew;
+    member = &crew->members[0];
+    crew->can_solo = true;
+}
+
+static bool is_solo(void)
+{
+    bool is_inside = rti_solo_enter(member->worker);
+    CHECK_EQ(rti_u32_load_relaxed(&member->worker->is_inside), is_inside);
+    if (is_inside) {
+        rti_solo_leave(member->worker);
+    }
+    CHECK_EQ(rti_u32_load_relaxed(&member->worker->is_inside), 0);
+    return is_inside;
+}
+
+static void try_solo(void)
+{
+    rti_solo_try(member);
+}
+
+TEST(solo_begins_while_all_other_stations_are_idle)
+{
+    open_two();
+    CHECK(!is_solo());
+    struct rti_station *taken = rti_crew_take_idle(crew);
+    try_solo();
+    CHECK(!is_solo());
+    (void)rti_crew_give_back(crew, taken);
+    CHECK(!is_solo());
+    try_solo();
+    CHECK(is_solo());
+    crew_world_close();
+}
+
+TEST(solo_ends_when_a_station_is_taken)
+{
+    open_two();
+    try_solo();
+    struct rti_station *taken = rti_crew_take_idle(crew);
+    CHECK(!is_solo());
+    (void)rti_crew_give_back(crew, taken);
+    crew_world_close();
+}
+
+TEST(solo_ends_when_somebody_without_a_station_comes_and_not_before_it_goes_begins_again)
+{
+    open_two();
+    try_solo();
+    rti_solo_receive(crew);
+    CHECK(!is_solo());
+    try_solo();
+    CHECK(!is_solo());
+    rti_solo_part(crew);
+    try_solo();
+    CHECK(is_solo());
+    crew_world_close();
+}
+
+TEST(solo_needs_the_barrier)
+{
+    open_two();
+    crew->can_solo = false;
+    try_solo();
+    CHECK(!is_solo());
+    crew_world_close();
+}
+
+/* Who comes from outside is not made to pay again at once. */
+TEST(solo_does_not_begin_before_its_time)
+{
+    open_two();
+    rti_u64_store_relaxed(&crew->solo_again_ns, 1000);
+    member->worker->now_ns = 999;
+    try_solo();
+    CHECK(!is_solo());
+    member->worker->now_ns = 1000;
+    try_solo();
+    CHECK(is_solo());
+    crew_world_close();
+}
+
+TEST(solo_is_no_business_of_who_has_a_station)
+{
+    open_two();
+    try_solo();
+    bool is_visiting = rti_solo_knock(&crew_world.sched);
+    CHECK(!is_visiting);
+    rti_solo_go(&crew_world.sched, is_visiting);
+    CHECK(is_solo());
+    crew_world_close();
+}
