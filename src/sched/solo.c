@@ -6,6 +6,10 @@
 
 #if !RTI_ONE_WORKER
 
+/* How long who comes naps between two looks at a worker that stays inside of a section: it was
+ * interrupted there, and may have to have this very processor. */
+#define SOLO_NAP_NS 50000
+
 void rti_solo_open(struct rti_crew *crew)
 {
     struct rti_port *port = crew->sched->port;
@@ -61,10 +65,17 @@ static void solo_revoke(struct rti_crew *crew, struct rti_worker *worker)
     if (RTI_UNLIKELY(!is_passed)) {
         solo_outwait(port, worker);
     }
+    uint32_t spins = 0;
     /* Acquire pairs with the release in rti_solo_leave. */
     while (rti_u32_load_acquire(&worker->is_inside) != 0) {
         RT_SOMETIMES(true, "solo: who comes waits for the end of a section");
-        rti_spin_hint();
+        if (spins < RTI_LOCK_SPINS_MAX) {
+            spins++;
+            rti_spin_hint();
+        } else {
+            (void)port->ops->futex_wait(port, &worker->is_inside, 1,
+                                        port->ops->clock_ns(port) + SOLO_NAP_NS);
+        }
     }
     /* Not again in this run if that was what it took. */
     uint64_t again_ns = is_passed ? port->ops->clock_ns(port) + RTI_SOLO_PAUSE_NS : RTI_TIME_NEVER;

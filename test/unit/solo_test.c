@@ -137,6 +137,36 @@ TEST(solo_ends_for_good_when_the_barrier_is_refused)
     crew_world_close();
 }
 
+/* The worker leaves its section only while who comes sleeps: both have one processor, and who comes
+ * goes first. */
+static bool sleep_and_let_work(struct rti_port *port, rti_atomic_u32 *word, uint32_t expected,
+                               uint64_t deadline_ns)
+{
+    (void)port;
+    (void)deadline_ns;
+    CHECK_EQ(rti_u32_load_relaxed(word), expected);
+    rti_solo_leave(member->worker);
+    return false;
+}
+
+TEST(solo_sleeps_if_who_works_alone_stays_inside)
+{
+    pthread_t visitor;
+    open_two();
+    struct rti_port *port = crew->sched->port;
+    const struct rti_port_ops *ops = port->ops;
+    struct rti_port_ops shared = *ops;
+    shared.futex_wait = sleep_and_let_work;
+    try_solo();
+    CHECK(rti_solo_enter(member->worker));
+    port->ops = &shared;
+    CHECK_EQ(pthread_create(&visitor, NULL, visit, NULL), 0);
+    CHECK_EQ(pthread_join(visitor, NULL), 0);
+    CHECK(!is_solo());
+    port->ops = ops;
+    crew_world_close();
+}
+
 TEST(solo_is_no_business_of_who_has_a_station)
 {
     open_two();
