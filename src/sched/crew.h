@@ -36,6 +36,13 @@
  * Either the one sees the work or the other sees the sleeper. A member without a station lies in
  * the poller if nobody does, until the earliest deadline of all stations; else on its futex.
  *
+ * Not all stations may be used at all times: where turns are so short that fewer workers get more
+ * done the warden says so (width.h, decision 109). Who then finds that too many are used gives its
+ * station back, with what lies there; at every 61st turn the others take of it, and when they have
+ * nothing left. Of the idle stations only as many may be taken as the width allows: idle_count is
+ * those, and all of the above is said of those. When the width grows it is as if stations were
+ * given back: idle_count grows, fence, looks again.
+ *
  * A station that the warden takes from a blocking call or an endless loop and that has nothing to
  * run still goes to a member if nobody is in the poller: who sleeps until a time or for an answer
  * must not wait for the call to end. It looks, finds nothing, and lies down there.
@@ -48,7 +55,8 @@
  *
  * I1  A station is held by one member, or in the idle list.              (RT_ASSERT in hold)
  * I2  Work is not left while a station is idle and nobody spins.         (explored; simulated)
- * I3  A fiber is PARKED or in a queue only when nobody is on its stack.
+ * I3  At least one station is used, or may be: width >= 1.               (RT_ASSERT in set_width)
+ * I4  A fiber is PARKED or in a queue only when nobody is on its stack.
  *                               (rti_crew_show, by member_settle_leaving and rti_worker_arrive)
  *
  * Memory order: the fence pair above; the parker publishes the station given to a woken member;
@@ -109,15 +117,17 @@ struct rti_crew {
     struct rti_station *idle_stations; /* a stack: the last one given back is warm */
     struct rti_member *idle_members;
     uint32_t members_count;
-    uint32_t pinned_count;          /* fibers that are pinned; lock */
-    struct rti_member *solo;        /* who was the last to work alone (sched/solo.h); lock */
-    uint32_t guests;                /* who has no station and may not be overlooked; lock */
-    bool can_solo;                  /* the port has what it takes */
-    rti_atomic_u64 solo_again_ns;   /* nobody works alone before this time */
-    rti_atomic_u32 idle_count;      /* stations in the list; written under the lock */
-    rti_atomic_u32 spinning;        /* members that spin, and promises to */
-    rti_atomic_u32 senders;         /* who gives a station to a member right now */
-    rti_atomic_u32 is_polled;       /* somebody is in the poller */
+    uint32_t pinned_count;        /* fibers that are pinned; lock */
+    struct rti_member *solo;      /* who was the last to work alone (sched/solo.h); lock */
+    uint32_t guests;              /* who has no station and may not be overlooked; lock */
+    bool can_solo;                /* the port has what it takes */
+    rti_atomic_u64 solo_again_ns; /* nobody works alone before this time */
+    rti_atomic_u32 listed_count;  /* stations in the list; written under the lock */
+    rti_atomic_u32 width;         /* stations that may be used at a time; written under the lock */
+    rti_atomic_u32 idle_count; /* stations in the list that may be taken; written under the lock */
+    rti_atomic_u32 spinning;   /* members that spin, and promises to */
+    rti_atomic_u32 senders;    /* who gives a station to a member right now */
+    rti_atomic_u32 is_polled;  /* somebody is in the poller */
     rti_atomic_u64 poll_until_ns;   /* the deadline it sleeps for; 0: it does not sleep */
     rti_atomic_u64 polled_ns;       /* when the port was last asked */
     rti_atomic_u32 is_over;         /* members leave their loops */

@@ -21,18 +21,27 @@ static bool crew_is_over(const struct rti_crew *crew)
     return rti_u32_load_acquire(&crew->is_over) != 0;
 }
 
+/* So many stations are in the list: how many of them may be taken? With the lock held. */
+static void crew_set_listed(struct rti_crew *crew, uint32_t listed)
+{
+    uint32_t barred = crew->stations_count - rti_u32_load_relaxed(&crew->width);
+    rti_u32_store_relaxed(&crew->listed_count, listed);
+    rti_u32_store_relaxed(&crew->idle_count, listed > barred ? listed - barred : 0);
+}
+
 struct rti_station *rti_crew_take_idle(struct rti_crew *crew)
 {
     if (rti_u32_load_relaxed(&crew->idle_count) == 0) {
         return NULL;
     }
     rti_lock_acquire(&crew->lock, crew->sched);
-    struct rti_station *station = crew->idle_stations;
-    if (station != NULL) {
+    struct rti_station *station = NULL;
+    if (rti_u32_load_relaxed(&crew->idle_count) > 0) {
+        station = crew->idle_stations;
         RT_ASSERT(rti_u32_load_relaxed(&station->state) == RTI_STATION_IDLE);
         crew->idle_stations = station->idle_next;
         rti_u32_store_relaxed(&station->state, RTI_STATION_HELD);
-        rti_u32_store_relaxed(&crew->idle_count, rti_u32_load_relaxed(&crew->idle_count) - 1);
+        crew_set_listed(crew, rti_u32_load_relaxed(&crew->listed_count) - 1);
         rti_solo_end(crew);
     }
     rti_lock_release(&crew->lock);
@@ -52,16 +61,23 @@ void rti_member_hold(struct rti_member *member, struct rti_station *station)
     member->worker->station = station;
 }
 
-bool rti_crew_give_back(struct rti_crew *crew, struct rti_station *station)
+/* Puts a station into the list. Returns how many are there. With the lock held. */
+static uint32_t crew_list(struct rti_crew *crew, struct rti_station *station)
 {
-    rti_lock_acquire(&crew->lock, crew->sched);
+    uint32_t listed = rti_u32_load_relaxed(&crew->listed_count) + 1;
     station->idle_next = crew->idle_stations;
     crew->idle_stations = station;
     rti_u32_store_relaxed(&station->state, RTI_STATION_IDLE);
-    uint32_t count = rti_u32_load_relaxed(&crew->idle_count) + 1;
-    rti_u32_store_relaxed(&crew->idle_count, count);
+    crew_set_listed(crew, listed);
+    return listed;
+}
+
+bool rti_crew_give_back(struct rti_crew *crew, struct rti_station *station)
+{
+    rti_lock_acquire(&crew->lock, crew->sched);
+    uint32_t listed = crew_list(crew, station);
     rti_lock_release(&crew->lock);
-    return count == crew->stations_count;
+    return listed == crew->stations_count;
 }
 
 /* One that has no thread yet, or NULL. With the lock held. */
@@ -199,8 +215,8 @@ void rti_crew_rouse_one(struct rti_crew *crew)
 static void crew_check_over(struct rti_crew *crew)
 {
     rti_lock_acquire(&crew->lock, crew->sched);
-    bool is_over =
-        rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count && rti_crew_live(crew) == 0;
+    bool is_over = rti_u32_load_relaxed(&crew->listed_count) == crew->stations_count &&
+                   rti_crew_live(crew) == 0;
     rti_lock_release(&crew->lock);
     if (is_over) {
         rti_crew_end(crew);
@@ -225,6 +241,60 @@ static bool crew_has_work(const struct rti_crew *crew)
         }
     }
     return false;
+}
+
+void rti_crew_set_width(struct rti_crew *crew, uint32_t width)
+{
+    RT_ASSERT(width >= 1 && width <= crew->stations_count);
+    if (width == rti_u32_load_relaxed(&crew->width)) {
+        return;
+    }
+    rti_lock_acquire(&crew->lock, crew->sched);
+    rti_u32_store_relaxed(&crew->width, width);
+    if (width == 1) {
+        /* Who is left may work alone at once: that others came and went was no guest's doing. */
+        rti_u64_store_relaxed(&crew->solo_again_ns, 0);
+    }
+    crew_set_listed(crew, rti_u32_load_relaxed(&crew->listed_count));
+    rti_lock_release(&crew->lock);
+    /* May be taken; fence; then looks, as one who gives a station back does. */
+    rti_fence_seqcst();
+    if (crew_has_work(crew)) {
+        rti_crew_rouse_one(crew);
+    }
+}
+
+/* Are more stations used than may be? Any thread, a hint without the lock. */
+static bool crew_is_too_wide(const struct rti_crew *crew)
+{
+    uint32_t used = crew->stations_count - rti_u32_load_relaxed(&crew->listed_count);
+    return RTI_UNLIKELY(used > rti_u32_load_relaxed(&crew->width));
+}
+
+/* Gives a station back because too many are used, with what lies there. False if it was not so. */
+static bool crew_retire(struct rti_crew *crew, struct rti_station *station)
+{
+    rti_lock_acquire(&crew->lock, crew->sched);
+    bool is_retired = crew_is_too_wide(crew);
+    if (is_retired) {
+        (void)crew_list(crew, station);
+    }
+    rti_lock_release(&crew->lock);
+    return is_retired;
+}
+
+/* A station that may not be used and still has something: the next of them in order, from `after`
+ * on. NULL if there is none. */
+static struct rti_station *crew_find_retired(struct rti_crew *crew, uint32_t after)
+{
+    for (uint32_t i = 1; i < crew->stations_count; i++) {
+        struct rti_station *station = &crew->stations[(after + i) % crew->stations_count];
+        if (rti_u32_load_relaxed(&station->state) == RTI_STATION_IDLE &&
+            !rti_station_is_empty(station)) {
+            return station;
+        }
+    }
+    return NULL;
 }
 
 void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station)
@@ -372,6 +442,20 @@ void rti_crew_poll(struct rti_crew *crew, uint64_t now_ns)
     rti_crew_rouse_one(crew);
 }
 
+/* Fires what is due at stations that may not be used: nobody may be in the poller. */
+static void crew_expire_retired(struct rti_crew *crew, uint64_t now_ns)
+{
+    if (RTI_LIKELY(rti_u32_load_relaxed(&crew->width) == crew->stations_count)) {
+        return;
+    }
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        struct rti_station *station = &crew->stations[i];
+        if (rti_u32_load_relaxed(&station->state) == RTI_STATION_IDLE) {
+            (void)station_expire(station, now_ns);
+        }
+    }
+}
+
 /* The clock, the timers and the port, at the beginning of a turn. */
 static void member_look(struct rti_member *member)
 {
@@ -389,6 +473,7 @@ static void member_look(struct rti_member *member)
     member->turns_until_look = member->look_interval;
     rti_solo_try(member);
     (void)station_expire(member->worker->station, member->worker->now_ns);
+    crew_expire_retired(crew, member->worker->now_ns);
     if (rti_u32_load_relaxed(&port->attention) != 0 ||
         member->worker->now_ns - rti_u64_load_relaxed(&crew->polled_ns) >=
             (uint64_t)RT_PORT_LOOK_NS) {
@@ -404,10 +489,28 @@ static struct rti_runnable *member_take_injected(struct rti_member *member)
     return rti_injector_take(&crew->injector, member->worker->station, share);
 }
 
+/* Takes what a station has that may not be used any more: it waits for nobody else. */
+static void member_take_retired(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    struct rti_station *own = member->worker->station;
+    if (RTI_LIKELY(rti_u32_load_relaxed(&crew->width) == crew->stations_count)) {
+        return;
+    }
+    struct rti_station *retired = crew_find_retired(crew, own->index);
+    struct rti_runnable *runnable = retired != NULL ? rti_station_steal(own, retired) : NULL;
+    if (runnable != NULL) {
+        RT_SOMETIMES(true, "crew: what lay at a station that may not be used was fetched");
+        rti_station_queue(own, runnable, &crew->injector);
+        own->is_stocked = true;
+    }
+}
+
 /* What has waited elsewhere while the station has work: of the injector, and of its backlog. */
 static struct rti_runnable *member_take_waiting(struct rti_member *member)
 {
     struct rti_station *station = member->worker->station;
+    member_take_retired(member);
     struct rti_runnable *injected = member_take_injected(member);
     struct rti_runnable *old = rti_station_begin_old(station);
     if (injected != NULL && old != NULL) {
@@ -463,7 +566,7 @@ static struct rti_runnable *member_steal_round(struct rti_member *member, struct
 static struct rti_runnable *member_steal(struct rti_member *member, struct rti_watch *watch)
 {
     struct rti_crew *crew = member->crew;
-    uint32_t busy = crew->stations_count - rti_u32_load_relaxed(&crew->idle_count);
+    uint32_t busy = crew->stations_count - rti_u32_load_relaxed(&crew->listed_count);
     if (!member->is_spinning) {
         if (2 * rti_u32_load_relaxed(&crew->spinning) >= busy) {
             return NULL;
@@ -491,7 +594,8 @@ static struct rti_runnable *member_find_elsewhere(struct rti_member *member)
     struct rti_watch watch = {.looks = 0};
     for (;;) {
         struct rti_runnable *runnable = member_steal(member, &watch);
-        if (runnable != NULL || !rti_watch_goes_on(&watch) || crew_is_over(member->crew)) {
+        if (runnable != NULL || !rti_watch_goes_on(&watch) || crew_is_over(member->crew) ||
+            crew_is_too_wide(member->crew)) {
             return runnable;
         }
         RT_SOMETIMES(true, "crew: work was left to one who is quick");
@@ -678,6 +782,28 @@ static void member_give_up(struct rti_member *member)
     }
 }
 
+/* Leaves its station, and what lies there to others, if more are used than may be. */
+static bool member_retire(struct rti_member *member)
+{
+    struct rti_crew *crew = member->crew;
+    struct rti_station *station = member->worker->station;
+    if (member->pin != 0 || member->first != NULL) {
+        return false;
+    }
+    /* Nobody steals the `next` of a station that nobody holds. */
+    rti_station_shelve_next(station, &crew->injector);
+    if (!crew_retire(crew, station)) {
+        return false;
+    }
+    RT_SOMETIMES(true, "crew: a station was left because fewer get more done");
+    rti_solo_quit(member->worker);
+    member->worker->station = NULL;
+    member_calm(member);
+    /* Station given back, not spinning; fence; then looks again. */
+    rti_fence_seqcst();
+    return true;
+}
+
 /* Takes back the station that the fiber which has just left was made to let go of, if nobody has it
  * yet: the warden may be gone by now. */
 static void member_reclaim(struct rti_member *member)
@@ -760,6 +886,10 @@ static RTI_NOINLINE struct rti_runnable *member_search(struct rti_member *member
             /* It was taken from the fiber that has just left, and whoever gave it back may have
              * done so before that one had ended. */
             crew_check_over(crew);
+            member_wait(member);
+            continue;
+        }
+        if (crew_is_too_wide(crew) && member_retire(member)) {
             member_wait(member);
             continue;
         }

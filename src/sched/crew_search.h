@@ -37,6 +37,10 @@ struct rti_station *rti_crew_take_idle(struct rti_crew *crew);
 /* Gives a station back. Returns true if all are idle now. */
 bool rti_crew_give_back(struct rti_crew *crew, struct rti_station *station);
 
+/* From now on this many stations may be used at a time. If more are, those who hold them give some
+ * back within some turns. The warden. */
+void rti_crew_set_width(struct rti_crew *crew, uint32_t width);
+
 /* Gives a station that the caller holds to a member that sleeps, if it has work or there is any
  * elsewhere; else to the idle ones. Any thread. */
 void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station);

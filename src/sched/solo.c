@@ -20,7 +20,7 @@ void rti_solo_open(struct rti_crew *crew)
 /* May the holder of a station work alone? With the lock held what this says stays so. */
 static bool solo_is_possible(const struct rti_crew *crew)
 {
-    return rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count - 1;
+    return rti_u32_load_relaxed(&crew->listed_count) == crew->stations_count - 1;
 }
 
 void rti_solo_try(struct rti_member *member)

@@ -144,6 +144,15 @@ static struct rti_runnable *station_take_next(struct rti_station *station, void 
     return rti_ptr_cas_acqrel(&station->next, &seen, NULL) ? rti_next_runnable(seen) : NULL;
 }
 
+void rti_station_shelve_next(struct rti_station *station, struct rti_injector *injector)
+{
+    void *next = rti_ptr_load_relaxed(&station->next);
+    struct rti_runnable *runnable = next != NULL ? station_take_next(station, next) : NULL;
+    if (runnable != NULL) {
+        rti_station_queue(station, runnable, injector);
+    }
+}
+
 /* Takes from the rings, of a level more urgent than `below`. */
 static struct rti_runnable *station_pop(struct rti_station *station, uint32_t below)
 {

@@ -101,6 +101,7 @@ struct rti_station {
     rti_atomic_u64 spills;      /* rings that were full, half of each to the injector */
     rti_atomic_u64 capped;      /* streaks cut short for the rings' sake */
     rti_atomic_u64 turns;       /* dispatches */
+    rti_atomic_u64 letters;     /* messages that behaviours took in them */
     struct rti_ring levels[RTI_PRIORITY_LEVELS];
     struct rti_sched *sched;
     struct rti_backlog backlog;
@@ -143,6 +144,9 @@ void rti_station_queue_early(struct rti_station *station, struct rti_runnable *r
  * Holder. */
 bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *runnable,
                             struct rti_injector *injector);
+
+/* Puts who is in `next` into its ring. Holder. */
+void rti_station_shelve_next(struct rti_station *station, struct rti_injector *injector);
 
 /* Takes the next runnable, or NULL. Holder. */
 struct rti_runnable *rti_station_pick(struct rti_station *station);

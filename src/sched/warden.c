@@ -11,6 +11,9 @@
 /* Looks with nothing to do before the distance grows. */
 #define CALM_LOOKS 50
 
+/* How long a station makes no turn while others may not be used, before they may. */
+#define OPEN_NS (100 * RTI_NS_PER_US)
+
 /* How long a fiber runs before it is interrupted, and how long the port may go unasked. */
 #define PREEMPT_NS (10 * RTI_NS_PER_MS)
 #define POLL_NS    (10 * RTI_NS_PER_MS)
@@ -33,6 +36,60 @@ static void warden_see(struct rti_warden_view *view, uint64_t turns, uint64_t no
     view->is_suspected = false;
 }
 
+/* What was done at a station since the run began. */
+static uint64_t station_work(const struct rti_station *station)
+{
+    return rti_u64_load_relaxed(&station->turns) + rti_u64_load_relaxed(&station->letters);
+}
+
+static struct rti_width_sight warden_sight(const struct rti_warden *warden, uint64_t now_ns)
+{
+    const struct rti_crew *crew = warden->crew;
+    struct rti_width_sight sight = {.now_ns = now_ns};
+    sight.used = crew->stations_count - rti_u32_load_relaxed(&crew->listed_count);
+    uint64_t few = (now_ns - warden->width.since_ns) / RTI_WIDTH_LONG_NS;
+    uint32_t slow = 0;
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        const struct rti_station *station = &crew->stations[i];
+        uint64_t work = station_work(station);
+        bool is_held = rti_u32_load_relaxed(&station->state) == RTI_STATION_HELD;
+        slow += is_held && work - warden->views[i].work < few;
+        sight.work += work;
+    }
+    /* Who looks for work has no turns. */
+    sight.is_uneven = slow > rti_u32_load_relaxed(&crew->spinning);
+    return sight;
+}
+
+/* A window of the width begins. */
+static void warden_begin_window(struct rti_warden *warden)
+{
+    struct rti_crew *crew = warden->crew;
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        warden->views[i].work = station_work(&crew->stations[i]);
+    }
+    rti_crew_set_width(crew, warden->width.now);
+}
+
+/* All stations may be used. */
+static void warden_open(struct rti_warden *warden, uint64_t now_ns)
+{
+    struct rti_width_sight sight = warden_sight(warden, now_ns);
+    rti_width_open(&warden->width, &sight);
+    warden_begin_window(warden);
+}
+
+/* How many stations are used from now on? */
+static void warden_weigh(struct rti_warden *warden, uint64_t now_ns)
+{
+    if (!rti_width_is_due(&warden->width, now_ns)) {
+        return;
+    }
+    struct rti_width_sight sight = warden_sight(warden, now_ns);
+    (void)rti_width_look(&warden->width, &sight);
+    warden_begin_window(warden);
+}
+
 /* Begins to look, or begins anew. */
 static void warden_see_all(struct rti_warden *warden)
 {
@@ -42,6 +99,7 @@ static void warden_see_all(struct rti_warden *warden)
         warden_see(&warden->views[i], rti_u64_load_relaxed(&warden->crew->stations[i].turns),
                    now_ns);
     }
+    warden_open(warden, now_ns);
     warden->calm = 0;
     warden->delay_ns = DELAY_MIN_NS;
 }
@@ -51,11 +109,12 @@ static void warden_sleep(struct rti_warden *warden)
 {
     struct rti_crew *crew = warden->crew;
     struct rti_port *port = crew->sched->port;
+    warden_open(warden, port->ops->clock_ns(port));
     rti_u32_exchange_acqrel(&warden->is_asleep, 1);
     /* Announced; fence; then looks: pairs with the fence of who takes a station. */
     rti_fence_seqcst();
     while (rti_u32_load_acquire(&warden->is_asleep) != 0 &&
-           rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count &&
+           rti_u32_load_relaxed(&crew->listed_count) == crew->stations_count &&
            rti_u32_load_relaxed(&warden->is_stopping) == 0) {
         (void)port->ops->futex_wait(port, &warden->is_asleep, 1, rti_overrun_next(warden));
         rti_overrun_ask(warden, port->ops->clock_ns(port));
@@ -117,6 +176,9 @@ static bool warden_look_at(struct rti_warden *warden, uint32_t index, uint64_t n
         return false;
     }
     if (station_has_work(station)) {
+        if (now_ns - view->first_ns >= OPEN_NS && warden->width.now < warden->width.max) {
+            warden_open(warden, now_ns);
+        }
         rti_crew_rouse_one(crew);
     }
     if (now_ns - view->since_ns >= PREEMPT_NS) {
@@ -139,6 +201,7 @@ static void warden_look(struct rti_warden *warden)
     for (uint32_t i = 0; i < crew->stations_count; i++) {
         is_busy = warden_look_at(warden, i, now_ns) || is_busy;
     }
+    warden_weigh(warden, now_ns);
     rti_overrun_ask(warden, now_ns);
     if (now_ns - rti_u64_load_relaxed(&crew->polled_ns) >= POLL_NS) {
         rti_crew_poll(crew, now_ns);
@@ -158,11 +221,13 @@ static void warden_main(void *arg)
     struct rti_crew *crew = warden->crew;
     struct rti_port *port = crew->sched->port;
     while (rti_u32_load_acquire(&warden->is_stopping) == 0) {
-        if (rti_u32_load_relaxed(&crew->idle_count) == crew->stations_count) {
+        if (rti_u32_load_relaxed(&crew->listed_count) == crew->stations_count) {
             warden_sleep(warden);
             continue;
         }
         uint64_t wake_ns = port->ops->clock_ns(port) + warden->delay_ns;
+        uint64_t weigh_ns = rti_width_next_ns(&warden->width);
+        wake_ns = weigh_ns < wake_ns ? weigh_ns : wake_ns;
         (void)port->ops->futex_wait(port, &warden->is_stopping, 0, wake_ns);
         warden_look(warden);
     }

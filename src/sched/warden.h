@@ -11,6 +11,8 @@
  *       since the last look                             or to the idle ones if it has no work
  *     a station that has work and made no turn since    wakes an idle worker, to fetch it
  *     a fiber that has run for PREEMPT_NS               interrupts its thread: see sched/preempt.h
+ *     turns so short that fewer or more stations        tries it: see sched/width.h
+ *       might get more done
  *     the same, for as long as the program has set      asks its thread, which tells:
  * sched/overrun.h a port that nobody asked for POLL_NS              asks it
  *
@@ -29,6 +31,7 @@
  * clock costs five turns): the warden compares counts of turns instead. */
 
 #include "sched/station.h"
+#include "sched/width.h"
 
 struct rti_crew;
 
@@ -36,6 +39,7 @@ struct rti_warden_view {
     uint64_t turns;    /* of the station, at the last look */
     uint64_t since_ns; /* when they were seen first, or its holder was interrupted last */
     uint64_t first_ns; /* when they were seen first */
+    uint64_t work;     /* of the station, when the window of the width began */
     bool was_blocked;  /* at the last look */
     bool is_suspected; /* its holder was, in this turn */
 };
@@ -51,6 +55,7 @@ struct rti_warden {
     rti_atomic_u64 overruns; /* that lasted longer than the limit */
     uint64_t overrun_ns;     /* the limit; RTI_TIME_NEVER: there is none */
     struct rti_member *suspects;
+    struct rti_width width; /* how many stations are used */
     uint64_t delay_ns;
     uint32_t calm; /* looks in a row with nothing to do */
     bool is_started;

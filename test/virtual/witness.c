@@ -106,6 +106,10 @@ void witness_quiet(void)
         return;
     }
     witness.counts.quiets++;
+    if (rti_u32_load_relaxed(&crew->idle_count) == 0 &&
+        rti_u32_load_relaxed(&crew->listed_count) == crew->stations_count) {
+        rti_virtual_fail("all stations are idle and none of them may be used");
+    }
     if (rti_u32_load_relaxed(&crew->idle_count) == 0 || is_short_of_members(crew)) {
         return;
     }

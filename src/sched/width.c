@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define RTI_MODULE "width"
+#include "sched/width.h"
+
+#include "base/assert.h"
+#include "base/marks.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+void rti_width_init(struct rti_width *width, uint32_t max)
+{
+    *width = (struct rti_width){.max = max, .now = max, .pause_ns = RTI_WIDTH_PAUSE_MIN_NS};
+}
+
+/* Begins to watch, to settle or to try. */
+static void width_begin(struct rti_width *width, enum rti_width_phase phase,
+                        const struct rti_width_sight *sight)
+{
+    width->phase = phase;
+    width->since_ns = sight->now_ns;
+    width->work = sight->work;
+}
+
+void rti_width_open(struct rti_width *width, const struct rti_width_sight *sight)
+{
+    width->now = width->max;
+    width->is_eager = true;
+    width->pause_ns = RTI_WIDTH_PAUSE_MIN_NS;
+    width->again_ns = sight->now_ns;
+    width_begin(width, RTI_WIDTH_WATCHING, sight);
+}
+
+static uint64_t width_length_ns(const struct rti_width *width)
+{
+    return width->phase == RTI_WIDTH_SETTLING ? RTI_WIDTH_SETTLE_NS : RTI_WIDTH_WINDOW_NS;
+}
+
+bool rti_width_is_due(const struct rti_width *width, uint64_t now_ns)
+{
+    return now_ns - width->since_ns >= width_length_ns(width);
+}
+
+uint64_t rti_width_next_ns(const struct rti_width *width)
+{
+    uint64_t due_ns = width->since_ns + width_length_ns(width);
+    if (width->phase != RTI_WIDTH_WATCHING) {
+        return due_ns;
+    }
+    if (width->is_eager && width->again_ns < width->since_ns + RTI_WIDTH_CARE_NS) {
+        return width->again_ns > due_ns ? width->again_ns : due_ns;
+    }
+    return width->now < width->max ? width->since_ns + RTI_WIDTH_CARE_NS : UINT64_MAX;
+}
+
+/* What was done in the window, in a millisecond. */
+static uint64_t width_rate(const struct rti_width *width, const struct rti_width_sight *sight)
+{
+    return (sight->work - width->work) * NS_PER_MS / (sight->now_ns - width->since_ns);
+}
+
+/* Were turns short in the window? */
+static bool width_saw_short(const struct rti_width *width, const struct rti_width_sight *sight)
+{
+    uint64_t busy_ns = (sight->now_ns - width->since_ns) * sight->used;
+    return !sight->is_uneven && busy_ns <= (sight->work - width->work) * RTI_WIDTH_SHORT_NS;
+}
+
+/* The width to try: half of what is used or double what may be, in turns where both can be. */
+static uint32_t width_choose(const struct rti_width *width, uint32_t used)
+{
+    bool can_narrow = used > 1;
+    bool can_widen = width->now < width->max;
+    if (can_widen && (!can_narrow || !width->was_wider)) {
+        return width->now > width->max / 2 ? width->max : width->now * 2;
+    }
+    return can_narrow ? (used < width->now ? used : width->now) / 2 : width->now;
+}
+
+static void width_watch(struct rti_width *width, const struct rti_width_sight *sight)
+{
+    uint64_t rate = width_rate(width, sight);
+    bool is_short = width_saw_short(width, sight);
+    width_begin(width, RTI_WIDTH_WATCHING, sight);
+    if (!is_short) {
+        rti_width_open(width, sight);
+        width->is_eager = false;
+        return;
+    }
+    uint32_t to = width_choose(width, sight->used);
+    width->is_eager = to != width->now;
+    if (to == width->now || sight->now_ns < width->again_ns) {
+        return;
+    }
+    width->before = width->now;
+    width->rate = rate;
+    width->was_wider = to > width->now;
+    width->now = to;
+    width_begin(width, RTI_WIDTH_SETTLING, sight);
+}
+
+static void width_judge(struct rti_width *width, const struct rti_width_sight *sight)
+{
+    uint64_t rate = width_rate(width, sight);
+    bool is_better =
+        width->was_wider ? rate * 10 >= width->rate * 11 : rate >= width->rate && rate > 0;
+    if (is_better) {
+        RT_SOMETIMES(true, "width: another one gets more done");
+        width->pause_ns = RTI_WIDTH_PAUSE_MIN_NS;
+    } else {
+        uint64_t twice_ns = width->pause_ns * 2;
+        width->now = width->before;
+        width->pause_ns = twice_ns < RTI_WIDTH_PAUSE_MAX_NS ? twice_ns : RTI_WIDTH_PAUSE_MAX_NS;
+    }
+    width->again_ns = sight->now_ns + width->pause_ns;
+    width_begin(width, RTI_WIDTH_WATCHING, sight);
+}
+
+uint32_t rti_width_look(struct rti_width *width, const struct rti_width_sight *sight)
+{
+    if (rti_width_is_due(width, sight->now_ns)) {
+        switch (width->phase) {
+        case RTI_WIDTH_WATCHING:
+            width_watch(width, sight);
+            break;
+        case RTI_WIDTH_SETTLING:
+            width_begin(width, RTI_WIDTH_TRYING, sight);
+            break;
+        case RTI_WIDTH_TRYING:
+            width_judge(width, sight);
+            break;
+        }
+    }
+    RT_ASSERT(width->now >= 1 && width->now <= width->max);
+    return width->now;
+}

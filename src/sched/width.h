@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RTI_WIDTH_H
+#define RTI_WIDTH_H
+
+/* The width of a crew: how many of its stations are used, as far as that can be told from what they
+ * get done.
+ *
+ * Behaviours and tasks that talk to each other in steps of some ten nanoseconds get less done on
+ * two cores than on one: each message is a line or two that another core has just written, and
+ * whoever has nothing left sleeps, and is woken for the next one. How far to spread them cannot be
+ * seen in the program or in the lengths of its queues; it can be tried. While all turns are short
+ * the warden tries half as many stations for a moment, or twice as many, and keeps what gets more
+ * done:
+ *
+ *     watching      at a width, for at least a window. A trial is due: the work of the last
+ *                   window is what it has to beat
+ *     settling      another width was set; those who are too many leave, or others come
+ *     trying        for a window. Fewer stations are kept if they get no less done, more if they
+ *                   get a tenth more done; else the width is what it was, and the next trial is
+ *                   twice as far away, up to RTI_WIDTH_PAUSE_MAX_NS
+ *
+ * As soon as turns are not short the crew is as wide as it can be: to spread those costs nothing
+ * that counts. It is the same when all is idle, and when a turn becomes long while others wait
+ * (rti_width_open).
+ *
+ * What is done is counted by the stations: turns, and the messages that behaviours take in them.
+ *
+ * I1  1 <= now <= max.                                              (RT_ASSERT in rti_width_look)
+ *
+ * One thread, the warden's. Costs: nothing where turns are long; else a trial of some 300
+ * microseconds every 8 to 128 milliseconds, in which the crew does less than it could.
+ *
+ * Rejected: a bound for the length of turns alone, below which one worker has it all (on many cores
+ * short turns that do not talk to each other go as many times faster); to count messages that come
+ * from elsewhere (a line that moves is cheap or dear, and only the sum tells). */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A turn that is shorter than SHORT on average, what the engine does for it counted in, may be
+ * cheaper where it is than elsewhere. Whoever has turns as long as LONG keeps its station: it does
+ * not see for that long how many others there are, and they would wait for it. CARE is how far
+ * apart the looks are while stations are held back: for so long a turn may have become long before
+ * others come. The tests on virtual threads try all the time. */
+#ifndef RTI_WIDTH_SHORT_NS
+#define RTI_WIDTH_SHORT_NS     UINT64_C(500)
+#define RTI_WIDTH_LONG_NS      UINT64_C(8000)
+#define RTI_WIDTH_WINDOW_NS    UINT64_C(200000)
+#define RTI_WIDTH_SETTLE_NS    UINT64_C(100000)
+#define RTI_WIDTH_PAUSE_MIN_NS UINT64_C(8000000)
+#define RTI_WIDTH_PAUSE_MAX_NS UINT64_C(128000000)
+#define RTI_WIDTH_CARE_NS      UINT64_C(1000000)
+#endif
+
+enum rti_width_phase { RTI_WIDTH_WATCHING, RTI_WIDTH_SETTLING, RTI_WIDTH_TRYING };
+
+struct rti_width {
+    uint32_t max;    /* stations that there are */
+    uint32_t now;    /* that are used at most */
+    uint32_t before; /* settling or trying: what it was */
+    enum rti_width_phase phase;
+    uint64_t since_ns; /* this window, or the settling, began */
+    uint64_t work;     /* done before it */
+    uint64_t rate;     /* settling or trying: work in a millisecond at `before` */
+    uint64_t pause_ns; /* from one trial to the next */
+    uint64_t again_ns; /* when that is */
+    bool is_eager;     /* watching: a trial may come of the window in which it is due */
+    bool was_wider;    /* what the last trial was */
+};
+
+/* What a look sees. */
+struct rti_width_sight {
+    uint64_t now_ns;
+    uint64_t work;  /* done since the run began */
+    uint32_t used;  /* stations that are held */
+    bool is_uneven; /* somebody has a long turn, whatever the others do */
+};
+
+/* All stations of `max` are used. */
+void rti_width_init(struct rti_width *width, uint32_t max);
+
+/* The same again, because short turns are not what holds things up; `sight` as for a look. */
+void rti_width_open(struct rti_width *width, const struct rti_width_sight *sight);
+
+/* Looks, and says how many are to be used from now on. */
+uint32_t rti_width_look(struct rti_width *width, const struct rti_width_sight *sight);
+
+/* Does a window end with this look? Then what the sight says of long turns is asked for. */
+bool rti_width_is_due(const struct rti_width *width, uint64_t now_ns);
+
+/* When the next look should be at the latest; UINT64_MAX: there is no hurry. */
+uint64_t rti_width_next_ns(const struct rti_width *width);
+
+#endif
