@@ -46,7 +46,6 @@ void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,
                               .stations_count = config->workers,
                               .members_max = config->members_max,
                               .members_count = 1};
-    rti_u32_init(&crew->width, config->workers);
     rti_width_init(&crew->warden.width, config->workers);
     /* Until a run begins nobody is woken. */
     rti_u32_init(&crew->is_over, 1);
@@ -465,7 +464,9 @@ rt_status rti_crew_run(struct rti_crew *crew)
     rti_pin_absent(crew);
     RT_ASSERT(crew->idle_members == NULL && rti_u32_load_relaxed(&crew->spinning) == 0);
     RT_ASSERT(rti_u32_load_relaxed(&crew->listed_count) == crew->stations_count);
+    /* The next run begins with all of them. */
     rti_crew_set_width(crew, crew->stations_count);
+    rti_width_init(&crew->warden.width, crew->stations_count);
     rti_member_hold(first, rti_crew_take_idle(crew));
     (void)rti_sched_drain_posts(crew->sched);
     return RT_SUCCESS;

@@ -55,7 +55,7 @@
  *
  * I1  A station is held by one member, or in the idle list.              (RT_ASSERT in hold)
  * I2  Work is not left while a station is idle and nobody spins.         (explored; simulated)
- * I3  At least one station is used, or may be: width >= 1.               (RT_ASSERT in set_width)
+ * I3  At least one station may be used: barred < stations_count.         (RT_ASSERT in set_width)
  * I4  A fiber is PARKED or in a queue only when nobody is on its stack.
  *                               (rti_crew_show, by member_settle_leaving and rti_worker_arrive)
  *
@@ -123,7 +123,7 @@ struct rti_crew {
     bool can_solo;                /* the port has what it takes */
     rti_atomic_u64 solo_again_ns; /* nobody works alone before this time */
     rti_atomic_u32 listed_count;  /* stations in the list; written under the lock */
-    rti_atomic_u32 width;         /* stations that may be used at a time; written under the lock */
+    rti_atomic_u32 barred;        /* how many may not be used; written under the lock */
     rti_atomic_u32 idle_count; /* stations in the list that may be taken; written under the lock */
     rti_atomic_u32 spinning;   /* members that spin, and promises to */
     rti_atomic_u32 senders;    /* who gives a station to a member right now */

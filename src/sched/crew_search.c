@@ -24,7 +24,7 @@ static bool crew_is_over(const struct rti_crew *crew)
 /* So many stations are in the list: how many of them may be taken? With the lock held. */
 static void crew_set_listed(struct rti_crew *crew, uint32_t listed)
 {
-    uint32_t barred = crew->stations_count - rti_u32_load_relaxed(&crew->width);
+    uint32_t barred = rti_u32_load_relaxed(&crew->barred);
     rti_u32_store_relaxed(&crew->listed_count, listed);
     rti_u32_store_relaxed(&crew->idle_count, listed > barred ? listed - barred : 0);
 }
@@ -246,11 +246,12 @@ static bool crew_has_work(const struct rti_crew *crew)
 void rti_crew_set_width(struct rti_crew *crew, uint32_t width)
 {
     RT_ASSERT(width >= 1 && width <= crew->stations_count);
-    if (width == rti_u32_load_relaxed(&crew->width)) {
+    uint32_t barred = crew->stations_count - width;
+    if (barred == rti_u32_load_relaxed(&crew->barred)) {
         return;
     }
     rti_lock_acquire(&crew->lock, crew->sched);
-    rti_u32_store_relaxed(&crew->width, width);
+    rti_u32_store_relaxed(&crew->barred, barred);
     if (width == 1) {
         /* Who is left may work alone at once: that others came and went was no guest's doing. */
         rti_u64_store_relaxed(&crew->solo_again_ns, 0);
@@ -267,8 +268,8 @@ void rti_crew_set_width(struct rti_crew *crew, uint32_t width)
 /* Are more stations used than may be? Any thread, a hint without the lock. */
 static bool crew_is_too_wide(const struct rti_crew *crew)
 {
-    uint32_t used = crew->stations_count - rti_u32_load_relaxed(&crew->listed_count);
-    return RTI_UNLIKELY(used > rti_u32_load_relaxed(&crew->width));
+    return RTI_UNLIKELY(rti_u32_load_relaxed(&crew->listed_count) <
+                        rti_u32_load_relaxed(&crew->barred));
 }
 
 /* Gives a station back because too many are used, with what lies there. False if it was not so. */
@@ -445,7 +446,7 @@ void rti_crew_poll(struct rti_crew *crew, uint64_t now_ns)
 /* Fires what is due at stations that may not be used: nobody may be in the poller. */
 static void crew_expire_retired(struct rti_crew *crew, uint64_t now_ns)
 {
-    if (RTI_LIKELY(rti_u32_load_relaxed(&crew->width) == crew->stations_count)) {
+    if (RTI_LIKELY(rti_u32_load_relaxed(&crew->barred) == 0)) {
         return;
     }
     for (uint32_t i = 0; i < crew->stations_count; i++) {
@@ -494,7 +495,7 @@ static void member_take_retired(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
     struct rti_station *own = member->worker->station;
-    if (RTI_LIKELY(rti_u32_load_relaxed(&crew->width) == crew->stations_count)) {
+    if (RTI_LIKELY(rti_u32_load_relaxed(&crew->barred) == 0)) {
         return;
     }
     struct rti_station *retired = crew_find_retired(crew, own->index);

@@ -61,33 +61,37 @@ static struct rti_width_sight warden_sight(const struct rti_warden *warden, uint
     return sight;
 }
 
-/* A window of the width begins. */
-static void warden_begin_window(struct rti_warden *warden)
+/* The width is what it is from here on: a window of it begins. */
+static void warden_begin_window(struct rti_warden *warden, uint32_t before)
 {
     struct rti_crew *crew = warden->crew;
     for (uint32_t i = 0; i < crew->stations_count; i++) {
         warden->views[i].work = station_work(&crew->stations[i]);
     }
-    rti_crew_set_width(crew, warden->width.now);
+    if (warden->width.now != before) {
+        rti_crew_set_width(crew, warden->width.now);
+    }
 }
 
 /* All stations may be used. */
 static void warden_open(struct rti_warden *warden, uint64_t now_ns)
 {
+    uint32_t before = warden->width.now;
     struct rti_width_sight sight = warden_sight(warden, now_ns);
     rti_width_open(&warden->width, &sight);
-    warden_begin_window(warden);
+    warden_begin_window(warden, before);
 }
 
 /* How many stations are used from now on? */
 static void warden_weigh(struct rti_warden *warden, uint64_t now_ns)
 {
+    uint32_t before = warden->width.now;
     if (!rti_width_is_due(&warden->width, now_ns)) {
         return;
     }
     struct rti_width_sight sight = warden_sight(warden, now_ns);
-    (void)rti_width_look(&warden->width, &sight);
-    warden_begin_window(warden);
+    rti_width_look(&warden->width, &sight);
+    warden_begin_window(warden, before);
 }
 
 /* Begins to look, or begins anew. */

@@ -65,15 +65,17 @@ static bool width_saw_short(const struct rti_width *width, const struct rti_widt
     return !sight->is_uneven && busy_ns <= (sight->work - width->work) * RTI_WIDTH_SHORT_NS;
 }
 
-/* The width to try: half of what is used or double what may be, in turns where both can be. */
+/* The width to try: half of what is used or double what may be, in turns where both can be. For a
+ * while, and where somebody is pinned, more can be used than may be. */
 static uint32_t width_choose(const struct rti_width *width, uint32_t used)
 {
-    bool can_narrow = used > 1;
+    uint32_t useful = used < width->now ? used : width->now;
+    bool can_narrow = useful > 1;
     bool can_widen = width->now < width->max;
     if (can_widen && (!can_narrow || !width->was_wider)) {
         return width->now > width->max / 2 ? width->max : width->now * 2;
     }
-    return can_narrow ? (used < width->now ? used : width->now) / 2 : width->now;
+    return can_narrow ? useful / 2 : width->now;
 }
 
 static void width_watch(struct rti_width *width, const struct rti_width_sight *sight)
@@ -115,7 +117,7 @@ static void width_judge(struct rti_width *width, const struct rti_width_sight *s
     width_begin(width, RTI_WIDTH_WATCHING, sight);
 }
 
-uint32_t rti_width_look(struct rti_width *width, const struct rti_width_sight *sight)
+void rti_width_look(struct rti_width *width, const struct rti_width_sight *sight)
 {
     if (rti_width_is_due(width, sight->now_ns)) {
         switch (width->phase) {
@@ -131,5 +133,4 @@ uint32_t rti_width_look(struct rti_width *width, const struct rti_width_sight *s
         }
     }
     RT_ASSERT(width->now >= 1 && width->now <= width->max);
-    return width->now;
 }

@@ -43,7 +43,7 @@
  * apart the looks are while stations are held back: for so long a turn may have become long before
  * others come. The tests on virtual threads try all the time. */
 #ifndef RTI_WIDTH_SHORT_NS
-#define RTI_WIDTH_SHORT_NS     UINT64_C(500)
+#define RTI_WIDTH_SHORT_NS     UINT64_C(1000)
 #define RTI_WIDTH_LONG_NS      UINT64_C(8000)
 #define RTI_WIDTH_WINDOW_NS    UINT64_C(200000)
 #define RTI_WIDTH_SETTLE_NS    UINT64_C(100000)
@@ -82,8 +82,8 @@ void rti_width_init(struct rti_width *width, uint32_t max);
 /* The same again, because short turns are not what holds things up; `sight` as for a look. */
 void rti_width_open(struct rti_width *width, const struct rti_width_sight *sight);
 
-/* Looks, and says how many are to be used from now on. */
-uint32_t rti_width_look(struct rti_width *width, const struct rti_width_sight *sight);
+/* Looks; `now` is then how many are to be used from here on. */
+void rti_width_look(struct rti_width *width, const struct rti_width_sight *sight);
 
 /* Does a window end with this look? Then what the sight says of long turns is asked for. */
 bool rti_width_is_due(const struct rti_width *width, uint64_t now_ns);

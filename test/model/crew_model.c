@@ -357,3 +357,122 @@ MODEL(crew_wakes_one_for_what_is_made_beside_a_promise_that_is_broken){
     .check = check_roused,
     .executions_max = 300000,
 };
+
+/* One station may be used, and its holder computes; who had the other waits. */
+static void setup_narrow(void)
+{
+    setup_pair();
+    rti_crew_set_width(&crew, 1);
+    members[1].own.station = NULL;
+    (void)rti_crew_give_back(&crew, &stations[1]);
+}
+
+static void widen(void)
+{
+    rti_crew_set_width(&crew, 2);
+}
+
+static void check_pair(void)
+{
+    EXPLORE_ASSERT(items[0].taken_count == 1);
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&crew.spinning) == 0);
+}
+
+MODEL(crew_runs_what_is_queued_while_more_stations_may_be_used){
+    .about = "one queues and computes on, one has no station that may be used, then it may",
+    .setup = setup_narrow,
+    .threads = {queue_one, work_for_one, widen},
+    .check = check_pair,
+    .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(2)},
+    .executions_max = 300000,
+};
+
+MODEL(crew_runs_what_is_injected_while_more_stations_may_be_used){
+    .about = "one injects and computes on, one has no station that may be used, then it may",
+    .setup = setup_narrow,
+    .threads = {inject_one, work_for_one, widen},
+    .check = check_pair,
+    .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(2)},
+    .executions_max = 300000,
+};
+
+/* Each station has one that is ready. */
+static void setup_shared_out(void)
+{
+    setup_pair();
+    for (unsigned i = 0; i < STATIONS; i++) {
+        rti_station_queue(&stations[i], ready(i), &crew.injector);
+    }
+}
+
+static void narrow(void)
+{
+    rti_crew_set_width(&crew, 1);
+}
+
+MODEL(crew_runs_what_lies_at_stations_while_fewer_may_be_used){
+    .about = "two run what they have, and one of them has to leave its station",
+    .setup = setup_shared_out,
+    .threads = {work_for_two, work_for_two, narrow},
+    .check = check_two,
+    .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
+    .executions_max = 300000,
+};
+
+/* Two stations are used and one may be: one of the members leaves. */
+static void setup_too_wide(void)
+{
+    setup_pair();
+    rti_station_queue(&stations[0], ready(0), &crew.injector);
+    (void)rti_station_queue_next(&stations[1], ready(1), &crew.injector);
+    rti_crew_set_width(&crew, 1);
+}
+
+static bool is_second_left(void)
+{
+    rti_lock_acquire(&crew.lock, &sched);
+    bool is_left = rti_u32_load_relaxed(&stations[1].state) == RTI_STATION_IDLE;
+    rti_lock_release(&crew.lock);
+    return is_left;
+}
+
+/* Two turns, the first of which asks what waits elsewhere, and always one that is ready here: what
+ * lay at the other station is found if that was left before. */
+static void take_turns(void)
+{
+    struct rti_runnable *runnable = NULL;
+    bool is_left = is_second_left();
+    stations[0].tick = 0;
+    for (int i = 0; i < 2 && runnable != &items[1].run; i++) {
+        runnable = rti_crew_search(&members[0]);
+        if (runnable == NULL) {
+            return;
+        }
+        if (i == 0 && runnable == &items[0].run) {
+            rti_station_queue(&stations[0], runnable, &crew.injector);
+        }
+    }
+    EXPLORE_ASSERT(runnable == &items[1].run || !is_left);
+    while (runnable != NULL && runnable != &items[1].run) {
+        runnable = rti_crew_search(&members[0]);
+    }
+    rti_crew_end(&crew);
+}
+
+/* Leaves its station or, if the other has, goes on until it has what was here. */
+static void leave_or_stay(void)
+{
+    struct rti_runnable *runnable;
+    do {
+        runnable = rti_crew_search(&members[1]);
+    } while (runnable != NULL && runnable != &items[1].run);
+    rti_crew_end(&crew);
+}
+
+MODEL(crew_fetches_what_lies_at_a_station_that_was_left){
+    .about = "one leaves its station with one in `next`, one is never without work",
+    .setup = setup_too_wide,
+    .threads = {take_turns, leave_or_stay},
+    .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(2)},
+    .executions_max = 300000,
+};
