@@ -46,6 +46,7 @@ static void report_actor_stats(struct rti_text *text, const struct rti_actors *a
 static void report_counts(struct rti_text *text, const struct rt_stats *stats)
 {
     report_stat(text, "workers", stats->workers);
+    report_stat(text, "workers_used", stats->workers_used);
     report_stat(text, "tasks_running", stats->tasks_running);
     report_stat(text, "tasks_ready", stats->tasks_ready);
     report_stat(text, "tasks_waiting", stats->tasks_waiting);

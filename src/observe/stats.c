@@ -43,6 +43,7 @@ static void stats_count_workers(struct rt_stats *stats, const struct rti_sched *
     struct rti_sched_stats workers;
     rti_sched_stats(sched, &workers, stats->queue_depths, RT_STATS_WORKERS_MAX);
     stats->workers = workers.workers;
+    stats->workers_used = workers.workers_used;
     stats->steal_attempts = workers.steal_attempts;
     stats->steal_successes = workers.steal_successes;
     stats->overruns = workers.overruns;

@@ -33,13 +33,14 @@ void rti_sched_stats(const struct rti_sched *sched, struct rti_sched_stats *stat
                      size_t depths_max)
 {
     const struct rti_crew *crew = rti_sched_crew(sched);
-    *stats = (struct rti_sched_stats){.workers = 1};
+    *stats = (struct rti_sched_stats){.workers = 1, .workers_used = 1};
     RT_ASSERT(depths_max > 0);
     if (crew == NULL) {
         depths[0] = stats_queue_depth(sched);
         return;
     }
     stats->workers = crew->stations_count;
+    stats->workers_used = crew->stations_count - rti_u32_load_relaxed(&crew->barred);
     stats->overruns = rti_u64_load_relaxed(&crew->warden.overruns);
     for (uint32_t i = 0; i < crew->stations_count; i++) {
         const struct rti_station *station = &crew->stations[i];

@@ -8,6 +8,7 @@
 
 struct rti_sched_stats {
     size_t workers;
+    size_t workers_used; /* that may work now: the width of the crew */
     uint64_t steal_attempts;
     uint64_t steal_successes;
     uint64_t overruns;

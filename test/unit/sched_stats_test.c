@@ -20,6 +20,7 @@ static void looks(void *arg)
     (void)arg;
     rti_sched_stats(&fibers.sched, &stats, &depth, 1);
     CHECK_EQ(stats.workers, 1);
+    CHECK_EQ(stats.workers_used, 1);
     CHECK_EQ(stats.steal_attempts + stats.steal_successes, 0);
     seen = depth;
 }

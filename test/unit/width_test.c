@@ -9,6 +9,7 @@
 #include <orrery/rt.h>
 
 #include "sched/crew_search.h"
+#include "sched/sched_stats.h"
 #include "support/crew.h"
 #include "support/test.h"
 
@@ -217,6 +218,11 @@ static void close_narrow(void)
 TEST(crew_gives_no_station_that_may_not_be_used)
 {
     open_narrow();
+    struct rti_sched_stats stats;
+    size_t depths[2];
+    rti_sched_stats(&crew_world.sched, &stats, depths, 2);
+    CHECK_EQ(stats.workers, 2);
+    CHECK_EQ(stats.workers_used, 1);
     CHECK(rti_crew_take_idle(crew) == NULL);
     rti_crew_rouse_one(crew);
     CHECK_EQ(rti_u32_load_relaxed(&crew->spinning), 0);

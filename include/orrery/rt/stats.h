@@ -30,6 +30,7 @@ struct rt_stats {
     uint64_t handles_lost; /* never consumed, in runtimes of this process that have ended */
 
     size_t workers;
+    size_t workers_used; /* that may work now: fewer where turns are so short that fewer do more */
     size_t queue_depths[RT_STATS_WORKERS_MAX]; /* ready now, per worker */
     uint64_t steal_attempts;
     uint64_t steal_successes;
