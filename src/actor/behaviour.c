@@ -340,20 +340,6 @@ static RTI_ALWAYSINLINE bool behaviour_try_rest(struct rti_behaviour *self,
 #endif
 }
 
-/* Tells the station what was done in a turn: messages that were taken, and calls of the runtime
- * unless they have ended it. */
-static inline void behaviour_count(struct rti_worker *worker, const struct rti_turn *turn,
-                                   int32_t taken)
-{
-#if RTI_ONE_WORKER
-    (void)worker, (void)turn, (void)taken;
-#else
-    int32_t calls = RT_REDUCTIONS - turn->reductions;
-    int32_t done = taken + (calls < RT_REDUCTIONS ? calls : 0);
-    rti_station_count(&worker->station->letters, (uint64_t)done);
-#endif
-}
-
 /* The same with several: an order can come at any time, and the word is looked at as well. */
 static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_behaviour *self,
                                           struct rti_worker *worker)
@@ -369,7 +355,7 @@ static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_beha
     for (;;) {
         if (RTI_UNLIKELY((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0 ||
                          taken >= turn->reductions || taken == RT_BEHAVIOUR_BATCH)) {
-            behaviour_count(worker, turn, taken);
+            rti_turn_count(turn, worker, taken);
             return behaviour_pause_shared(turn, kept);
         }
         if (letters->first == NULL) {
@@ -377,7 +363,7 @@ static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_beha
              * there is no more. */
             if (!is_more && RTI_LIKELY(behaviour_try_rest(self, worker))) {
                 /* It is another's: nothing of it is touched. */
-                behaviour_count(worker, turn, taken);
+                rti_turn_count(turn, worker, taken);
                 if (kept != NULL) {
                     behaviour_free(turn, kept);
                 }

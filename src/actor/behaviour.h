@@ -190,6 +190,20 @@ static inline void rti_turn_end(struct rti_turn *turn, rt_exit_reason reason)
     turn->reductions = 0;
 }
 
+/* Tells the station what was done in a turn: messages that were taken, and calls of the runtime
+ * unless they have ended it (sched/width.h). */
+static inline void rti_turn_count(const struct rti_turn *turn, struct rti_worker *worker,
+                                  int32_t taken)
+{
+#if RTI_ONE_WORKER
+    (void)turn, (void)worker, (void)taken;
+#else
+    int32_t calls = RT_REDUCTIONS - turn->reductions;
+    int32_t done = taken + (calls < RT_REDUCTIONS ? calls : 0);
+    rti_station_count(&worker->station->letters, (uint64_t)done);
+#endif
+}
+
 static inline bool rti_is_behaviour_id(actor_id id)
 {
     return RT_HAS_BEHAVIOURS && id >= RTI_BEHAVIOUR_ID_BIT && id < RT_SENDER_SUPERVISOR;

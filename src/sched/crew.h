@@ -83,7 +83,7 @@ struct rti_member {
     struct rti_crew *crew;
     struct rti_parker parker;
     struct rti_port_thread thread;
-    struct rti_station *given;        /* by the waker, before the unpark; NULL: the run is over */
+    struct rti_station *given;        /* by the waker, before the unpark; NULL: to look itself */
     struct rti_runnable *given_first; /* what it is to run there first; NULL: what it finds */
     struct rti_runnable *first;       /* the same, once it holds the station */
     struct rti_runnable *pinned;      /* the one it is for alone; crew's lock. See sched/pin.h */

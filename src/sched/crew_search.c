@@ -265,6 +265,26 @@ void rti_crew_set_width(struct rti_crew *crew, uint32_t width)
     }
 }
 
+/* Where no station may be taken nobody is woken for one, and who would lie down in the poller then
+ * sleeps on: sends one there that needs no station for it. Any thread, after a fence. */
+static void crew_man_poller(struct rti_crew *crew)
+{
+    if (RTI_LIKELY(rti_u32_load_relaxed(&crew->barred) == 0) ||
+        rti_u32_load_relaxed(&crew->is_polled) != 0 || crew_is_over(crew)) {
+        return;
+    }
+    rti_lock_acquire(&crew->lock, crew->sched);
+    struct rti_member *member = crew->idle_members;
+    if (member != NULL) {
+        crew->idle_members = member->idle_next;
+    }
+    rti_lock_release(&crew->lock);
+    if (member != NULL) {
+        RT_SOMETIMES(true, "crew: one without a station is sent to the poller");
+        rti_parker_unpark(&member->parker, crew->sched->port);
+    }
+}
+
 /* Are more stations used than may be? Any thread, a hint without the lock. */
 static bool crew_is_too_wide(const struct rti_crew *crew)
 {
@@ -319,6 +339,7 @@ void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station)
     /* Those who could run may all be in blocking calls: timers and the port need somebody, too. */
     if (crew_has_work(crew) || rti_u32_load_relaxed(&crew->is_polled) == 0) {
         rti_crew_rouse_one(crew);
+        crew_man_poller(crew);
     }
 }
 
@@ -441,6 +462,7 @@ void rti_crew_poll(struct rti_crew *crew, uint64_t now_ns)
     /* Whoever wanted to sleep in the poller meanwhile lies on its futex: somebody must go back. */
     rti_fence_seqcst();
     rti_crew_rouse_one(crew);
+    crew_man_poller(crew);
 }
 
 /* Fires what is due at stations that may not be used: nobody may be in the poller. */

@@ -179,10 +179,11 @@ static bool warden_look_at(struct rti_warden *warden, uint32_t index, uint64_t n
         warden_see(view, turns, now_ns);
         return false;
     }
+    if (warden->width.now < warden->width.max && now_ns - view->first_ns >= OPEN_NS) {
+        /* Those who would be woken for what waits may not work. */
+        warden_open(warden, now_ns);
+    }
     if (station_has_work(station)) {
-        if (now_ns - view->first_ns >= OPEN_NS && warden->width.now < warden->width.max) {
-            warden_open(warden, now_ns);
-        }
         rti_crew_rouse_one(crew);
     }
     if (now_ns - view->since_ns >= PREEMPT_NS) {
