@@ -28,7 +28,7 @@
  * I1  1 <= now <= max.                                              (RT_ASSERT in rti_width_look)
  *
  * One thread, the warden's. Costs: nothing where turns are long; else a trial of some 300
- * microseconds every 8 to 128 milliseconds, in which the crew does less than it could.
+ * microseconds every 2 to 128 milliseconds, in which the crew does less than it could.
  *
  * Rejected: a bound for the length of turns alone, below which one worker has it all (on many cores
  * short turns that do not talk to each other go as many times faster); to count messages that come
@@ -47,7 +47,7 @@
 #define RTI_WIDTH_LONG_NS      UINT64_C(8000)
 #define RTI_WIDTH_WINDOW_NS    UINT64_C(200000)
 #define RTI_WIDTH_SETTLE_NS    UINT64_C(100000)
-#define RTI_WIDTH_PAUSE_MIN_NS UINT64_C(8000000)
+#define RTI_WIDTH_PAUSE_MIN_NS UINT64_C(2000000)
 #define RTI_WIDTH_PAUSE_MAX_NS UINT64_C(128000000)
 #define RTI_WIDTH_CARE_NS      UINT64_C(1000000)
 #endif
