@@ -109,9 +109,9 @@ static void width_judge(struct rti_width *width, const struct rti_width_sight *s
         RT_SOMETIMES(true, "width: another one gets more done");
         width->pause_ns = RTI_WIDTH_PAUSE_MIN_NS;
     } else {
-        uint64_t twice_ns = width->pause_ns * 2;
+        uint64_t longer_ns = width->pause_ns * 4;
         width->now = width->before;
-        width->pause_ns = twice_ns < RTI_WIDTH_PAUSE_MAX_NS ? twice_ns : RTI_WIDTH_PAUSE_MAX_NS;
+        width->pause_ns = longer_ns < RTI_WIDTH_PAUSE_MAX_NS ? longer_ns : RTI_WIDTH_PAUSE_MAX_NS;
     }
     width->again_ns = sight->now_ns + width->pause_ns;
     width_begin(width, RTI_WIDTH_WATCHING, sight);

@@ -17,7 +17,7 @@
  *     settling      another width was set; those who are too many leave, or others come
  *     trying        for a window. Fewer stations are kept if they get no less done, more if they
  *                   get a tenth more done; else the width is what it was, and the next trial is
- *                   twice as far away, up to RTI_WIDTH_PAUSE_MAX_NS
+ *                   four times as far away, up to RTI_WIDTH_PAUSE_MAX_NS
  *
  * As soon as turns are not short the crew is as wide as it can be: to spread those costs nothing
  * that counts. It is the same when all is idle, and when a turn becomes long while others wait
@@ -27,7 +27,7 @@
  *
  * I1  1 <= now <= max.                                              (RT_ASSERT in rti_width_look)
  *
- * One thread, the warden's. Costs: nothing where turns are long; else a trial of some 300
+ * One thread, the warden's. Costs: nothing where turns are long; else a trial of some 200
  * microseconds every 2 to 128 milliseconds, in which the crew does less than it could.
  *
  * Rejected: a bound for the length of turns alone, below which one worker has it all (on many cores
@@ -45,7 +45,7 @@
 #ifndef RTI_WIDTH_SHORT_NS
 #define RTI_WIDTH_SHORT_NS     UINT64_C(1000)
 #define RTI_WIDTH_LONG_NS      UINT64_C(8000)
-#define RTI_WIDTH_WINDOW_NS    UINT64_C(200000)
+#define RTI_WIDTH_WINDOW_NS    UINT64_C(100000)
 #define RTI_WIDTH_SETTLE_NS    UINT64_C(100000)
 #define RTI_WIDTH_PAUSE_MIN_NS UINT64_C(2000000)
 #define RTI_WIDTH_PAUSE_MAX_NS UINT64_C(128000000)
