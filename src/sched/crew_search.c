@@ -252,7 +252,7 @@ void rti_crew_set_width(struct rti_crew *crew, uint32_t width)
     }
     rti_lock_acquire(&crew->lock, crew->sched);
     rti_u32_store_relaxed(&crew->barred, barred);
-    if (width == 1) {
+    if (width == 1 && rti_u64_load_relaxed(&crew->solo_again_ns) != RTI_TIME_NEVER) {
         /* Who is left may work alone at once: that others came and went was no guest's doing. */
         rti_u64_store_relaxed(&crew->solo_again_ns, 0);
     }
