@@ -158,9 +158,19 @@ void rti_crew_stop_spinning(struct rti_crew *crew)
     RT_ASSERT(before > 0);
 }
 
+/* Does a member sleep on its futex? */
+static bool crew_has_sleeper(struct rti_crew *crew)
+{
+    rti_lock_acquire(&crew->lock, crew->sched);
+    bool has_sleeper = crew->idle_members != NULL;
+    rti_lock_release(&crew->lock);
+    return has_sleeper;
+}
+
 /* Wakes a member for an idle station. The caller has promised that one spins. False if there was
- * no station, and the promise was broken: whoever made work meanwhile has relied on it, and if a
- * station was given back since it was looked for, the caller must try again. */
+ * no station, or no member, and the promise was broken: whoever made work meanwhile, or has left
+ * the poller, has relied on it, and if a station was given back since it was looked for, or a
+ * member has gone to sleep, the caller must try again. */
 static bool crew_rouse(struct rti_crew *crew)
 {
     struct rti_station *station = rti_crew_take_idle(crew);
@@ -178,9 +188,11 @@ static bool crew_rouse(struct rti_crew *crew)
     }
     (void)rti_crew_give_back(crew, station);
     rti_crew_stop_spinning(crew);
+    /* Not promised any more; fence; then who sleeps: pairs with who goes to sleep, then looks. */
+    rti_fence_after_rmw();
     /* Whoever sleeps in the poller can take it. */
     crew->sched->port->ops->wake(crew->sched->port);
-    return true;
+    return !crew_has_sleeper(crew);
 }
 
 /* Is there a station for which nobody looks for work, in a run that goes on? */
@@ -258,9 +270,10 @@ void rti_crew_set_width(struct rti_crew *crew, uint32_t width)
     }
     crew_set_listed(crew, rti_u32_load_relaxed(&crew->listed_count));
     rti_lock_release(&crew->lock);
-    /* May be taken; fence; then looks, as one who gives a station back does. */
+    /* May be taken; fence; then looks, as one who gives a station back does. Who left the poller
+     * meanwhile could send nobody there, and the one who is left may compute. */
     rti_fence_seqcst();
-    if (crew_has_work(crew)) {
+    if (crew_has_work(crew) || rti_u32_load_relaxed(&crew->is_polled) == 0) {
         rti_crew_rouse_one(crew);
     }
 }
