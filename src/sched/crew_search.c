@@ -297,14 +297,14 @@ static bool crew_retire(struct rti_crew *crew, struct rti_station *station)
     return is_retired;
 }
 
-/* A station that may not be used and still has something: the next of them in order, from `after`
+/* A station that may not be used and still has something: the next of them in order, from this one
  * on. NULL if there is none. */
-static struct rti_station *crew_find_retired(struct rti_crew *crew, uint32_t after)
+static struct rti_station *crew_find_retired(struct rti_crew *crew, uint32_t from)
 {
-    for (uint32_t i = 1; i < crew->stations_count; i++) {
-        struct rti_station *station = &crew->stations[(after + i) % crew->stations_count];
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        struct rti_station *station = &crew->stations[(from + i) % crew->stations_count];
         if (rti_u32_load_relaxed(&station->state) == RTI_STATION_IDLE &&
-            !rti_station_is_empty(station)) {
+            (!rti_station_is_empty(station) || rti_ptr_load_relaxed(&station->next) != NULL)) {
             return station;
         }
     }
@@ -511,12 +511,10 @@ static void member_take_retired(struct rti_member *member)
     if (RTI_LIKELY(rti_u32_load_relaxed(&crew->barred) == 0)) {
         return;
     }
-    struct rti_station *retired = crew_find_retired(crew, own->index);
-    struct rti_runnable *runnable = retired != NULL ? rti_station_steal(own, retired) : NULL;
-    if (runnable != NULL) {
+    /* Another one goes first each time: who has much there keeps nobody at the next one waiting. */
+    struct rti_station *retired = crew_find_retired(crew, own->tick / RTI_STATION_TICKS);
+    if (retired != NULL && rti_station_fetch(own, retired, &crew->injector)) {
         RT_SOMETIMES(true, "crew: what lay at a station that may not be used was fetched");
-        rti_station_queue(own, runnable, &crew->injector);
-        own->is_stocked = true;
     }
 }
 
@@ -804,8 +802,6 @@ static bool member_retire(struct rti_member *member)
     if (member->pin != 0 || member->first != NULL) {
         return false;
     }
-    /* Nobody steals the `next` of a station that nobody holds. */
-    rti_station_shelve_next(station, &crew->injector);
     if (!crew_retire(crew, station)) {
         return false;
     }
