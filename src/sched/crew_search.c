@@ -158,9 +158,19 @@ void rti_crew_stop_spinning(struct rti_crew *crew)
     RT_ASSERT(before > 0);
 }
 
+/* Does a member sleep on its futex? */
+static bool crew_has_sleeper(struct rti_crew *crew)
+{
+    rti_lock_acquire(&crew->lock, crew->sched);
+    bool has_sleeper = crew->idle_members != NULL;
+    rti_lock_release(&crew->lock);
+    return has_sleeper;
+}
+
 /* Wakes a member for an idle station. The caller has promised that one spins. False if there was
- * no station, and the promise was broken: whoever made work meanwhile has relied on it, and if a
- * station was given back since it was looked for, the caller must try again. */
+ * no station, or no member, and the promise was broken: whoever made work meanwhile, or has left
+ * the poller, has relied on it, and if a station was given back since it was looked for, or a
+ * member has gone to sleep, the caller must try again. */
 static bool crew_rouse(struct rti_crew *crew)
 {
     struct rti_station *station = rti_crew_take_idle(crew);
@@ -178,9 +188,11 @@ static bool crew_rouse(struct rti_crew *crew)
     }
     (void)rti_crew_give_back(crew, station);
     rti_crew_stop_spinning(crew);
+    /* Not promised any more; fence; then who sleeps: pairs with who goes to sleep, then looks. */
+    rti_fence_after_rmw();
     /* Whoever sleeps in the poller can take it. */
     crew->sched->port->ops->wake(crew->sched->port);
-    return true;
+    return !crew_has_sleeper(crew);
 }
 
 /* Is there a station for which nobody looks for work, in a run that goes on? */
@@ -252,15 +264,16 @@ void rti_crew_set_width(struct rti_crew *crew, uint32_t width)
     }
     rti_lock_acquire(&crew->lock, crew->sched);
     rti_u32_store_relaxed(&crew->barred, barred);
-    if (width == 1) {
+    if (width == 1 && rti_u64_load_relaxed(&crew->solo_again_ns) != RTI_TIME_NEVER) {
         /* Who is left may work alone at once: that others came and went was no guest's doing. */
         rti_u64_store_relaxed(&crew->solo_again_ns, 0);
     }
     crew_set_listed(crew, rti_u32_load_relaxed(&crew->listed_count));
     rti_lock_release(&crew->lock);
-    /* May be taken; fence; then looks, as one who gives a station back does. */
+    /* May be taken; fence; then looks, as one who gives a station back does. Who left the poller
+     * meanwhile could send nobody there, and the one who is left may compute. */
     rti_fence_seqcst();
-    if (crew_has_work(crew)) {
+    if (crew_has_work(crew) || rti_u32_load_relaxed(&crew->is_polled) == 0) {
         rti_crew_rouse_one(crew);
     }
 }
@@ -304,14 +317,14 @@ static bool crew_retire(struct rti_crew *crew, struct rti_station *station)
     return is_retired;
 }
 
-/* A station that may not be used and still has something: the next of them in order, from `after`
+/* A station that may not be used and still has something: the next of them in order, from this one
  * on. NULL if there is none. */
-static struct rti_station *crew_find_retired(struct rti_crew *crew, uint32_t after)
+static struct rti_station *crew_find_retired(struct rti_crew *crew, uint32_t from)
 {
-    for (uint32_t i = 1; i < crew->stations_count; i++) {
-        struct rti_station *station = &crew->stations[(after + i) % crew->stations_count];
+    for (uint32_t i = 0; i < crew->stations_count; i++) {
+        struct rti_station *station = &crew->stations[(from + i) % crew->stations_count];
         if (rti_u32_load_relaxed(&station->state) == RTI_STATION_IDLE &&
-            !rti_station_is_empty(station)) {
+            (!rti_station_is_empty(station) || rti_ptr_load_relaxed(&station->next) != NULL)) {
             return station;
         }
     }
@@ -520,12 +533,10 @@ static void member_take_retired(struct rti_member *member)
     if (RTI_LIKELY(rti_u32_load_relaxed(&crew->barred) == 0)) {
         return;
     }
-    struct rti_station *retired = crew_find_retired(crew, own->index);
-    struct rti_runnable *runnable = retired != NULL ? rti_station_steal(own, retired) : NULL;
-    if (runnable != NULL) {
+    /* Another one goes first each time: who has much there keeps nobody at the next one waiting. */
+    struct rti_station *retired = crew_find_retired(crew, own->tick / RTI_STATION_TICKS);
+    if (retired != NULL && rti_station_fetch(own, retired, &crew->injector)) {
         RT_SOMETIMES(true, "crew: what lay at a station that may not be used was fetched");
-        rti_station_queue(own, runnable, &crew->injector);
-        own->is_stocked = true;
     }
 }
 
@@ -813,8 +824,6 @@ static bool member_retire(struct rti_member *member)
     if (member->pin != 0 || member->first != NULL) {
         return false;
     }
-    /* Nobody steals the `next` of a station that nobody holds. */
-    rti_station_shelve_next(station, &crew->injector);
     if (!crew_retire(crew, station)) {
         return false;
     }

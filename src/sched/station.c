@@ -144,15 +144,6 @@ static struct rti_runnable *station_take_next(struct rti_station *station, void 
     return rti_ptr_cas_acqrel(&station->next, &seen, NULL) ? rti_next_runnable(seen) : NULL;
 }
 
-void rti_station_shelve_next(struct rti_station *station, struct rti_injector *injector)
-{
-    void *next = rti_ptr_load_relaxed(&station->next);
-    struct rti_runnable *runnable = next != NULL ? station_take_next(station, next) : NULL;
-    if (runnable != NULL) {
-        rti_station_queue(station, runnable, injector);
-    }
-}
-
 /* Takes from the rings, of a level more urgent than `below`. */
 static struct rti_runnable *station_pop(struct rti_station *station, uint32_t below)
 {
@@ -408,6 +399,34 @@ struct rti_runnable *rti_station_steal_next(struct rti_station *thief, struct rt
         rti_station_count(&thief->stolen, 1);
     }
     return runnable;
+}
+
+/* Queues one who was fetched, if there is one. */
+static bool station_keep(struct rti_station *thief, struct rti_runnable *runnable,
+                         struct rti_injector *injector)
+{
+    if (runnable == NULL) {
+        return false;
+    }
+    rti_station_queue(thief, runnable, injector);
+    thief->is_stocked = true;
+    return true;
+}
+
+bool rti_station_fetch(struct rti_station *thief, struct rti_station *left,
+                       struct rti_injector *injector)
+{
+    struct rti_sched *sched = thief->sched;
+    bool has_come = station_keep(thief, rti_station_steal(thief, left), injector);
+    void *next = rti_ptr_load_relaxed(&left->next);
+    if (next != NULL) {
+        has_come = station_keep(thief, station_take_next(left, next), injector) || has_come;
+    }
+    /* A steal leaves the backlogs to who has little to do, and that may be nobody for ever. */
+    has_come =
+        station_keep(thief, rti_backlog_take_old(&left->backlog, sched), injector) || has_come;
+    return station_keep(thief, rti_backlog_take_old(&left->early_rest, sched), injector) ||
+           has_come;
 }
 
 bool rti_station_is_empty(const struct rti_station *station)

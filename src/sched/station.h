@@ -145,8 +145,11 @@ void rti_station_queue_early(struct rti_station *station, struct rti_runnable *r
 bool rti_station_queue_next(struct rti_station *station, struct rti_runnable *runnable,
                             struct rti_injector *injector);
 
-/* Puts who is in `next` into its ring. Holder. */
-void rti_station_shelve_next(struct rti_station *station, struct rti_injector *injector);
+/* Takes of a station that nobody holds, for a thief who has work: what a steal gives, `next`, and
+ * one of each backlog that has waited long, as its holder would at a tick. They are queued. False
+ * if there was nobody. Holder of `thief`. */
+bool rti_station_fetch(struct rti_station *thief, struct rti_station *left,
+                       struct rti_injector *injector);
 
 /* Takes the next runnable, or NULL. Holder. */
 struct rti_runnable *rti_station_pick(struct rti_station *station);

@@ -133,3 +133,31 @@ MODEL(armed_timer_is_fired_by_one_who_goes_to_sleep){
     .check = check,
     .executions_max = 300000,
 };
+
+/* The same while one station may be used, by one who looks at the port before it computes: who has
+ * none meets it there, and lies down elsewhere. Then both may be used. */
+static void setup_narrow(void)
+{
+    setup();
+    rti_crew_set_width(&crew, 1);
+}
+
+static void arm_poll_and_compute(void)
+{
+    arm_and_compute();
+    rti_crew_poll(&crew, 1);
+}
+
+static void widen(void)
+{
+    rti_crew_set_width(&crew, MEMBERS);
+}
+
+MODEL(armed_timer_is_fired_though_nobody_may_go_to_the_poller_for_a_while){
+    .about = "one arms a timer, polls and computes on, one has no station, then it may have one",
+    .setup = setup_narrow,
+    .threads = {arm_poll_and_compute, go_to_sleep, widen},
+    .check = check,
+    .bound = {EXPLORE_BOUND(2), EXPLORE_BOUND(1)},
+    .executions_max = 300000,
+};

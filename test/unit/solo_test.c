@@ -100,6 +100,19 @@ TEST(solo_does_not_begin_before_its_time)
     crew_world_close();
 }
 
+/* That others came before they had to leave was no guest's doing. */
+TEST(solo_begins_at_once_when_one_is_left_who_may_work)
+{
+    open_two();
+    rti_u64_store_relaxed(&crew->solo_again_ns, 1000);
+    member->worker->now_ns = 999;
+    rti_crew_set_width(crew, 1);
+    try_solo();
+    CHECK(is_solo());
+    rti_crew_set_width(crew, 2);
+    crew_world_close();
+}
+
 static bool refuse(struct rti_port *port)
 {
     (void)port;
@@ -141,6 +154,11 @@ TEST(solo_ends_for_good_when_the_barrier_is_refused)
     member->worker->now_ns = port->ops->clock_ns(port) + 2 * RTI_SOLO_PAUSE_NS;
     try_solo();
     CHECK(!is_solo());
+    /* Though there is one left who may work. */
+    rti_crew_set_width(crew, 1);
+    try_solo();
+    CHECK(!is_solo());
+    rti_crew_set_width(crew, 2);
     crew_world_close();
 }
 

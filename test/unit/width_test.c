@@ -199,19 +199,24 @@ static struct rti_member *member;
 
 /* Two stations, of which the first is held and the other may not be used. The run has begun, as
  * far as a search can tell. */
-static void open_narrow(void)
+static void open_narrow_of(uint32_t workers)
 {
-    crew_world_open(2);
+    crew_world_open(workers);
     crew = &crew_world.crew;
     member = &crew->members[0];
     rti_crew_set_width(crew, 1);
     rti_u32_store_relaxed(&crew->is_over, 0);
 }
 
+static void open_narrow(void)
+{
+    open_narrow_of(2);
+}
+
 static void close_narrow(void)
 {
     rti_u32_store_relaxed(&crew->is_over, 1);
-    rti_crew_set_width(crew, 2);
+    rti_crew_set_width(crew, crew->stations_count);
     crew_world_close();
 }
 
@@ -226,7 +231,10 @@ TEST(crew_gives_no_station_that_may_not_be_used)
     CHECK(rti_crew_take_idle(crew) == NULL);
     rti_crew_rouse_one(crew);
     CHECK_EQ(rti_u32_load_relaxed(&crew->spinning), 0);
+    /* Nobody is sent to the poller: somebody is there. */
+    rti_u32_store_relaxed(&crew->is_polled, 1);
     rti_crew_set_width(crew, 2);
+    rti_u32_store_relaxed(&crew->is_polled, 0);
     struct rti_station *station = rti_crew_take_idle(crew);
     CHECK(station == &crew->stations[1]);
     CHECK(!rti_crew_give_back(crew, station));
@@ -282,6 +290,98 @@ TEST(crew_fetches_what_a_station_has_that_may_not_be_used)
     while (rti_station_pick(member->worker->station) != NULL) {
     }
     close_narrow();
+}
+
+/* More than a station that is low has, of one level, each of them always ready. */
+static struct rti_runnable crowd[RTI_RING_CAPACITY / 2];
+
+static void make_crowd(uint8_t priority)
+{
+    for (uint32_t i = 0; i < RTI_RING_CAPACITY / 2; i++) {
+        make_ready(&crowd[i], 1000 + i, priority);
+        rti_station_queue(member->worker->station, &crowd[i], &crew->injector);
+    }
+}
+
+static bool is_of_crowd(const struct rti_runnable *runnable)
+{
+    return runnable >= crowd && runnable < crowd + RTI_RING_CAPACITY / 2;
+}
+
+/* So many turns, in which all of the crowd is ready again. Returns how many others had one. */
+static uint32_t serve_crowd(uint32_t turns_max)
+{
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < turns_max; i++) {
+        struct rti_runnable *runnable = rti_crew_search(member);
+        CHECK(runnable != NULL);
+        if (is_of_crowd(runnable)) {
+            rti_station_queue(member->worker->station, runnable, &crew->injector);
+        } else {
+            others++;
+        }
+    }
+    return others;
+}
+
+static void dismiss_crowd(void)
+{
+    while (rti_station_pick(member->worker->station) != NULL) {
+    }
+    close_narrow();
+}
+
+/* Those who have not run yet are taken by who has little to do, and here nobody ever has. */
+TEST(crew_fetches_who_has_not_run_from_a_station_that_may_not_be_used)
+{
+    static struct rti_runnable fresh[3];
+    open_narrow();
+    struct rti_station *left = &crew->stations[1];
+    make_crowd(2);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct rti_runnable *runnable = &fresh[i];
+        make_ready(runnable, 1 + i, 2);
+        runnable->is_fresh = true;
+        rti_backlog_push(i < 2 ? &left->backlog : &left->early_rest, &crew_world.sched, &runnable,
+                         1);
+    }
+    CHECK_EQ(serve_crowd(4 * RTI_STATION_TICKS + RTI_RING_CAPACITY), 3);
+    CHECK(rti_station_is_empty(left));
+    dismiss_crowd();
+}
+
+/* As it lies there if the station was taken from one who blocks, and no thread was left for it. */
+TEST(crew_fetches_the_next_of_a_station_that_may_not_be_used)
+{
+    static struct rti_runnable next;
+    open_narrow();
+    make_crowd(2);
+    make_ready(&next, 1, 2);
+    (void)rti_station_queue_next(&crew->stations[1], &next, &crew->injector);
+    CHECK_EQ(serve_crowd(RTI_STATION_TICKS + RTI_RING_CAPACITY), 1);
+    dismiss_crowd();
+}
+
+/* Of the deque one is fetched at a time. Who is urgent at the next station does not wait for all of
+ * them. */
+TEST(crew_fetches_from_stations_that_may_not_be_used_in_turns)
+{
+    static struct rti_runnable early[50];
+    static struct rti_runnable urgent;
+    open_narrow_of(3);
+    make_crowd(RTI_STATION_EARLY_LEVEL);
+    for (uint32_t i = 0; i < 50; i++) {
+        make_ready(&early[i], 2 + i, RTI_STATION_EARLY_LEVEL);
+        early[i].is_fresh = true;
+        rti_station_queue_early(&crew->stations[1], &early[i]);
+    }
+    make_ready(&urgent, 1, 0);
+    rti_station_queue(&crew->stations[2], &urgent, &crew->injector);
+    (void)serve_crowd(2 * RTI_STATION_TICKS + 1);
+    CHECK(rti_station_is_empty(&crew->stations[2]));
+    while (rti_station_pick(&crew->stations[1]) != NULL) {
+    }
+    dismiss_crowd();
 }
 
 static uint64_t due_ns;
