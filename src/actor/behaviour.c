@@ -362,8 +362,7 @@ static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_beha
             /* It tries to rest before it looks for more: the rest looks itself, and most often
              * there is no more. */
             if (!is_more && RTI_LIKELY(behaviour_try_rest(self, worker))) {
-                /* It is another's: nothing of it is touched. */
-                rti_turn_count(turn, worker, taken);
+                rti_turn_count(turn, worker, taken); /* of it, another's now, nothing is touched */
                 if (kept != NULL) {
                     behaviour_free(turn, kept);
                 }

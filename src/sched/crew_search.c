@@ -15,407 +15,6 @@
 /* A look is due after at most this many turns. */
 #define LOOK_INTERVAL_MAX 64
 
-static bool crew_is_over(const struct rti_crew *crew)
-{
-    /* Acquire pairs with the exchange in rti_crew_end. */
-    return rti_u32_load_acquire(&crew->is_over) != 0;
-}
-
-/* So many stations are in the list: how many of them may be taken? With the lock held. */
-static void crew_set_listed(struct rti_crew *crew, uint32_t listed)
-{
-    uint32_t barred = rti_u32_load_relaxed(&crew->barred);
-    rti_u32_store_relaxed(&crew->listed_count, listed);
-    rti_u32_store_relaxed(&crew->idle_count, listed > barred ? listed - barred : 0);
-}
-
-struct rti_station *rti_crew_take_idle(struct rti_crew *crew)
-{
-    if (rti_u32_load_relaxed(&crew->idle_count) == 0) {
-        return NULL;
-    }
-    rti_lock_acquire(&crew->lock, crew->sched);
-    struct rti_station *station = NULL;
-    if (rti_u32_load_relaxed(&crew->idle_count) > 0) {
-        station = crew->idle_stations;
-        RT_ASSERT(rti_u32_load_relaxed(&station->state) == RTI_STATION_IDLE);
-        crew->idle_stations = station->idle_next;
-        rti_u32_store_relaxed(&station->state, RTI_STATION_HELD);
-        crew_set_listed(crew, rti_u32_load_relaxed(&crew->listed_count) - 1);
-        rti_solo_end(crew);
-    }
-    rti_lock_release(&crew->lock);
-    if (station != NULL) {
-        /* Not idle any more; fence; then the warden: pairs with its own announcement. */
-        rti_fence_seqcst();
-        rti_warden_rouse(&crew->warden);
-    }
-    return station;
-}
-
-void rti_member_hold(struct rti_member *member, struct rti_station *station)
-{
-    RT_ASSERT(member->worker->station == NULL);
-    RT_ASSERT(rti_u32_load_relaxed(&station->state) == RTI_STATION_HELD);
-    rti_ptr_store_relaxed(&station->holder, member);
-    member->worker->station = station;
-}
-
-/* Puts a station into the list. Returns how many are there. With the lock held. */
-static uint32_t crew_list(struct rti_crew *crew, struct rti_station *station)
-{
-    uint32_t listed = rti_u32_load_relaxed(&crew->listed_count) + 1;
-    station->idle_next = crew->idle_stations;
-    crew->idle_stations = station;
-    rti_u32_store_relaxed(&station->state, RTI_STATION_IDLE);
-    crew_set_listed(crew, listed);
-    return listed;
-}
-
-bool rti_crew_give_back(struct rti_crew *crew, struct rti_station *station)
-{
-    rti_lock_acquire(&crew->lock, crew->sched);
-    uint32_t listed = crew_list(crew, station);
-    rti_lock_release(&crew->lock);
-    return listed == crew->stations_count;
-}
-
-/* One that has no thread yet, or NULL. With the lock held. */
-static struct rti_member *crew_new_member(struct rti_crew *crew)
-{
-    while (crew->members_count < crew->members_max) {
-        struct rti_member *member = &crew->members[crew->members_count];
-        crew->members_count++;
-        /* Else it is kept for its fiber, or was, and got its thread then. */
-        if (member->pin == 0 && !member->is_manned) {
-            member->is_manned = true;
-            member->is_absent = false;
-            return member;
-        }
-    }
-    return NULL;
-}
-
-/* A member for a station: one that sleeps, or a new thread. NULL: there are no more. */
-static struct rti_member *crew_take_member(struct rti_crew *crew, bool *is_new)
-{
-    rti_lock_acquire(&crew->lock, crew->sched);
-    struct rti_member *member = crew->idle_members;
-    *is_new = member == NULL;
-    if (member != NULL) {
-        crew->idle_members = member->idle_next;
-    } else {
-        member = crew_new_member(crew);
-    }
-    rti_lock_release(&crew->lock);
-    return member;
-}
-
-bool rti_crew_start_member(struct rti_crew *crew, struct rti_member *member)
-{
-    struct rti_port *port = crew->sched->port;
-    rt_status status = port->ops->thread_start(port, &member->thread, rti_member_main, member);
-    bool is_started = !RT_FAILED(status);
-    rti_lock_acquire(&crew->lock, crew->sched);
-    RT_ASSERT(member->is_manned && !member->is_started);
-    member->is_started = is_started;
-    if (!is_started) {
-        crew->members_count = crew->members_max;
-    }
-    rti_lock_release(&crew->lock);
-    return is_started;
-}
-
-/* Gives a station to a member that spins from now on. False if there is no thread for it. */
-static bool crew_send(struct rti_crew *crew, struct rti_station *station,
-                      struct rti_runnable *first)
-{
-    bool is_new;
-    struct rti_member *member = crew_take_member(crew, &is_new);
-    if (member == NULL) {
-        return false;
-    }
-    member->given = station;
-    member->given_first = first;
-    member->is_spinning = true;
-    if (!is_new) {
-        rti_parker_unpark(&member->parker, crew->sched->port);
-        return true;
-    }
-    if (rti_crew_start_member(crew, member)) {
-        return true;
-    }
-    /* The caller keeps the station: who starts this member later has nothing for it. */
-    member->given = NULL;
-    member->given_first = NULL;
-    member->is_spinning = false;
-    return false;
-}
-
-void rti_crew_stop_spinning(struct rti_crew *crew)
-{
-    uint32_t before = rti_u32_sub_acqrel(&crew->spinning, 1);
-    RT_ASSERT(before > 0);
-}
-
-/* Does a member sleep on its futex? */
-static bool crew_has_sleeper(struct rti_crew *crew)
-{
-    rti_lock_acquire(&crew->lock, crew->sched);
-    bool has_sleeper = crew->idle_members != NULL;
-    rti_lock_release(&crew->lock);
-    return has_sleeper;
-}
-
-/* Wakes a member for an idle station. The caller has promised that one spins. False if there was
- * no station, or no member, and the promise was broken: whoever made work meanwhile, or has left
- * the poller, has relied on it, and if a station was given back since it was looked for, or a
- * member has gone to sleep, the caller must try again. */
-static bool crew_rouse(struct rti_crew *crew)
-{
-    struct rti_station *station = rti_crew_take_idle(crew);
-    if (station == NULL) {
-        rti_crew_stop_spinning(crew);
-        /* Not promised any more; fence; then idle stations: pairs with who queues, then looks. */
-        rti_fence_after_rmw();
-        return false;
-    }
-    if (crew_send(crew, station, NULL)) {
-        return true;
-    }
-    if (rti_u32_exchange_acqrel(&crew->is_member_short, 1) == 0) {
-        rti_port_log("no thread left for a worker: work waits for those that run");
-    }
-    (void)rti_crew_give_back(crew, station);
-    rti_crew_stop_spinning(crew);
-    /* Not promised any more; fence; then who sleeps: pairs with who goes to sleep, then looks. */
-    rti_fence_after_rmw();
-    /* Whoever sleeps in the poller can take it. */
-    crew->sched->port->ops->wake(crew->sched->port);
-    return !crew_has_sleeper(crew);
-}
-
-/* Is there a station for which nobody looks for work, in a run that goes on? */
-static bool crew_is_lax(const struct rti_crew *crew)
-{
-    return rti_u32_load_relaxed(&crew->idle_count) != 0 &&
-           rti_u32_load_relaxed(&crew->spinning) == 0 && !crew_is_over(crew);
-}
-
-void rti_crew_rouse_one(struct rti_crew *crew)
-{
-    if (!crew_is_lax(crew)) {
-        return;
-    }
-    /* A fiber that was switched to straight calls this, and has its errno already. */
-    int *errno_here = rti_errno_address();
-    int kept = *errno_here;
-    rti_u32_add_acqrel(&crew->senders, 1);
-    /* Counted; fence; then is the run over: rti_crew_run ends it, then waits for who is counted. */
-    rti_fence_after_rmw();
-    uint32_t nobody = 0;
-    while (crew_is_lax(crew) && rti_u32_cas_acqrel(&crew->spinning, &nobody, 1) &&
-           !crew_rouse(crew)) {
-        nobody = 0;
-    }
-    rti_u32_sub_acqrel(&crew->senders, 1);
-    *errno_here = kept;
-}
-
-/* Ends the run if every station is idle and nothing lives. With the lock held no station is taken,
- * so that what the stations have counted stands still, and the sum is exact. */
-static void crew_check_over(struct rti_crew *crew)
-{
-    rti_lock_acquire(&crew->lock, crew->sched);
-    bool is_over = rti_u32_load_relaxed(&crew->listed_count) == crew->stations_count &&
-                   rti_crew_live(crew) == 0;
-    rti_lock_release(&crew->lock);
-    if (is_over) {
-        rti_crew_end(crew);
-    }
-}
-
-/* Was something left when the member gave up its station? Any of it may be gone by now. */
-static bool crew_has_work(const struct rti_crew *crew)
-{
-    if (!rti_injector_is_empty(&crew->injector)) {
-        return true;
-    }
-    for (uint32_t i = 0; i < crew->stations_count; i++) {
-        const struct rti_station *station = &crew->stations[i];
-        if (!rti_station_is_empty(station)) {
-            return true;
-        }
-        /* A `next` is its holder's, or the warden has it fetched; at an idle station it is work. */
-        if (rti_ptr_load_relaxed(&station->next) != NULL &&
-            rti_u32_load_relaxed(&station->state) == RTI_STATION_IDLE) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void rti_crew_set_width(struct rti_crew *crew, uint32_t width)
-{
-    RT_ASSERT(width >= 1 && width <= crew->stations_count);
-    uint32_t barred = crew->stations_count - width;
-    if (barred == rti_u32_load_relaxed(&crew->barred)) {
-        return;
-    }
-    rti_lock_acquire(&crew->lock, crew->sched);
-    rti_u32_store_relaxed(&crew->barred, barred);
-    if (width == 1 && rti_u64_load_relaxed(&crew->solo_again_ns) != RTI_TIME_NEVER) {
-        /* Who is left may work alone at once: that others came and went was no guest's doing. */
-        rti_u64_store_relaxed(&crew->solo_again_ns, 0);
-    }
-    crew_set_listed(crew, rti_u32_load_relaxed(&crew->listed_count));
-    rti_lock_release(&crew->lock);
-    /* May be taken; fence; then looks, as one who gives a station back does. Who left the poller
-     * meanwhile could send nobody there, and the one who is left may compute. */
-    rti_fence_seqcst();
-    if (crew_has_work(crew) || rti_u32_load_relaxed(&crew->is_polled) == 0) {
-        rti_crew_rouse_one(crew);
-    }
-}
-
-/* Where no station may be taken nobody is woken for one, and who would lie down in the poller then
- * sleeps on: sends one there that needs no station for it. Any thread, after a fence. */
-static void crew_man_poller(struct rti_crew *crew)
-{
-    if (RTI_LIKELY(rti_u32_load_relaxed(&crew->barred) == 0) ||
-        rti_u32_load_relaxed(&crew->is_polled) != 0 || crew_is_over(crew)) {
-        return;
-    }
-    rti_lock_acquire(&crew->lock, crew->sched);
-    struct rti_member *member = crew->idle_members;
-    if (member != NULL) {
-        crew->idle_members = member->idle_next;
-    }
-    rti_lock_release(&crew->lock);
-    if (member != NULL) {
-        RT_SOMETIMES(true, "crew: one without a station is sent to the poller");
-        rti_parker_unpark(&member->parker, crew->sched->port);
-    }
-}
-
-/* Are more stations used than may be? Any thread, a hint without the lock. */
-static bool crew_is_too_wide(const struct rti_crew *crew)
-{
-    return RTI_UNLIKELY(rti_u32_load_relaxed(&crew->listed_count) <
-                        rti_u32_load_relaxed(&crew->barred));
-}
-
-/* Gives a station back because too many are used, with what lies there. False if it was not so. */
-static bool crew_retire(struct rti_crew *crew, struct rti_station *station)
-{
-    rti_lock_acquire(&crew->lock, crew->sched);
-    bool is_retired = crew_is_too_wide(crew);
-    if (is_retired) {
-        (void)crew_list(crew, station);
-    }
-    rti_lock_release(&crew->lock);
-    return is_retired;
-}
-
-/* A station that may not be used and still has something: the next of them in order, from this one
- * on. NULL if there is none. */
-static struct rti_station *crew_find_retired(struct rti_crew *crew, uint32_t from)
-{
-    for (uint32_t i = 0; i < crew->stations_count; i++) {
-        struct rti_station *station = &crew->stations[(from + i) % crew->stations_count];
-        if (rti_u32_load_relaxed(&station->state) == RTI_STATION_IDLE &&
-            (!rti_station_is_empty(station) || rti_ptr_load_relaxed(&station->next) != NULL)) {
-            return station;
-        }
-    }
-    return NULL;
-}
-
-void rti_crew_hand_over(struct rti_crew *crew, struct rti_station *station)
-{
-    bool has_work = !rti_station_is_empty(station) || !rti_injector_is_empty(&crew->injector) ||
-                    rti_ptr_load_relaxed(&station->next) != NULL;
-    if (has_work && !crew_is_over(crew)) {
-        rti_u32_add_acqrel(&crew->spinning, 1);
-        if (crew_send(crew, station, NULL)) {
-            return;
-        }
-        rti_crew_stop_spinning(crew);
-    }
-    bool are_all_idle = rti_crew_give_back(crew, station);
-    /* Given back; fence; then looks again, as a member does. */
-    rti_fence_seqcst();
-    if (are_all_idle) {
-        /* The last one may have ended on a thread that holds no station. */
-        crew_check_over(crew);
-    }
-    /* Those who could run may all be in blocking calls: timers and the port need somebody, too. */
-    if (crew_has_work(crew) || rti_u32_load_relaxed(&crew->is_polled) == 0) {
-        rti_crew_rouse_one(crew);
-        crew_man_poller(crew);
-    }
-}
-
-void rti_crew_send_first(struct rti_crew *crew, struct rti_station *station,
-                         struct rti_runnable *first)
-{
-    if (!crew_is_over(crew)) {
-        rti_u32_add_acqrel(&crew->spinning, 1);
-        if (crew_send(crew, station, first)) {
-            return;
-        }
-        rti_crew_stop_spinning(crew);
-    }
-    /* Before all others: who takes the station next may find one there that is pinned to the
-     * caller, and would send it back before this one had its turn. */
-    (void)rti_station_queue_next(station, first, &crew->injector);
-    rti_crew_hand_over(crew, station);
-}
-
-bool rti_crew_start_spare(struct rti_crew *crew)
-{
-    rti_lock_acquire(&crew->lock, crew->sched);
-    struct rti_member *member = crew_new_member(crew);
-    rti_lock_release(&crew->lock);
-    return member != NULL && rti_crew_start_member(crew, member);
-}
-
-bool rti_crew_preempt(struct rti_crew *crew, struct rti_station *station)
-{
-    struct rti_port *port = crew->sched->port;
-    struct rti_member *member = rti_ptr_load_relaxed(&station->holder);
-    if (member == NULL) {
-        return false;
-    }
-    rti_u32_store_relaxed(&member->attention, 1);
-    uintptr_t os_thread = rti_size_load_relaxed(&member->os_thread);
-    if (!crew->is_preemptive || os_thread == 0) {
-        return false;
-    }
-    port->ops->interrupt(port, os_thread);
-    return true;
-}
-
-void rti_crew_end(struct rti_crew *crew)
-{
-    struct rti_port *port = crew->sched->port;
-    /* Exchange and fence: a member that goes to sleep after this sees it. */
-    rti_u32_exchange_acqrel(&crew->is_over, 1);
-    rti_fence_after_rmw();
-    rti_lock_acquire(&crew->lock, crew->sched);
-    struct rti_member *member = crew->idle_members;
-    crew->idle_members = NULL;
-    rti_lock_release(&crew->lock);
-    while (member != NULL) {
-        struct rti_member *next = member->idle_next;
-        member->given = NULL;
-        rti_parker_unpark(&member->parker, port);
-        member = next;
-    }
-    rti_pin_end(crew);
-    port->ops->wake(port);
-}
-
 /* Fires what is due at a station. Any member. */
 static bool station_expire(struct rti_station *station, uint64_t now_ns)
 {
@@ -475,7 +74,7 @@ void rti_crew_poll(struct rti_crew *crew, uint64_t now_ns)
     /* Whoever wanted to sleep in the poller meanwhile lies on its futex: somebody must go back. */
     rti_fence_seqcst();
     rti_crew_rouse_one(crew);
-    crew_man_poller(crew);
+    rti_crew_man_poller(crew);
 }
 
 /* Fires what is due at stations that may not be used: nobody may be in the poller. */
@@ -534,7 +133,7 @@ static void member_take_retired(struct rti_member *member)
         return;
     }
     /* Another one goes first each time: who has much there keeps nobody at the next one waiting. */
-    struct rti_station *retired = crew_find_retired(crew, own->tick / RTI_STATION_TICKS);
+    struct rti_station *retired = rti_crew_find_retired(crew, own->tick / RTI_STATION_TICKS);
     if (retired != NULL && rti_station_fetch(own, retired, &crew->injector)) {
         RT_SOMETIMES(true, "crew: what lay at a station that may not be used was fetched");
     }
@@ -612,7 +211,7 @@ static struct rti_runnable *member_steal(struct rti_member *member, struct rti_w
     /* Who watches comes by often, and each time for one round. */
     for (uint32_t round = watch->looks > 0 ? STEAL_ROUNDS : 1; round <= STEAL_ROUNDS; round++) {
         struct rti_runnable *runnable = member_steal_round(member, watch, round == STEAL_ROUNDS);
-        if (runnable != NULL || crew_is_over(crew)) {
+        if (runnable != NULL || rti_crew_is_over(crew)) {
             return runnable;
         }
         rti_pause();
@@ -628,8 +227,8 @@ static struct rti_runnable *member_find_elsewhere(struct rti_member *member)
     struct rti_watch watch = {.looks = 0};
     for (;;) {
         struct rti_runnable *runnable = member_steal(member, &watch);
-        if (runnable != NULL || !rti_watch_goes_on(&watch) || crew_is_over(member->crew) ||
-            crew_is_too_wide(member->crew)) {
+        if (runnable != NULL || !rti_watch_goes_on(&watch) || rti_crew_is_over(member->crew) ||
+            rti_crew_is_too_wide(member->crew)) {
             return runnable;
         }
         RT_SOMETIMES(true, "crew: work was left to one who is quick");
@@ -662,7 +261,7 @@ static RTI_ALWAYSINLINE struct rti_runnable *member_find_oldest(struct rti_membe
         RTI_UNLIKELY(member->is_spinning) || member_is_look_due(member) ||
         RTI_UNLIKELY(station->is_stocked) || RTI_UNLIKELY(!rti_station_is_plain(station)) ||
         RTI_UNLIKELY(rti_station_is_tick_due(station)) ||
-        RTI_UNLIKELY(crew_is_over(member->crew))) {
+        RTI_UNLIKELY(rti_crew_is_over(member->crew))) {
         return NULL;
     }
     struct rti_runnable *runnable = rti_station_pop(station, RTI_PRIORITY_LEVELS);
@@ -711,7 +310,7 @@ static struct rti_runnable *member_find(struct rti_member *member)
  */
 static bool crew_is_wanting(const struct rti_crew *crew)
 {
-    return rti_u32_load_relaxed(&crew->idle_count) > 0 && crew_has_work(crew);
+    return rti_u32_load_relaxed(&crew->idle_count) > 0 && rti_crew_has_work(crew);
 }
 
 /* Sleeps in the poller until something happens outside or a timer is due anywhere. */
@@ -727,7 +326,7 @@ static void member_sleep_in_poller(struct rti_member *member)
     deadline_ns = again_ns < deadline_ns ? again_ns : deadline_ns;
     /* Raised: something waits that the last look has left, and nobody calls for it again. */
     bool is_called = rti_u32_exchange_acqrel(&port->attention, 0) != 0;
-    bool is_wanted = is_called || crew_is_over(crew) || crew_is_wanting(crew);
+    bool is_wanted = is_called || rti_crew_is_over(crew) || crew_is_wanting(crew);
     rti_worker_note_idle(member->worker);
     rti_sched_record(crew->sched,
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_IDLE, .value = deadline_ns});
@@ -764,7 +363,7 @@ static void member_sleep(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
     rti_lock_acquire(&crew->lock, crew->sched);
-    bool is_over = crew_is_over(crew);
+    bool is_over = rti_crew_is_over(crew);
     if (!is_over) {
         member->idle_next = crew->idle_members;
         crew->idle_members = member;
@@ -812,7 +411,7 @@ static void member_give_up(struct rti_member *member)
     /* Station given back, not spinning; fence; then looks again. */
     rti_fence_seqcst();
     if (are_all_idle) {
-        crew_check_over(crew);
+        rti_crew_check_over(crew);
     }
 }
 
@@ -824,7 +423,7 @@ static bool member_retire(struct rti_member *member)
     if (member->pin != 0 || member->first != NULL) {
         return false;
     }
-    if (!crew_retire(crew, station)) {
+    if (!rti_crew_retire(crew, station)) {
         return false;
     }
     RT_SOMETIMES(true, "crew: a station was left because fewer get more done");
@@ -867,7 +466,7 @@ static bool member_return(struct rti_member *member)
 static void member_wait(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
-    while (member->worker->station == NULL && !crew_is_over(crew)) {
+    while (member->worker->station == NULL && !rti_crew_is_over(crew)) {
         if (RTI_UNLIKELY(member->pin != 0)) {
             rti_pin_sleep(member);
             continue;
@@ -913,15 +512,15 @@ static RTI_NOINLINE struct rti_runnable *member_search(struct rti_member *member
     if (RTI_UNLIKELY(worker->station == NULL)) {
         member_reclaim(member);
     }
-    while (!crew_is_over(crew)) {
+    while (!rti_crew_is_over(crew)) {
         if (worker->station == NULL) {
             /* It was taken from the fiber that has just left, and whoever gave it back may have
              * done so before that one had ended. */
-            crew_check_over(crew);
+            rti_crew_check_over(crew);
             member_wait(member);
             continue;
         }
-        if (crew_is_too_wide(crew) && member_retire(member)) {
+        if (rti_crew_is_too_wide(crew) && member_retire(member)) {
             member_wait(member);
             continue;
         }
