@@ -70,11 +70,7 @@ rti_chain_next(struct rti_worker *worker,
     if (rti_chain_is_cut(worker)) {
         return NULL;
     }
-    bool is_solo = rti_solo_enter(worker);
-    struct rti_runnable *next = rti_station_pick_next(worker->station, is_solo);
-    if (is_solo) {
-        rti_solo_leave(worker);
-    }
+    struct rti_runnable *next = rti_solo_pick_next(worker);
     if (RTI_UNLIKELY(next == NULL)) {
         return NULL;
     }
@@ -94,7 +90,7 @@ rti_chain_oldest(struct rti_worker *worker,
     }
     if (RTI_LIKELY(rti_station_is_plain(station))) {
         /* rti_station_pick, where that is all there is to it. */
-        next = rti_station_pop(station, RTI_PRIORITY_LEVELS);
+        next = rti_solo_pop(worker, RTI_PRIORITY_LEVELS);
         station->tick += next != NULL;
         station->streak = 0;
     } else {

@@ -94,6 +94,27 @@ static RTI_ALWAYSINLINE void rti_solo_leave(struct rti_worker *worker)
     rti_u32_store_release(&worker->is_inside, 0);
 }
 
+/* rti_station_pop and rti_station_pick_next at the worker's own station. Holder. */
+static RTI_ALWAYSINLINE struct rti_runnable *rti_solo_pop(struct rti_worker *worker, uint32_t below)
+{
+    bool is_solo = rti_solo_enter(worker);
+    struct rti_runnable *runnable = rti_station_pop(worker->station, below, is_solo);
+    if (is_solo) {
+        rti_solo_leave(worker);
+    }
+    return runnable;
+}
+
+static RTI_ALWAYSINLINE struct rti_runnable *rti_solo_pick_next(struct rti_worker *worker)
+{
+    bool is_solo = rti_solo_enter(worker);
+    struct rti_runnable *runnable = rti_station_pick_next(worker->station, is_solo);
+    if (is_solo) {
+        rti_solo_leave(worker);
+    }
+    return runnable;
+}
+
 /* A guest comes and goes; see above. */
 void rti_solo_receive(struct rti_crew *crew);
 void rti_solo_part(struct rti_crew *crew);

@@ -277,15 +277,18 @@ enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const struct 
                                         const rt_async_task *handle, rt_status *out)
 {
     enum rti_async_found found = RTI_ASYNC_FOUND_NONE;
-    rti_asyncs_guard(asyncs, (uintptr_t)handle);
+    bool is_guest = rti_asyncs_guard(asyncs, (uintptr_t)handle);
     struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
     if (async != NULL) {
         found = rti_async_has_ended(async) ? RTI_ASYNC_FOUND_ENDED : RTI_ASYNC_FOUND_LIVE;
     }
     if (found == RTI_ASYNC_FOUND_ENDED) {
-        rti_asyncs_take_result(asyncs, worker, async, (uintptr_t)handle, out);
-    } else {
-        rti_asyncs_unguard(asyncs, (uintptr_t)handle);
+        rti_asyncs_take_result(async, out);
+    }
+    rti_asyncs_unguard(asyncs, (uintptr_t)handle, is_guest);
+    if (found == RTI_ASYNC_FOUND_ENDED) {
+        rti_asyncs_free(asyncs, worker, async,
+                        (uint32_t)((uintptr_t)handle & RTI_ASYNC_INDEX_MASK));
     }
     return found;
 }
@@ -293,7 +296,7 @@ enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const struct 
 enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle,
                                       uintptr_t watcher)
 {
-    rti_asyncs_guard(asyncs, (uintptr_t)handle);
+    bool is_guest = rti_asyncs_guard(asyncs, (uintptr_t)handle);
     struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
     bool is_awaited = async != NULL && rti_asyncs_is_awaited(async);
     bool is_watched = false;
@@ -307,7 +310,7 @@ enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_
         async->watcher = watcher;
         is_watched = !rti_async_has_ended(async) && rti_task_to_watched(&async->life);
     }
-    rti_asyncs_unguard(asyncs, (uintptr_t)handle);
+    rti_asyncs_unguard(asyncs, (uintptr_t)handle, is_guest);
     if (is_awaited) {
         return RTI_ASYNC_FOUND_AWAITED;
     }
@@ -316,12 +319,12 @@ enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_
 
 void rti_asyncs_unwatch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher)
 {
-    rti_asyncs_guard(asyncs, (uintptr_t)handle);
+    bool is_guest = rti_asyncs_guard(asyncs, (uintptr_t)handle);
     struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
     if (async != NULL && async->watcher == watcher) {
         rti_task_to_unwatched(&async->life);
     }
-    rti_asyncs_unguard(asyncs, (uintptr_t)handle);
+    rti_asyncs_unguard(asyncs, (uintptr_t)handle, is_guest);
 }
 
 struct rti_cx *rti_asyncs_context_make(struct rti_asyncs *asyncs, struct rti_async *async)

@@ -55,6 +55,7 @@
 #include <orrery/rt_static_config.h>
 
 #include "base/pool.h"
+#include "sched/solo.h"
 #include "sched/station.h"
 #include "task/async.h"
 
@@ -268,19 +269,47 @@ static RTI_ALWAYSINLINE struct rti_lock *rti_asyncs_guard_of(struct rti_asyncs *
     return &asyncs->guards[row % RTI_ASYNC_GUARDS].lock;
 }
 
-/* Takes it, and gives it back. */
-static RTI_ALWAYSINLINE void rti_asyncs_guard(struct rti_asyncs *asyncs, uintptr_t handle)
+/* Takes it, and gives it back. Who works alone goes past the guards; so one who has no station is a
+ * guest as long as it has one (sched/solo.h), which the first tells and the second is told. */
+static RTI_ALWAYSINLINE bool rti_asyncs_guard(struct rti_asyncs *asyncs, uintptr_t handle)
 {
+    bool is_guest = false;
     if (RTI_UNLIKELY(rti_asyncs_is_shared(asyncs))) {
+        is_guest = rti_solo_knock(asyncs->sched);
         rti_lock_acquire_shared(rti_asyncs_guard_of(asyncs, handle), asyncs->sched);
     }
+    return is_guest;
 }
 
-static RTI_ALWAYSINLINE void rti_asyncs_unguard(struct rti_asyncs *asyncs, uintptr_t handle)
+static RTI_ALWAYSINLINE void rti_asyncs_unguard(struct rti_asyncs *asyncs, uintptr_t handle,
+                                                bool is_guest)
 {
     if (RTI_UNLIKELY(rti_asyncs_is_shared(asyncs))) {
         rti_lock_release_shared(rti_asyncs_guard_of(asyncs, handle));
+        rti_solo_go(asyncs->sched, is_guest);
     }
+}
+
+/* rti_solo_enter and _leave, which do nothing where there is one worker. */
+static RTI_ALWAYSINLINE bool rti_asyncs_enter_solo(struct rti_worker *worker)
+{
+#if RTI_ONE_WORKER
+    (void)worker;
+    return false;
+#else
+    return rti_solo_enter(worker);
+#endif
+}
+
+static RTI_ALWAYSINLINE void rti_asyncs_leave_solo(struct rti_worker *worker, bool is_solo)
+{
+#if RTI_ONE_WORKER
+    (void)worker, (void)is_solo;
+#else
+    if (is_solo) {
+        rti_solo_leave(worker);
+    }
+#endif
 }
 
 /* Ends the handle of a slot, under its guard: from here on nothing equals it. */
@@ -426,43 +455,51 @@ enum rti_async_found {
     RTI_ASYNC_FOUND_AWAITED, /* one whose end a fiber waits for */
 };
 
-/* Takes the result of a task that has ended, and its slot, and consumes its handle. Under its
- * guard, which is given back. `out` may be NULL. */
-static RTI_ALWAYSINLINE void rti_asyncs_take_result(struct rti_asyncs *asyncs,
-                                                    const struct rti_worker *worker,
-                                                    struct rti_async *async, uintptr_t handle,
-                                                    rt_status *out)
+/* Takes the result of a task that has ended, and consumes its handle: the slot is the caller's to
+ * give back. Under its guard, or in a section of who works alone. `out` may be NULL. */
+static RTI_ALWAYSINLINE void rti_asyncs_take_result(struct rti_async *async, rt_status *out)
 {
     if (out != NULL) {
         *out = (rt_status){(rt_status_code)async->result, async->result_msg};
     }
     rti_asyncs_consume(async);
     rti_task_to_free(&async->life);
-    rti_asyncs_unguard(asyncs, handle);
-    rti_asyncs_free(asyncs, worker, async, (uint32_t)(handle & RTI_ASYNC_INDEX_MASK));
 }
 
-/* The same for whatever a handle names, if that has ended. Whether it is good and has ended is
- * asked before the guard is taken: who has to wait takes it once, and what is read under it lies in
- * the cache by then. The end stays until the handle is consumed, so only that is asked again. NONE;
- * LIVE, which may be true of the next task of the slot: the caller asks rti_asyncs_watch; ENDED. */
+/* The same for whatever a handle names, if that has ended, and its slot. Whether it is good and has
+ * ended is asked before the guard is taken: who has to wait takes it once, and what is read under
+ * it lies in the cache by then. The end stays until the handle is consumed, so only that is asked
+ * again. Who works alone asks once, and needs no guard. NONE; LIVE, which may be true of the next
+ * task of the slot: the caller asks rti_asyncs_watch; ENDED. */
 static RTI_ALWAYSINLINE enum rti_async_found
-rti_asyncs_collect_ended(struct rti_asyncs *asyncs, const struct rti_worker *worker,
+rti_asyncs_collect_ended(struct rti_asyncs *asyncs, struct rti_worker *worker,
                          const rt_async_task *handle, rt_status *out)
 {
-    if (RTI_UNLIKELY(!rti_asyncs_is_good(asyncs, handle))) {
+    uint32_t index = (uint32_t)((uintptr_t)handle & RTI_ASYNC_INDEX_MASK);
+    if (RTI_UNLIKELY(index >= rti_u32_load_relaxed(&asyncs->fresh))) {
         return RTI_ASYNC_FOUND_NONE;
     }
-    struct rti_async *async = &asyncs->slots[(uintptr_t)handle & RTI_ASYNC_INDEX_MASK];
-    if (RTI_UNLIKELY(!rti_async_has_ended(async))) {
-        return RTI_ASYNC_FOUND_LIVE;
+    struct rti_async *async = &asyncs->slots[index];
+    bool is_solo = rti_asyncs_enter_solo(worker);
+    bool is_good = rti_asyncs_is_of(async, handle);
+    if (RTI_UNLIKELY(!is_good) || RTI_UNLIKELY(!rti_async_has_ended(async))) {
+        rti_asyncs_leave_solo(worker, is_solo);
+        return is_good ? RTI_ASYNC_FOUND_LIVE : RTI_ASYNC_FOUND_NONE;
     }
-    rti_asyncs_guard(asyncs, (uintptr_t)handle);
-    if (RTI_UNLIKELY(!rti_asyncs_is_of(async, handle))) {
-        rti_asyncs_unguard(asyncs, (uintptr_t)handle);
+    bool is_guest = !is_solo && rti_asyncs_guard(asyncs, (uintptr_t)handle);
+    is_good = is_solo || rti_asyncs_is_of(async, handle);
+    if (RTI_LIKELY(is_good)) {
+        rti_asyncs_take_result(async, out);
+    }
+    if (RTI_LIKELY(is_solo)) {
+        rti_asyncs_leave_solo(worker, true);
+    } else {
+        rti_asyncs_unguard(asyncs, (uintptr_t)handle, is_guest);
+    }
+    if (RTI_UNLIKELY(!is_good)) {
         return RTI_ASYNC_FOUND_NONE;
     }
-    rti_asyncs_take_result(asyncs, worker, async, (uintptr_t)handle, out);
+    rti_asyncs_free(asyncs, worker, async, index);
     return RTI_ASYNC_FOUND_ENDED;
 }
 

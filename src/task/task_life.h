@@ -183,6 +183,17 @@ static RTI_ALWAYSINLINE bool rti_task_to_complete(struct rti_task_word *word)
            RTI_LIKELY(rti_task_life_move(word, &from, RTI_TASK_COMPLETE));
 }
 
+/* The same while nobody else moves the word (sched/solo.h). */
+static RTI_ALWAYSINLINE bool rti_task_to_complete_alone(struct rti_task_word *word)
+{
+    if (RTI_UNLIKELY(rti_u8_load_relaxed(&word->state) != RTI_TASK_HELD)) {
+        return false;
+    }
+    /* Release: who looks and does not move it sees the result, too. */
+    rti_u8_store_release(&word->state, RTI_TASK_COMPLETE);
+    return true;
+}
+
 /* The same with one worker, for who has seen that the word is HELD: nothing is to be done next. */
 static inline void rti_task_to_complete_here(struct rti_task_word *word)
 {
