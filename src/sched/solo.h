@@ -121,6 +121,28 @@ void rti_solo_part(struct rti_crew *crew);
 
 #endif
 
+/* rti_solo_enter and _leave for code that is built for one worker, too. */
+static RTI_ALWAYSINLINE bool rti_solo_begin(struct rti_worker *worker)
+{
+#if !RTI_ONE_WORKER
+    return rti_solo_enter(worker);
+#else
+    (void)worker;
+    return false;
+#endif
+}
+
+static RTI_ALWAYSINLINE void rti_solo_finish(struct rti_worker *worker, bool is_solo)
+{
+#if !RTI_ONE_WORKER
+    if (RTI_LIKELY(is_solo)) {
+        rti_solo_leave(worker);
+    }
+#else
+    (void)worker, (void)is_solo;
+#endif
+}
+
 /* The same for who is about to change a mailbox: false, and nothing is to be ended, if it has a
  * station of this scheduler. Any thread. */
 static inline bool rti_solo_knock(struct rti_sched *sched)

@@ -290,28 +290,6 @@ static RTI_ALWAYSINLINE void rti_asyncs_unguard(struct rti_asyncs *asyncs, uintp
     }
 }
 
-/* rti_solo_enter and _leave, which do nothing where there is one worker. */
-static RTI_ALWAYSINLINE bool rti_asyncs_enter_solo(struct rti_worker *worker)
-{
-#if RTI_ONE_WORKER
-    (void)worker;
-    return false;
-#else
-    return rti_solo_enter(worker);
-#endif
-}
-
-static RTI_ALWAYSINLINE void rti_asyncs_leave_solo(struct rti_worker *worker, bool is_solo)
-{
-#if RTI_ONE_WORKER
-    (void)worker, (void)is_solo;
-#else
-    if (is_solo) {
-        rti_solo_leave(worker);
-    }
-#endif
-}
-
 /* Ends the handle of a slot, under its guard: from here on nothing equals it. */
 static inline void rti_asyncs_consume(struct rti_async *async)
 {
@@ -480,10 +458,10 @@ rti_asyncs_collect_ended(struct rti_asyncs *asyncs, struct rti_worker *worker,
         return RTI_ASYNC_FOUND_NONE;
     }
     struct rti_async *async = &asyncs->slots[index];
-    bool is_solo = rti_asyncs_enter_solo(worker);
+    bool is_solo = rti_solo_begin(worker);
     bool is_good = rti_asyncs_is_of(async, handle);
     if (RTI_UNLIKELY(!is_good) || RTI_UNLIKELY(!rti_async_has_ended(async))) {
-        rti_asyncs_leave_solo(worker, is_solo);
+        rti_solo_finish(worker, is_solo);
         return is_good ? RTI_ASYNC_FOUND_LIVE : RTI_ASYNC_FOUND_NONE;
     }
     bool is_guest = !is_solo && rti_asyncs_guard(asyncs, (uintptr_t)handle);
@@ -492,7 +470,7 @@ rti_asyncs_collect_ended(struct rti_asyncs *asyncs, struct rti_worker *worker,
         rti_asyncs_take_result(async, out);
     }
     if (RTI_LIKELY(is_solo)) {
-        rti_asyncs_leave_solo(worker, true);
+        rti_solo_finish(worker, true);
     } else {
         rti_asyncs_unguard(asyncs, (uintptr_t)handle, is_guest);
     }

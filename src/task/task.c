@@ -133,14 +133,23 @@ static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
 
 /* The number of the next task: greater than those of all that were started before, because the
  * undertaker goes by it (task_hooks.h). A row of numbers for each desk would not do. */
-static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks, bool is_local)
+static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks,
+                                                  struct rti_worker *worker, bool is_local)
 {
-    if (RTI_LIKELY(is_local)) {
+    bool is_solo = !is_local && rti_solo_begin(worker);
+    if (RTI_LIKELY(is_local || is_solo)) {
         uint32_t serial = rti_u32_load_relaxed(&tasks->serial) + 1;
         rti_u32_store_relaxed(&tasks->serial, serial);
+        if (!is_local) {
+            rti_solo_finish(worker, true);
+        }
         return serial;
     }
-    return rti_u32_add_relaxed(&tasks->serial, 1) + 1;
+    /* Who works alone counts in the way above. */
+    bool is_guest = rti_solo_knock(tasks->sched);
+    uint32_t serial = rti_u32_add_relaxed(&tasks->serial, 1) + 1;
+    rti_solo_go(tasks->sched, is_guest);
+    return serial;
 }
 
 /* Does a task of this size get its stack from the slab, when it first runs? */
@@ -153,7 +162,7 @@ static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_s
 /* Makes a task of a free slot that has its stack, or gets it from the slab. `is_local`: there is
  * one worker. */
 static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks *tasks,
-                                        const struct rti_worker *worker,
+                                        struct rti_worker *worker,
                                         const struct task_order *order, bool is_of_slab,
                                         bool is_local)
 {
@@ -170,7 +179,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     struct rti_fiber_life life = {
         .starter = order->starter,
         .site = order->address,
-        .id = task_next_serial(tasks, is_local) | RTI_TASK_TRACE_ID,
+        .id = task_next_serial(tasks, worker, is_local) | RTI_TASK_TRACE_ID,
         .priority = task_priority(order->config),
         .is_straight = order->is_straight,
     };
@@ -214,7 +223,7 @@ static RTI_NOINLINE rt_status task_join_region(struct rti_task *task, struct rti
 }
 
 /* A slot, a stack and a place in the region: all or nothing. NULL: *why says why not. */
-static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *worker,
+static RTI_ALWAYSINLINE struct rti_task *task_make(struct rti_worker *worker,
                                                    struct rti_tasks *tasks,
                                                    const struct task_order *order, rt_status *why)
 {
@@ -580,6 +589,17 @@ static RTI_NOINLINE void task_tell(struct rti_task *task)
     }
 }
 
+/* The end of one that is held and nobody waits for, by who works alone: false if it is any other
+ * case, and nothing has changed. */
+static RTI_ALWAYSINLINE bool task_complete_shared(struct rti_task *task)
+{
+    struct rti_worker *worker = rti_worker_here();
+    bool is_solo = rti_solo_begin(worker);
+    bool is_complete = is_solo && rti_task_to_complete_alone(&task->life);
+    rti_solo_finish(worker, is_solo);
+    return is_complete;
+}
+
 static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome outcome, bool is_local)
 {
     struct rti_tasks *tasks = rti_tasks_with(task);
@@ -597,6 +617,9 @@ static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome out
     task_give_stack(task, is_local);
     if (is_local && RTI_LIKELY(rti_task_life(&task->life) == RTI_TASK_HELD)) {
         rti_task_to_complete_here(&task->life);
+        return;
+    }
+    if (!is_local && RTI_LIKELY(task_complete_shared(task))) {
         return;
     }
     switch (rti_task_to_ended(&task->life)) {

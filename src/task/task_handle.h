@@ -91,4 +91,14 @@ static inline bool rti_task_handle_take(rti_atomic_size *word, uintptr_t number)
     return rti_size_cas_acqrel(word, &from, 0);
 }
 
+/* The same while nobody else takes it into use, nor asks with it (sched/solo.h). */
+static inline bool rti_task_handle_take_alone(rti_atomic_size *word, uintptr_t number)
+{
+    if (rti_size_load_relaxed(word) != number) {
+        return false;
+    }
+    rti_size_store_relaxed(word, 0);
+    return true;
+}
+
 #endif

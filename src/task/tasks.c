@@ -413,6 +413,8 @@ bool rti_tasks_ask_cancel(struct rti_tasks *tasks, const rt_task *handle)
 {
     struct rti_list claimed;
     rti_list_init(&claimed);
+    /* Who works alone ends a handle without the fence that pairs with the asker's. */
+    bool is_guest = !rti_sched_is_local(tasks->sched) && rti_solo_knock(tasks->sched);
     rti_lock_acquire(&tasks->lock, tasks->sched);
     asker_come(tasks, handle);
     /* From here on the slot is no other task's, whoever takes this one meanwhile. */
@@ -422,6 +424,7 @@ bool rti_tasks_ask_cancel(struct rti_tasks *tasks, const rt_task *handle)
     }
     asker_go(tasks);
     rti_lock_release(&tasks->lock);
+    rti_solo_go(tasks->sched, is_guest);
     rti_cancel_wake_all(&claimed);
     return task != NULL;
 }

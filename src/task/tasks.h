@@ -38,6 +38,7 @@
  * no longer than promised (a start would fail for want of a slot that lies in a rack). */
 
 #include "sched/lock.h"
+#include "sched/solo.h"
 #include "sched/stack_slab.h"
 #include "sched/station.h"
 #include "task/task.h"
@@ -317,10 +318,16 @@ static inline struct rti_task *rti_tasks_use(const struct rti_tasks *tasks, cons
                                              rt_status *why)
 {
     struct rti_task *task = rti_tasks_find(tasks, handle);
-    if (RTI_LIKELY(task != NULL) &&
-        RTI_LIKELY(rti_task_handle_use(&task->handle, (uintptr_t)handle, task->life.is_local))) {
-        *why = RT_SUCCESS;
-        return task;
+    if (RTI_LIKELY(task != NULL)) {
+        bool is_local = task->life.is_local;
+        /* Who works alone may be about to take it. */
+        bool is_guest = !is_local && rti_solo_knock(tasks->sched);
+        bool is_used = rti_task_handle_use(&task->handle, (uintptr_t)handle, is_local);
+        rti_solo_go(tasks->sched, is_guest);
+        if (RTI_LIKELY(is_used)) {
+            *why = RT_SUCCESS;
+            return task;
+        }
     }
     bool is_in_use = task != NULL && rti_task_handle_is(&task->handle, (uintptr_t)handle);
     why->code = RT_ERR_INVALID;
