@@ -583,8 +583,12 @@ static RTI_NOINLINE void task_tell(struct rti_task *task)
     RT_ASSERT(watcher != NULL && watcher->slot == task);
     bool is_won = rti_wait_claim(watcher->wait, watcher->event);
     RT_SOMETIMES(!is_won, "task: the watcher was woken by something else first");
+    bool is_behind = !task->life.is_local && watcher->wait->wake == rti_fiber_wake;
     rti_task_to_told(&task->life);
-    if (is_won) {
+    if (is_won && is_behind) {
+        /* Those that are ready here are likely to be who it joins next. */
+        rti_fiber_wake_behind(watcher->wait);
+    } else if (is_won) {
         rti_waiter_wake(watcher);
     }
 }
