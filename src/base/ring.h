@@ -115,6 +115,16 @@ static inline void *rti_ring_pop_alone(struct rti_ring *ring)
     return item;
 }
 
+/* The oldest item, which a thief may take meanwhile: what it points to may be gone. NULL if there
+ * may be none. Owner only. */
+static inline void *rti_ring_peek(const struct rti_ring *ring)
+{
+    uint32_t head = rti_u32_load_relaxed(&ring->head);
+    bool is_empty = head == rti_u32_load_relaxed(&ring->tail);
+    return is_empty ? NULL
+                    : rti_ptr_load_relaxed(&ring->slots[head & (RTI_RING_CAPACITY - 1)]);
+}
+
 /* The number of items. Exact for the owner while no thief is active; for others a number that was
  * true at some moment, at most the capacity. Any thread. */
 size_t rti_ring_count(const struct rti_ring *ring);

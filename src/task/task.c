@@ -8,6 +8,7 @@
 #include "sched/trace.h"
 
 #include "base/marks.h"
+#include "sched/crew_start.h"
 #include "sched/fault.h"
 #include "sched/fiber_life.h"
 #include "sync/region.h"
@@ -78,13 +79,26 @@ static RTI_ALWAYSINLINE void task_foresee(const void *slot)
     }
 }
 
-/* With one worker: the same for the next in the queue, which may be a task. Without a slab there
- * are no more tasks than the nearest cache has room for. */
+/* The next in the queue of the worker, which may be a task, or may be gone. NULL: there is none. */
+static RTI_ALWAYSINLINE const void *task_next_queued(const struct rti_task *task)
+{
+#if !RTI_ONE_WORKER
+    if (RTI_UNLIKELY(!task->life.is_local)) {
+        const struct rti_worker *worker = rti_worker_here();
+        const struct rti_station *station = worker->station;
+        return station == NULL ? NULL : rti_ring_peek(&station->levels[RT_PRIO_NORMAL]);
+    }
+#endif
+    return task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
+}
+
+/* The same for that one. Without a slab there are no more tasks than the nearest cache has room
+ * for. */
 static RTI_ALWAYSINLINE void task_foresee_next(const struct rti_task *task)
 {
 #if RTI_HAS_SLABS
     if (rti_fiber_has_slab(&task->fiber)) {
-        const void *next = task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
+        const void *next = task_next_queued(task);
         if (RTI_LIKELY(next != NULL)) {
             task_foresee(next);
         }
@@ -312,6 +326,24 @@ static RTI_ALWAYSINLINE void task_start(const struct rti_worker *worker, struct 
     }
 }
 
+/* The same by who has a desk, with several workers. */
+static RTI_ALWAYSINLINE void task_start_at_desk(struct rti_worker *worker, struct rti_tasks *tasks,
+                                                struct rti_task *task, struct rti_task_desk *desk)
+{
+#if !RTI_ONE_WORKER
+    struct rti_sched *sched = tasks->sched;
+    if (RTI_LIKELY(rti_sched_journal(sched) == NULL) && !rti_worker_records(worker)) {
+        rti_tasks_count_at(tasks, desk, RTI_TASKS_SPAWNED, false);
+        rti_task_to_held(&task->life);
+        RTI_PROBE2(spawn, task->fiber.run.id, RT_PRIO_NORMAL);
+        rti_u32_store_relaxed(&task->fiber.run.state, RTI_RUNNABLE_READY);
+        rti_crew_start_at(sched->crew, worker, &task->fiber.run, RT_PRIO_NORMAL);
+        return;
+    }
+#endif
+    task_start(worker, tasks, task, desk, false);
+}
+
 static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_order *order,
                                          rt_status *status)
 {
@@ -409,7 +441,7 @@ static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, stru
     order.desk = desk;
     task_begin(task, tasks, worker, &order, true, false);
     rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, false);
-    task_start(worker, tasks, task, desk, false);
+    task_start_at_desk(worker, tasks, task, desk);
     return handle;
 }
 
@@ -595,9 +627,8 @@ static RTI_NOINLINE void task_tell(struct rti_task *task)
 
 /* The end of one that is held and nobody waits for, by who works alone: false if it is any other
  * case, and nothing has changed. */
-static RTI_ALWAYSINLINE bool task_complete_shared(struct rti_task *task)
+static RTI_ALWAYSINLINE bool task_complete_shared(struct rti_worker *worker, struct rti_task *task)
 {
-    struct rti_worker *worker = rti_worker_here();
     bool is_solo = rti_solo_begin(worker);
     bool is_complete = is_solo && rti_task_to_complete_alone(&task->life);
     rti_solo_finish(worker, is_solo);
@@ -609,11 +640,9 @@ static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome out
     struct rti_tasks *tasks = rti_tasks_with(task);
     RT_DCHECK(!rti_task_has_duties(task) && (rt_outcome)task->outcome == outcome);
     /* Counted before it leaves its region: who waits for the last of that sees the count. */
-    if (RTI_LIKELY(is_local)) {
-        rti_tasks_count_at(tasks, NULL, RTI_TASKS_COMPLETED, true);
-    } else {
-        rti_tasks_count(tasks, RTI_TASKS_COMPLETED);
-    }
+    struct rti_worker *worker = is_local ? NULL : rti_worker_here();
+    struct rti_task_desk *desk = is_local ? NULL : rti_tasks_desk(tasks, worker);
+    rti_tasks_count_at(tasks, desk, RTI_TASKS_COMPLETED, is_local);
     if (outcome == RT_OUTCOME_PANICKED) {
         rti_tasks_count(tasks, RTI_TASKS_PANICKED);
     }
@@ -623,7 +652,7 @@ static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome out
         rti_task_to_complete_here(&task->life);
         return;
     }
-    if (!is_local && RTI_LIKELY(task_complete_shared(task))) {
+    if (!is_local && RTI_LIKELY(task_complete_shared(worker, task))) {
         return;
     }
     switch (rti_task_to_ended(&task->life)) {
