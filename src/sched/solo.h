@@ -148,7 +148,12 @@ static RTI_ALWAYSINLINE void rti_solo_finish(struct rti_worker *worker, bool is_
 static inline bool rti_solo_knock(struct rti_sched *sched)
 {
 #if !RTI_ONE_WORKER
+#if RTI_EXPLORED
+    /* A model says who its threads are. */
+    const struct rti_worker *worker = rti_worker_current();
+#else
     const struct rti_worker *worker = rti_worker_here();
+#endif
     if (worker != NULL && worker->sched == sched && worker->station != NULL) {
         return false;
     }

@@ -4,6 +4,7 @@
  * sleep has it run by one of them, though it never runs anything itself again. Two stations, three
  * members; rings of 4. A lost wake-up shows as threads that all sleep. */
 
+#include "sched/crew_start.h"
 #include "search_world.h"
 
 enum { STATIONS = 2, MEMBERS = 3, ITEMS = 2 };
@@ -270,6 +271,33 @@ MODEL(crew_runs_one_who_was_displaced_while_another_goes_to_sleep){
     .setup = setup_pair,
     .threads = {displace_one, work_for_one},
     .check = check_some,
+    .executions_max = 300000,
+};
+
+static void setup_pair_solo(void)
+{
+    setup_pair();
+    crew.can_solo = true;
+}
+
+/* Works alone if the other has gone, starts one and computes on. */
+static void start_alone(void)
+{
+    rti_solo_try(&members[0]);
+    rti_crew_queue_new(&crew, &members[0].own, ready(0), 0);
+}
+
+static void check_started(void)
+{
+    EXPLORE_ASSERT(items[0].taken_count == 1);
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&crew.spinning) == 0);
+}
+
+MODEL(crew_runs_what_one_who_works_alone_starts){
+    .about = "one works alone as soon as it can, starts one and computes on, one goes to sleep",
+    .setup = setup_pair_solo,
+    .threads = {start_alone, work_for_one},
+    .check = check_started,
     .executions_max = 300000,
 };
 
