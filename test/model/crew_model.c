@@ -287,18 +287,37 @@ static void start_alone(void)
     rti_crew_queue_new(&crew, &members[0].own, ready(0), 0);
 }
 
-static void check_started(void)
+/* Goes to sleep as far as member_give_up has it. */
+static bool has_found;
+
+static void go_to_sleep(void)
 {
-    EXPLORE_ASSERT(items[0].taken_count == 1);
+    (void)rti_crew_give_back(&crew, &stations[1]);
+    members[1].own.station = NULL;
+    rti_crew_stop_spinning(&crew);
+    rti_fence_seqcst();
+    has_found = !rti_station_is_empty(&stations[0]);
+}
+
+static void setup_pair_spinning(void)
+{
+    setup_pair_solo();
+    rti_u32_init(&crew.spinning, 1);
+    has_found = false;
+}
+
+/* There is no thread to send: who wants to wake one calls the poller. */
+static void check_seen_or_called(void)
+{
+    EXPLORE_ASSERT(has_found || rti_u32_load_relaxed(&world_bell) != 0);
     EXPLORE_ASSERT(rti_u32_load_relaxed(&crew.spinning) == 0);
 }
 
-MODEL(crew_runs_what_one_who_works_alone_starts){
-    .about = "one works alone as soon as it can, starts one and computes on, one goes to sleep",
-    .setup = setup_pair_solo,
-    .threads = {start_alone, work_for_one},
-    .check = check_started,
-    .executions_max = 300000,
+MODEL(crew_start_of_one_who_works_alone_is_seen_or_told){
+    .about = "one works alone as soon as it can and starts one, another goes to sleep",
+    .setup = setup_pair_spinning,
+    .threads = {start_alone, go_to_sleep},
+    .check = check_seen_or_called,
 };
 
 /* Two are ready for anybody: in the injector, or started and not begun at the first station. */

@@ -464,6 +464,20 @@ MODEL(solo_ends_a_task_beside_one_who_takes_a_station){
     .check = check_told,
 };
 
+/* Who watches has come before the worker began to work alone. */
+static void setup_watched_task(void)
+{
+    setup_task();
+    is_found = rti_task_to_watched(&life);
+}
+
+MODEL(solo_ends_a_task_that_is_watched){
+    .about = "a task whose end is waited for ends at a worker that works alone",
+    .setup = setup_watched_task,
+    .threads = {end_task},
+    .check = check_told,
+};
+
 /* Who has the handle in use, and waits for nothing: it looks. */
 static void look_for_the_end(void)
 {
@@ -529,6 +543,25 @@ MODEL(solo_joins_beside_a_guest){
     .setup = setup_ended_task,
     .threads = {join_task, join_as_a_guest},
     .check = check_joined_once,
+};
+
+/* The same of one who uses the handle. */
+static void setup_handle_in_use(void)
+{
+    setup_ended_task();
+    EXPLORE_ASSERT(rti_task_handle_use(&handle, number, false));
+}
+
+static void check_not_joined(void)
+{
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&joins) == 0);
+}
+
+MODEL(solo_finds_a_handle_in_use){
+    .about = "a worker that works alone comes with a handle that another has in use",
+    .setup = setup_handle_in_use,
+    .threads = {join_task},
+    .check = check_not_joined,
 };
 
 /* Who asks the task to stop: at the task as long as its handle is good. */

@@ -202,6 +202,15 @@ static void come(uint32_t round, uint32_t i, rt_task *handle, rt_async_task *pol
     }
 }
 
+/* Lets the others go on for a while: the handle may be consumed then. */
+static void linger(uint64_t choice)
+{
+    uint64_t points = choice * UINT64_C(0x9e3779b97f4a7c15) >> 55;
+    for (uint64_t i = 0; i < points; i++) {
+        (void)rti_u32_load_relaxed(&play.round);
+    }
+}
+
 /* Waits for handles that are good at the moment, and comes with them. */
 static void visit(uint64_t choice)
 {
@@ -214,6 +223,7 @@ static void visit(uint64_t choice)
             poll == (rt_async_task *)rti_size_load_acquire(&play.polls[i])) {
             bool is_astray = rti_worker_current()->station == NULL;
             (void)rti_u32_add_relaxed(&play.astray, is_astray);
+            linger(choice);
             come(round, i, handle, poll, choice / BATCH);
             return;
         }
