@@ -121,8 +121,7 @@ static inline void *rti_ring_peek(const struct rti_ring *ring)
 {
     uint32_t head = rti_u32_load_relaxed(&ring->head);
     bool is_empty = head == rti_u32_load_relaxed(&ring->tail);
-    return is_empty ? NULL
-                    : rti_ptr_load_relaxed(&ring->slots[head & (RTI_RING_CAPACITY - 1)]);
+    return is_empty ? NULL : rti_ptr_load_relaxed(&ring->slots[head & (RTI_RING_CAPACITY - 1)]);
 }
 
 /* The number of items. Exact for the owner while no thief is active; for others a number that was

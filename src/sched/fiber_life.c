@@ -8,8 +8,14 @@
  * picked there, and the end of one fiber and the turn of the next are one switch. That is the
  * common way with one worker that neither records nor keeps a journal (fiber_is_succeeded); the
  * worker's stack is taken if a look is due, if the end was not a clean one, if the stack has no
- * guard page and may be small, or is of the heap and gone with its fiber, and with several workers,
- * where whoever gets the stack next could begin on it before this one has left.
+ * guard page and may be small, or is of the heap and gone with its fiber.
+ *
+ * With several workers whoever gets the stack next could begin on it before this one has left. But
+ * a stack of a slab goes to the shelf of the station, from which only its holder takes, who is the
+ * one that stands on it: nobody lets go of a station between the end and the switch. So there, too,
+ * one that has returned is settled where it stands, and what the search and the dispatch would do
+ * is asked as in a chain (sched/chain.h). What is no fiber, or has not begun and is of no slab, is
+ * pinned, killed or to be told of is left to the member's own stack.
  *
  * If the next one has not begun and is of the same slab, the stack that it gets is the one that was
  * just given back: it begins right there, by a call.
@@ -227,8 +233,9 @@ static RTI_ALWAYSINLINE struct rti_fiber *fiber_successor(struct rti_worker *wor
     if (RTI_UNLIKELY(next == NULL)) {
         return NULL;
     }
-    bool is_ours = next->is_fiber && (fiber_is_unborn(next) || (next->is_direct && !next->is_fresh &&
-                                      !rti_fiber_is_killed(rti_fiber_of(next))));
+    bool is_ours =
+        next->is_fiber && (fiber_is_unborn(next) || (next->is_direct && !next->is_fresh &&
+                                                     !rti_fiber_is_killed(rti_fiber_of(next))));
     if (RTI_UNLIKELY(!is_ours) || RTI_UNLIKELY(next->pin != 0) ||
         RTI_UNLIKELY(worker->station->is_stocked)) {
         RT_DCHECK(member->first == NULL);

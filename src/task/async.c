@@ -595,8 +595,7 @@ static RTI_NOINLINE rt_async_task *async_go_shared(struct rti_worker *worker, rt
             rt_async_task *handle = rti_asyncs_handle_at(async, index);
             RTI_PROBE2(spawn, async->run.id, RTI_ASYNC_PRIORITY);
             rti_worker_note(worker, RTI_NOTE_START, RTI_ASYNC_PRIORITY, async->run.id);
-            rti_crew_start_at(asyncs->sched->crew, worker, &async->run,
-                              RTI_ASYNC_PRIORITY);
+            rti_crew_start_at(asyncs->sched->crew, worker, &async->run, RTI_ASYNC_PRIORITY);
             return handle;
         }
     }

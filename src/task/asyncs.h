@@ -46,6 +46,9 @@
  * a handle has held, it asks once more whether the handle is good; if it is, the end is still
  * there.
  *
+ * Who works alone (sched/solo.h) does the same in a section, without the guard: whoever takes one
+ * is at a station, and so not there, or a guest.
+ *
  * Pairs: the holder of a desk stores how many slots it has with release, and who counts loads that
  * with acquire: what the last step of a task did is seen by who finds its slot given back.
  *
@@ -449,9 +452,10 @@ static RTI_ALWAYSINLINE void rti_asyncs_take_result(struct rti_async *async, rt_
  * it lies in the cache by then. The end stays until the handle is consumed, so only that is asked
  * again. Who works alone asks once, and needs no guard. NONE; LIVE, which may be true of the next
  * task of the slot: the caller asks rti_asyncs_watch; ENDED. */
-static RTI_ALWAYSINLINE enum rti_async_found
-rti_asyncs_collect_ended(struct rti_asyncs *asyncs, struct rti_worker *worker,
-                         const rt_async_task *handle, rt_status *out)
+static RTI_ALWAYSINLINE enum rti_async_found rti_asyncs_collect_ended(struct rti_asyncs *asyncs,
+                                                                      struct rti_worker *worker,
+                                                                      const rt_async_task *handle,
+                                                                      rt_status *out)
 {
     uint32_t index = (uint32_t)((uintptr_t)handle & RTI_ASYNC_INDEX_MASK);
     if (RTI_UNLIKELY(index >= rti_u32_load_relaxed(&asyncs->fresh))) {

@@ -176,9 +176,8 @@ static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_s
 /* Makes a task of a free slot that has its stack, or gets it from the slab. `is_local`: there is
  * one worker. */
 static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks *tasks,
-                                        struct rti_worker *worker,
-                                        const struct task_order *order, bool is_of_slab,
-                                        bool is_local)
+                                        struct rti_worker *worker, const struct task_order *order,
+                                        bool is_of_slab, bool is_local)
 {
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;

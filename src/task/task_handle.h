@@ -18,6 +18,9 @@
  * I1  At most one has the handle in use.                                 (explored, with mutants)
  * I2  A handle that was consumed is never good again.                    (explored, with mutants)
  *
+ * Who works alone (sched/solo.h) takes a handle by a load and a store: the others are guests, or
+ * not there.
+ *
  * Memory order: taking into use is acquire and laying down is release: what one holder has left
  * behind in the task is seen by the next. */
 

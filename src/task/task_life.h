@@ -34,7 +34,8 @@
  * acquire for the result; the watch's release pairs with the end's acquire for the watcher.
  *
  * Costs: with one worker a load and a store per step; else one locked instruction, of which a task
- * that is spawned and joined has two: watch and end, or end alone if the join comes later.
+ * that is spawned and joined has two: watch and end, or end alone if the join comes later. Who
+ * works alone (sched/solo.h) ends one that nobody watches without a locked instruction.
  *
  * Rejected: a lock per task (the join that sees the end could free the lock before it is released,
  * so even a join that does not wait has to take it). */

@@ -365,9 +365,9 @@ enum { RESULT = 7 };
 static const uintptr_t number = RTI_TASK_HANDLE_STEP + 1;
 static struct rti_task_word life;
 static rti_atomic_size handle;
-static uint64_t result;   /* plain: of the task */
-static bool is_told;      /* the end has found who watches, or who let go */
-static bool is_found;     /* who watches or lets go came before the end */
+static uint64_t result;      /* plain: of the task */
+static bool is_told;         /* the end has found who watches, or who let go */
+static bool is_found;        /* who watches or lets go came before the end */
 static rti_atomic_u32 joins; /* who has consumed the handle */
 
 static void setup_task(void)
@@ -458,7 +458,8 @@ static void watch_at_a_station(void)
 }
 
 MODEL(solo_ends_a_task_beside_one_who_takes_a_station){
-    .about = "a task ends at a worker that works alone, one takes a station and wants to wait for it",
+    .about =
+        "a task ends at a worker that works alone, one takes a station and wants to wait for it",
     .setup = setup_task,
     .threads = {end_task, watch_at_a_station},
     .check = check_told,

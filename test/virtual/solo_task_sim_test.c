@@ -41,7 +41,7 @@ static struct {
     rti_atomic_u32 serials_count;
     rti_atomic_u32 gone;    /* outsiders */
     rti_atomic_u32 waiting; /* those who are about to come with a handle */
-    uint32_t rounds;     /* that were played */
+    uint32_t rounds;        /* that were played */
     rti_atomic_u32 solo_turns;
     rti_atomic_u32 astray; /* calls by who had no station */
 } play;
