@@ -273,6 +273,17 @@ static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on_shared(struct rti_worker
     rti_context_pass(&gone, &next->context, worker);
 }
 
+/* fiber_return with several workers: apart, so that the way with one saves no registers for it. */
+static RTI_NOINLINE struct rti_fiber *fiber_return_shared(struct rti_worker *worker,
+                                                          struct rti_fiber *self)
+{
+    rti_fiber_clean_up(self);
+    if (RTI_LIKELY(fiber_is_settling_shared(worker, self))) {
+        return fiber_pass_on_shared(worker, self);
+    }
+    fiber_finish(worker, RTI_FIBER_RETURNED);
+}
+
 #endif
 
 void rti_fiber_abandon(void *arg)
@@ -348,10 +359,7 @@ static RTI_NOINLINE struct rti_fiber *fiber_return(struct rti_fiber *self, const
         return fiber_pass_on(worker, self);
     }
     if (rti_runnable_is_shared(&self->run)) {
-        rti_fiber_clean_up(self);
-        if (RTI_LIKELY(fiber_is_settling_shared(worker, self))) {
-            return fiber_pass_on_shared(worker, self);
-        }
+        return fiber_return_shared(worker, self);
     }
 #endif
     fiber_finish(worker, RTI_FIBER_RETURNED);

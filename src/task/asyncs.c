@@ -270,6 +270,26 @@ uint32_t rti_asyncs_desk_relieve(struct rti_asyncs *asyncs, struct rti_async_des
     return count;
 }
 
+/* The guard of the slot that a handle names. */
+static struct rti_lock *asyncs_guard_of(struct rti_asyncs *asyncs, uintptr_t handle)
+{
+    uintptr_t row = (handle & RTI_ASYNC_INDEX_MASK) / RTI_ASYNC_GUARD_SPAN;
+    return &asyncs->guards[row % RTI_ASYNC_GUARDS].lock;
+}
+
+bool rti_asyncs_guard_shared(struct rti_asyncs *asyncs, uintptr_t handle)
+{
+    bool is_guest = rti_solo_knock(asyncs->sched);
+    rti_lock_acquire_shared(asyncs_guard_of(asyncs, handle), asyncs->sched);
+    return is_guest;
+}
+
+void rti_asyncs_unguard_shared(struct rti_asyncs *asyncs, uintptr_t handle, bool is_guest)
+{
+    rti_lock_release_shared(asyncs_guard_of(asyncs, handle));
+    rti_solo_go(asyncs->sched, is_guest);
+}
+
 const rt_status rti_asyncs_awaited = {RT_ERR_INVALID,
                                       "another waits for the task with this handle"};
 

@@ -264,32 +264,22 @@ static RTI_ALWAYSINLINE bool rti_asyncs_is_shared(const struct rti_asyncs *async
 #endif
 }
 
-/* The guard of the slot that a handle names. */
-static RTI_ALWAYSINLINE struct rti_lock *rti_asyncs_guard_of(struct rti_asyncs *asyncs,
-                                                             uintptr_t handle)
-{
-    uintptr_t row = (handle & RTI_ASYNC_INDEX_MASK) / RTI_ASYNC_GUARD_SPAN;
-    return &asyncs->guards[row % RTI_ASYNC_GUARDS].lock;
-}
+/* Both below with several workers. */
+bool rti_asyncs_guard_shared(struct rti_asyncs *asyncs, uintptr_t handle);
+void rti_asyncs_unguard_shared(struct rti_asyncs *asyncs, uintptr_t handle, bool is_guest);
 
 /* Takes it, and gives it back. Who works alone goes past the guards; so one who has no station is a
  * guest as long as it has one (sched/solo.h), which the first tells and the second is told. */
 static RTI_ALWAYSINLINE bool rti_asyncs_guard(struct rti_asyncs *asyncs, uintptr_t handle)
 {
-    bool is_guest = false;
-    if (RTI_UNLIKELY(rti_asyncs_is_shared(asyncs))) {
-        is_guest = rti_solo_knock(asyncs->sched);
-        rti_lock_acquire_shared(rti_asyncs_guard_of(asyncs, handle), asyncs->sched);
-    }
-    return is_guest;
+    return RTI_UNLIKELY(rti_asyncs_is_shared(asyncs)) && rti_asyncs_guard_shared(asyncs, handle);
 }
 
 static RTI_ALWAYSINLINE void rti_asyncs_unguard(struct rti_asyncs *asyncs, uintptr_t handle,
                                                 bool is_guest)
 {
     if (RTI_UNLIKELY(rti_asyncs_is_shared(asyncs))) {
-        rti_lock_release_shared(rti_asyncs_guard_of(asyncs, handle));
-        rti_solo_go(asyncs->sched, is_guest);
+        rti_asyncs_unguard_shared(asyncs, handle, is_guest);
     }
 }
 

@@ -82,14 +82,15 @@ static RTI_ALWAYSINLINE void task_foresee(const void *slot)
 /* The next in the queue of the worker, which may be a task, or may be gone. NULL: there is none. */
 static RTI_ALWAYSINLINE const void *task_next_queued(const struct rti_task *task)
 {
+    const void *next = task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
 #if !RTI_ONE_WORKER
-    if (RTI_UNLIKELY(!task->life.is_local)) {
-        const struct rti_worker *worker = rti_worker_here();
-        const struct rti_station *station = worker->station;
-        return station == NULL ? NULL : rti_ring_peek(&station->levels[RT_PRIO_NORMAL]);
+    if (RTI_UNLIKELY(next == NULL) && !task->life.is_local) {
+        /* With several workers nobody ever lies there. */
+        const struct rti_station *station = rti_worker_here()->station;
+        next = station == NULL ? NULL : rti_ring_peek(&station->levels[RT_PRIO_NORMAL]);
     }
 #endif
-    return task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
+    return next;
 }
 
 /* The same for that one. Without a slab there are no more tasks than the nearest cache has room

@@ -205,7 +205,7 @@ static void come(uint32_t round, uint32_t i, rt_task *handle, rt_async_task *pol
 /* Lets the others go on for a while: the handle may be consumed then. */
 static void linger(uint64_t choice)
 {
-    uint64_t points = choice * UINT64_C(0x9e3779b97f4a7c15) >> 55;
+    uint64_t points = choice % 2 == 0 ? 0 : choice * UINT64_C(0x9e3779b97f4a7c15) >> 56;
     for (uint64_t i = 0; i < points; i++) {
         (void)rti_u32_load_relaxed(&play.round);
     }
