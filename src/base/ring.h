@@ -30,7 +30,8 @@
  * the same ring: at 10 ns each that is 43 s to the item. A 64-bit head would remove that, and the
  * ring from 32-bit processors.
  *
- * Costs: push no locked instruction; pop one; a steal of n items one, plus n copies. All lock-free:
+ * Costs: push no locked instruction; pop one, and none while it is certain that nobody steals
+ * (sched/solo.h); a steal of n items one, plus n copies. All lock-free:
  * a failed claim means that another one succeeded. A thief whose claim fails tries for half as
  * many: an owner with short work would outrun a long copy for ever, and the thief, who is the one
  * that is to rouse the others, would keep them all asleep.
@@ -98,6 +99,29 @@ static inline void *rti_ring_pop(struct rti_ring *ring)
         }
     }
     return NULL;
+}
+
+/* The same while nobody else takes anything, nor is about to. Owner only. */
+static inline void *rti_ring_pop_alone(struct rti_ring *ring)
+{
+    uint32_t head = rti_u32_load_relaxed(&ring->head);
+    if (RTI_UNLIKELY(head == rti_u32_load_relaxed(&ring->tail))) {
+        return NULL;
+    }
+    void *item = rti_ptr_load_relaxed(rti_ring_slot(ring, head));
+    RT_DCHECK(item != NULL);
+    /* Release: as in rti_ring_pop, for who looks how many there are. */
+    rti_u32_store_release(&ring->head, head + 1);
+    return item;
+}
+
+/* The oldest item, which a thief may take meanwhile: what it points to may be gone. NULL if there
+ * may be none. Owner only. */
+static inline void *rti_ring_peek(const struct rti_ring *ring)
+{
+    uint32_t head = rti_u32_load_relaxed(&ring->head);
+    bool is_empty = head == rti_u32_load_relaxed(&ring->tail);
+    return is_empty ? NULL : rti_ptr_load_relaxed(&ring->slots[head & (RTI_RING_CAPACITY - 1)]);
 }
 
 /* The number of items. Exact for the owner while no thief is active; for others a number that was

@@ -70,15 +70,26 @@ rti_chain_next(struct rti_worker *worker,
     if (rti_chain_is_cut(worker)) {
         return NULL;
     }
-    bool is_solo = rti_solo_enter(worker);
-    struct rti_runnable *next = rti_station_pick_next(worker->station, is_solo);
-    if (is_solo) {
-        rti_solo_leave(worker);
-    }
+    struct rti_runnable *next = rti_solo_pick_next(worker);
     if (RTI_UNLIKELY(next == NULL)) {
         return NULL;
     }
     return rti_chain_begin(worker, next, next->step != step || next->is_fresh);
+}
+
+/* What the search would take next from the station, whoever it is; NULL if there is nobody. What
+ * came into the rings by that from elsewhere is for the search to tell of (is_stocked). */
+static RTI_ALWAYSINLINE struct rti_runnable *rti_chain_pick(struct rti_worker *worker)
+{
+    struct rti_station *station = worker->station;
+    if (RTI_UNLIKELY(!rti_station_is_plain(station))) {
+        return rti_station_pick(station);
+    }
+    /* rti_station_pick, where that is all there is to it. */
+    struct rti_runnable *next = rti_solo_pop(worker, RTI_PRIORITY_LEVELS);
+    station->tick += next != NULL;
+    station->streak = 0;
+    return next;
 }
 
 /* The same with whoever is next at the station, and may not have had a turn yet. In the step of a
@@ -87,23 +98,14 @@ static RTI_ALWAYSINLINE struct rti_runnable *
 rti_chain_oldest(struct rti_worker *worker,
                  void (*step)(struct rti_runnable *runnable, struct rti_worker *worker))
 {
-    struct rti_station *station = worker->station;
-    struct rti_runnable *next;
     if (rti_chain_is_cut(worker)) {
         return NULL;
     }
-    if (RTI_LIKELY(rti_station_is_plain(station))) {
-        /* rti_station_pick, where that is all there is to it. */
-        next = rti_station_pop(station, RTI_PRIORITY_LEVELS);
-        station->tick += next != NULL;
-        station->streak = 0;
-    } else {
-        next = rti_station_pick(station);
-    }
+    struct rti_runnable *next = rti_chain_pick(worker);
     if (RTI_UNLIKELY(next == NULL)) {
         return NULL;
     }
-    return rti_chain_begin(worker, next, next->step != step || station->is_stocked);
+    return rti_chain_begin(worker, next, next->step != step || worker->station->is_stocked);
 }
 
 #endif

@@ -165,13 +165,13 @@ static RTI_ALWAYSINLINE void crew_begin(struct rti_crew *crew, struct rti_statio
 
 void rti_crew_start(struct rti_crew *crew, struct rti_runnable *runnable)
 {
-    struct rti_station *station = crew_own_station(crew);
-    if (RTI_LIKELY(station != NULL)) {
+    struct rti_worker *worker = rti_worker_current();
+    if (RTI_LIKELY(worker != NULL && worker->sched == crew->sched && worker->station != NULL)) {
         rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
-        rti_crew_start_at(crew, station, runnable, runnable->priority);
+        rti_crew_start_at(crew, worker, runnable, runnable->priority);
         return;
     }
-    crew_begin(crew, station, runnable);
+    crew_begin(crew, NULL, runnable);
     rti_injector_push(&crew->injector, runnable);
     rti_crew_rouse_one(crew);
 }

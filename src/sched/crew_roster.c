@@ -246,12 +246,17 @@ void rti_crew_set_width(struct rti_crew *crew, uint32_t width)
         return;
     }
     rti_lock_acquire(&crew->lock, crew->sched);
+    bool is_wider = barred < rti_u32_load_relaxed(&crew->barred);
     rti_u32_store_relaxed(&crew->barred, barred);
     if (width == 1 && rti_u64_load_relaxed(&crew->solo_again_ns) != RTI_TIME_NEVER) {
         /* Who is left may work alone at once: that others came and went was no guest's doing. */
         rti_u64_store_relaxed(&crew->solo_again_ns, 0);
     }
     crew_set_listed(crew, rti_u32_load_relaxed(&crew->listed_count));
+    if (is_wider) {
+        /* Who works alone may have queued without a fence because no station could be taken. */
+        rti_solo_end(crew);
+    }
     rti_lock_release(&crew->lock);
     /* May be taken; fence; then looks, as one who gives a station back does. Who left the poller
      * meanwhile could send nobody there, and the one who is left may compute. */

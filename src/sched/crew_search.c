@@ -264,7 +264,7 @@ static RTI_ALWAYSINLINE struct rti_runnable *member_find_oldest(struct rti_membe
         RTI_UNLIKELY(rti_crew_is_over(member->crew))) {
         return NULL;
     }
-    struct rti_runnable *runnable = rti_station_pop(station, RTI_PRIORITY_LEVELS);
+    struct rti_runnable *runnable = rti_solo_pop(member->worker, RTI_PRIORITY_LEVELS);
     if (RTI_UNLIKELY(runnable == NULL)) {
         return NULL;
     }

@@ -8,8 +8,14 @@
  * picked there, and the end of one fiber and the turn of the next are one switch. That is the
  * common way with one worker that neither records nor keeps a journal (fiber_is_succeeded); the
  * worker's stack is taken if a look is due, if the end was not a clean one, if the stack has no
- * guard page and may be small, or is of the heap and gone with its fiber, and with several workers,
- * where whoever gets the stack next could begin on it before this one has left.
+ * guard page and may be small, or is of the heap and gone with its fiber.
+ *
+ * With several workers whoever gets the stack next could begin on it before this one has left. But
+ * a stack of a slab goes to the shelf of the station, from which only its holder takes, who is the
+ * one that stands on it: nobody lets go of a station between the end and the switch. So there, too,
+ * one that has returned is settled where it stands, and what the search and the dispatch would do
+ * is asked as in a chain (sched/chain.h). What is no fiber, or has not begun and is of no slab, is
+ * pinned, killed or to be told of is left to the member's own stack.
  *
  * If the next one has not begun and is of the same slab, the stack that it gets is the one that was
  * just given back: it begins right there, by a call.
@@ -23,6 +29,7 @@
 
 #include <orrery/rt/types.h>
 
+#include "sched/chain.h"
 #include "sched/fiber_park.h"
 
 /* May fibers end on their own stacks? The tools of annotated builds want to be told of the end of a
@@ -118,9 +125,10 @@ static RTI_ALWAYSINLINE void fiber_settle_itself(struct rti_worker *worker, stru
  * is the stack that it gets; then true, and what is left is to give it its berth and to call its
  * function. */
 static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct rti_fiber *fiber,
-                                              const char *here, struct rti_arch_context *gone)
+                                              const char *here, struct rti_arch_context *gone,
+                                              bool is_local)
 {
-    rti_fiber_enter_slab(fiber, true);
+    rti_fiber_enter_slab(fiber, is_local);
     RTI_PROBE1(start, fiber->run.id);
     rti_runnable_to_switched(&fiber->run);
     worker->fiber = fiber;
@@ -167,7 +175,7 @@ static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on(struct rti_worker *worke
             rti_processor_pick_guessed(&rti_worker_lone_sched(worker)->processor, RT_PRIO_NORMAL);
         if (RTI_LIKELY(next != NULL) && RTI_LIKELY(fiber_is_unborn(next))) {
             struct rti_fiber *fiber = rti_fiber_of(next);
-            if (RTI_LIKELY(fiber_begin_here(worker, fiber, here, &gone))) {
+            if (RTI_LIKELY(fiber_begin_here(worker, fiber, here, &gone, true))) {
                 return fiber;
             }
             rti_context_pass(&gone, &fiber->context, worker);
@@ -183,6 +191,97 @@ static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on(struct rti_worker *worke
         worker->handoff = next;
     }
     rti_context_pass(&gone, &worker->context, worker);
+}
+
+/* May this one, which has returned, be settled on its own stack with several workers? That is given
+ * back to the shelf of its station, from which nobody else takes. */
+static RTI_ALWAYSINLINE bool fiber_is_settling_shared(const struct rti_worker *worker,
+                                                      const struct rti_fiber *self)
+{
+    return RTI_LIKELY(worker->station != NULL) && RTI_LIKELY(self->is_self_settling) &&
+           rti_fiber_has_slab(self) && RTI_LIKELY(self->run.pin == 0) &&
+           RTI_LIKELY(rti_stack_is_intact(&self->stack)) && !rti_worker_records(worker) &&
+           RTI_LIKELY(rti_sched_journal(worker->sched) == NULL);
+}
+
+/* fiber_settle for such a one. */
+static RTI_ALWAYSINLINE void fiber_settle_itself_shared(struct rti_worker *worker,
+                                                        struct rti_fiber *self)
+{
+    RT_DCHECK(self->wait == NULL && self->context.saved.pc == NULL);
+    rti_runnable_to_done_here(&self->run);
+    worker->fiber = NULL;
+    rti_station_count(&worker->station->live, UINT64_MAX);
+    rti_fiber_settle_nowhere(self);
+    RTI_PROBE2(exit, self->run.id, self->end);
+    RT_DCHECK(rti_list_is_empty(&self->cleanups));
+    rti_context_forget_bounds(&self->context);
+    self->on_done(self);
+}
+
+/* The next one at the station, RUNNING and counted as a dispatch, if it can be gone on with from
+ * here: a fiber that has not begun and is of a slab, or one that was switched from. NULL: the
+ * member's own stack goes on. */
+static RTI_ALWAYSINLINE struct rti_fiber *fiber_successor(struct rti_worker *worker)
+{
+    struct rti_member *member = worker->member;
+    worker->lent = NULL;
+    if (RTI_UNLIKELY(member->pin != 0) || rti_chain_is_cut(worker)) {
+        return NULL;
+    }
+    struct rti_runnable *next = rti_chain_pick(worker);
+    if (RTI_UNLIKELY(next == NULL)) {
+        return NULL;
+    }
+    bool is_ours =
+        next->is_fiber && (fiber_is_unborn(next) || (next->is_direct && !next->is_fresh &&
+                                                     !rti_fiber_is_killed(rti_fiber_of(next))));
+    if (RTI_UNLIKELY(!is_ours) || RTI_UNLIKELY(next->pin != 0) ||
+        RTI_UNLIKELY(worker->station->is_stocked)) {
+        RT_DCHECK(member->first == NULL);
+        member->first = next;
+        return NULL;
+    }
+    next->is_fresh = false;
+    member->turns_until_look--;
+    rti_station_count(&worker->station->turns, 1);
+    return rti_fiber_of(next);
+}
+
+/* fiber_pass_on with several workers. */
+static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on_shared(struct rti_worker *worker,
+                                                               struct rti_fiber *self)
+{
+    const char *here = self->stack.low;
+    struct rti_arch_context gone;
+    rti_arch_fp_control_remember(&gone, &self->context.saved);
+    fiber_settle_itself_shared(worker, self);
+    struct rti_fiber *next = fiber_successor(worker);
+    if (RTI_UNLIKELY(next == NULL)) {
+        rti_context_pass(&gone, &worker->context, worker);
+    }
+    if (RTI_LIKELY(next->stack.low == NULL)) {
+        if (RTI_LIKELY(fiber_begin_here(worker, next, here, &gone, false))) {
+            return next;
+        }
+    } else {
+        RTI_PROBE1(start, next->run.id);
+        rti_runnable_to_switched(&next->run);
+        worker->fiber = next;
+        rti_fiber_bring_errno(worker, next);
+    }
+    rti_context_pass(&gone, &next->context, worker);
+}
+
+/* fiber_return with several workers: apart, so that the way with one saves no registers for it. */
+static RTI_NOINLINE struct rti_fiber *fiber_return_shared(struct rti_worker *worker,
+                                                          struct rti_fiber *self)
+{
+    rti_fiber_clean_up(self);
+    if (RTI_LIKELY(fiber_is_settling_shared(worker, self))) {
+        return fiber_pass_on_shared(worker, self);
+    }
+    fiber_finish(worker, RTI_FIBER_RETURNED);
 }
 
 #endif
@@ -258,6 +357,9 @@ static RTI_NOINLINE struct rti_fiber *fiber_return(struct rti_fiber *self, const
         RT_DCHECK(self->end == RTI_FIBER_RETURNED);
         rti_fiber_clean_up(self);
         return fiber_pass_on(worker, self);
+    }
+    if (rti_runnable_is_shared(&self->run)) {
+        return fiber_return_shared(worker, self);
     }
 #endif
     fiber_finish(worker, RTI_FIBER_RETURNED);

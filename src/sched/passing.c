@@ -9,6 +9,7 @@
 #include "sched/crew_search.h"
 #include "sched/fiber_park.h"
 #include "sched/parking.h"
+#include "sched/solo.h"
 
 /* Is the member's own stack needed before the next turn? */
 static RTI_ALWAYSINLINE bool passing_is_look_due(const struct rti_worker *worker)
@@ -39,7 +40,7 @@ static void passing_set_aside(struct rti_worker *worker, struct rti_runnable *ne
  * left to the member's own stack. */
 static RTI_ALWAYSINLINE struct rti_fiber *passing_pick(struct rti_worker *worker)
 {
-    struct rti_runnable *next = rti_station_pick_next(worker->station, false);
+    struct rti_runnable *next = rti_solo_pick_next(worker);
     if (RTI_UNLIKELY(next == NULL)) {
         next = rti_station_pick(worker->station);
     }
@@ -120,7 +121,7 @@ void rti_fiber_yield_shared(struct rti_worker *worker, struct rti_fiber *self)
     if (RTI_LIKELY(rti_fiber_may_pass(worker, self)) && !passing_is_look_due(worker) &&
         RTI_LIKELY(rti_station_is_plain(station))) {
         /* Those of its own level and of more urgent ones: others have to wait for it. */
-        struct rti_runnable *next = rti_station_pop(station, self->run.priority + 1U);
+        struct rti_runnable *next = rti_solo_pop(worker, self->run.priority + 1U);
         if (RTI_LIKELY(next != NULL)) {
             station->tick++;
             station->streak = 0;

@@ -6,12 +6,13 @@
  * other holds a station.
  *
  * A conversation of actors has one message on its way and keeps one worker busy, however many there
- * are: the others sleep. Its mailboxes and `next` of its station are then nobody else's, but for a
- * thread that comes out of the poller or of a blocking call, now and then. So the one pays that is
- * rare. The worker says that it is inside of a short section and looks whether it still works
- * alone; if so it changes those words with plain loads and stores. Whoever ends this takes the mark
- * away, has all threads of the process pass a barrier (port.h: fence_all), and waits until the
- * worker is not inside:
+ * are: the others sleep. So it is where tasks are so short that one worker is quicker than two. The
+ * mailboxes, what is ready at its station, and the words on which the start, the end and the join
+ * of a task meet are then nobody else's, but for a thread that comes out of the poller or of a
+ * blocking call, now and then. So the one pays that is rare. The worker says that it is inside of a
+ * short section and looks whether it still works alone; if so it changes those words with plain
+ * loads and stores. Whoever ends this takes the mark away, has all threads of the process pass a
+ * barrier (port.h: fence_all), and waits until the worker is not inside:
  *
  *     the worker                             who comes
  *       is_inside = 1                          is_solo = 0
@@ -24,11 +25,26 @@
  * instructions, take no lock and call nothing of the program.
  *
  * Who comes is, first, everybody who takes a station out of the idle list: it does so before it has
- * the station. Second, a guest: who has no station, and changes a mailbox all the same (a timer
- * that fires in the poller, a thread that comes back from a blocking call, a kill from there). It
- * is counted while it does. Both have the crew's lock, under which a worker begins to work alone:
- * it does if all other stations are idle and no guest is counted. The one who wakes another is the
- * worker itself, most of the time; then there is nobody to wait for, and no barrier.
+ * the station. Second, a guest: who has no station, and changes such a word all the same (a timer
+ * that fires in the poller, a thread that comes back from a blocking call, a kill from there, a
+ * thread of the program's that joins a task). It is counted while it does. Both have the crew's
+ * lock, under which a worker begins to work alone: it does if all other stations are idle and no
+ * guest is counted. The one who wakes another is the worker itself, most of the time; then there is
+ * nobody to wait for, and no barrier.
+ *
+ * What is changed in sections, and who else changes it:
+ *
+ *     a mailbox, its gate            any station; else a guest (actor/)
+ *     `next`, the heads of rings     any station, nobody else: who takes has one to put it into
+ *     the life of a task, to         who runs it, at a station; who watches it or lets it go, at a
+ *       COMPLETE                       station or a guest (rti_task_watch, rti_task_release,
+ *                                      rti_asyncs_guard). An end without a station is of a task
+ *                                      that nobody else ends
+ *     the handle of a task, and      any station; else a guest (rti_tasks_use). Who asks with a
+ *       its life, to FREE              copy (task_asker.h) is a guest, too, in the place of a fence
+ *     what a guard of poll tasks     any station; else a guest (rti_asyncs_guard): in a section no
+ *       is over                        guard is taken
+ *     the number of the last task    any station; else a guest (task_next_serial)
  *
  * A station that goes from hand to hand (a blocking call, a pin) leaves no more than one in use, so
  * a mark that is still there is right for who holds it again; most ways take it away, because the
@@ -94,18 +110,66 @@ static RTI_ALWAYSINLINE void rti_solo_leave(struct rti_worker *worker)
     rti_u32_store_release(&worker->is_inside, 0);
 }
 
+/* rti_station_pop and rti_station_pick_next at the worker's own station. Holder. */
+static RTI_ALWAYSINLINE struct rti_runnable *rti_solo_pop(struct rti_worker *worker, uint32_t below)
+{
+    bool is_solo = rti_solo_enter(worker);
+    struct rti_runnable *runnable = rti_station_pop(worker->station, below, is_solo);
+    if (is_solo) {
+        rti_solo_leave(worker);
+    }
+    return runnable;
+}
+
+static RTI_ALWAYSINLINE struct rti_runnable *rti_solo_pick_next(struct rti_worker *worker)
+{
+    bool is_solo = rti_solo_enter(worker);
+    struct rti_runnable *runnable = rti_station_pick_next(worker->station, is_solo);
+    if (is_solo) {
+        rti_solo_leave(worker);
+    }
+    return runnable;
+}
+
 /* A guest comes and goes; see above. */
 void rti_solo_receive(struct rti_crew *crew);
 void rti_solo_part(struct rti_crew *crew);
 
 #endif
 
+/* rti_solo_enter and _leave for code that is built for one worker, too. */
+static RTI_ALWAYSINLINE bool rti_solo_begin(struct rti_worker *worker)
+{
+#if !RTI_ONE_WORKER
+    return rti_solo_enter(worker);
+#else
+    (void)worker;
+    return false;
+#endif
+}
+
+static RTI_ALWAYSINLINE void rti_solo_finish(struct rti_worker *worker, bool is_solo)
+{
+#if !RTI_ONE_WORKER
+    if (RTI_LIKELY(is_solo)) {
+        rti_solo_leave(worker);
+    }
+#else
+    (void)worker, (void)is_solo;
+#endif
+}
+
 /* The same for who is about to change a mailbox: false, and nothing is to be ended, if it has a
  * station of this scheduler. Any thread. */
 static inline bool rti_solo_knock(struct rti_sched *sched)
 {
 #if !RTI_ONE_WORKER
+#if RTI_EXPLORED
+    /* A model says who its threads are. */
+    const struct rti_worker *worker = rti_worker_current();
+#else
     const struct rti_worker *worker = rti_worker_here();
+#endif
     if (worker != NULL && worker->sched == sched && worker->station != NULL) {
         return false;
     }

@@ -148,23 +148,6 @@ rti_bay rti_stack_slab_take_fresh(struct rti_stack_slab *slab, struct rti_stack 
     return slab_make(slab, slab->fresh++, stack);
 }
 
-/* The shelf of the calling thread; NULL if it has none: it holds no station. */
-static struct rti_slab_shelf *shelf_here(const struct rti_stack_slab *slab)
-{
-#if RTI_ONE_WORKER
-    (void)slab;
-    return NULL;
-#else
-    const struct rti_worker *worker = rti_worker_here();
-    if (RTI_UNLIKELY(worker == NULL) || RTI_UNLIKELY(worker->sched != slab->sched) ||
-        RTI_UNLIKELY(worker->station == NULL)) {
-        return NULL;
-    }
-    RT_DCHECK(worker->station->index < slab->shelves_count);
-    return &slab->shelves[worker->station->index];
-#endif
-}
-
 /* Fills a shelf, which is empty, from the free list, and takes one bay more. RTI_BAY_NONE: none was
  * ever given back; *index is that of a bay that was never used. */
 static rti_bay slab_refill(struct rti_stack_slab *slab, struct rti_slab_shelf *shelf,
@@ -191,7 +174,7 @@ static rti_bay slab_refill(struct rti_stack_slab *slab, struct rti_slab_shelf *s
 
 rti_bay rti_stack_slab_take_shared(struct rti_stack_slab *slab, struct rti_stack *stack)
 {
-    struct rti_slab_shelf *shelf = shelf_here(slab);
+    struct rti_slab_shelf *shelf = rti_stack_slab_shelf(slab, rti_worker_here());
     rti_bay bay;
     if (RTI_LIKELY(shelf != NULL) && RTI_LIKELY(shelf->count > 0)) {
         bay = shelf->bays[--shelf->count];
@@ -217,7 +200,7 @@ rti_bay rti_stack_slab_take_shared(struct rti_stack_slab *slab, struct rti_stack
 
 void rti_stack_slab_give_shared(struct rti_stack_slab *slab, rti_bay bay)
 {
-    struct rti_slab_shelf *shelf = shelf_here(slab);
+    struct rti_slab_shelf *shelf = rti_stack_slab_shelf(slab, rti_worker_here());
     rti_stack_slab_hide(slab, bay);
     if (RTI_UNLIKELY(shelf == NULL) || RTI_UNLIKELY(shelf->count == RTI_SLAB_SHELF_MAX)) {
         rti_lock_acquire(&slab->lock, slab->sched);

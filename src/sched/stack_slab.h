@@ -46,6 +46,7 @@
 
 #include "sched/lock.h"
 #include "sched/stack.h"
+#include "sched/station.h"
 
 /* What a fiber has of a slab: its bay, twice its index, and 1 if there is a guard page. */
 typedef uint32_t rti_bay;
@@ -121,12 +122,62 @@ static inline void rti_stack_slab_describe(const struct rti_stack_slab *slab, rt
     rti_stack_set_low_guard(stack, is_guarded ? stack->high_guard : stack->low);
 }
 
+/* The shelf of a worker; NULL if it has none: it is of another runtime, or holds no station. */
+static RTI_ALWAYSINLINE struct rti_slab_shelf *
+rti_stack_slab_shelf(const struct rti_stack_slab *slab, const struct rti_worker *worker)
+{
+#if RTI_ONE_WORKER
+    (void)slab, (void)worker;
+    return NULL;
+#else
+    if (RTI_UNLIKELY(worker == NULL) || RTI_UNLIKELY(worker->sched != slab->sched) ||
+        RTI_UNLIKELY(worker->station == NULL)) {
+        return NULL;
+    }
+    RT_DCHECK(worker->station->index < slab->shelves_count);
+    return &slab->shelves[worker->station->index];
+#endif
+}
+
+/* The common case with several workers: the bay that was last given back lies on the shelf of the
+ * calling thread, and is described. RTI_BAY_NONE: it is any other case. */
+static RTI_ALWAYSINLINE rti_bay rti_stack_slab_take_last(const struct rti_stack_slab *slab,
+                                                         struct rti_stack *stack)
+{
+    struct rti_slab_shelf *shelf = rti_stack_slab_shelf(slab, rti_worker_here());
+    if (RTI_UNLIKELY(shelf == NULL) || RTI_UNLIKELY(shelf->count == 0)) {
+        return RTI_BAY_NONE;
+    }
+    rti_bay bay = shelf->bays[shelf->count - 1];
+    if (RTI_UNLIKELY(bay != shelf->last_bay)) {
+        return RTI_BAY_NONE;
+    }
+    shelf->count--;
+    rti_stack_slab_show(slab, bay);
+    *stack = shelf->last;
+    return bay;
+}
+
+/* The same of a bay that is given back: it has room there. */
+static RTI_ALWAYSINLINE bool rti_stack_slab_give_last(const struct rti_stack_slab *slab,
+                                                      rti_bay bay)
+{
+    struct rti_slab_shelf *shelf = rti_stack_slab_shelf(slab, rti_worker_here());
+    if (RTI_UNLIKELY(shelf == NULL) || RTI_UNLIKELY(shelf->count == RTI_SLAB_SHELF_MAX)) {
+        return false;
+    }
+    rti_stack_slab_hide(slab, bay);
+    shelf->bays[shelf->count++] = bay;
+    return true;
+}
+
 /* Takes a bay and describes its stack. Cannot fail. `is_local`: there is one worker. */
 static RTI_ALWAYSINLINE rti_bay rti_stack_slab_take_as(struct rti_stack_slab *slab,
                                                        struct rti_stack *stack, bool is_local)
 {
     if (RTI_UNLIKELY(!is_local)) {
-        return rti_stack_slab_take_shared(slab, stack);
+        rti_bay last = rti_stack_slab_take_last(slab, stack);
+        return RTI_LIKELY(last != RTI_BAY_NONE) ? last : rti_stack_slab_take_shared(slab, stack);
     }
     rti_bay bay = slab->top;
     if (RTI_UNLIKELY(bay == RTI_BAY_NONE)) {
@@ -151,7 +202,9 @@ static RTI_ALWAYSINLINE void rti_stack_slab_give_as(struct rti_stack_slab *slab,
                                                     bool is_local)
 {
     if (RTI_UNLIKELY(!is_local)) {
-        rti_stack_slab_give_shared(slab, bay);
+        if (RTI_UNLIKELY(!rti_stack_slab_give_last(slab, bay))) {
+            rti_stack_slab_give_shared(slab, bay);
+        }
         return;
     }
     rti_stack_slab_hide(slab, bay);

@@ -147,7 +147,7 @@ static struct rti_runnable *station_take_next(struct rti_station *station, void 
 /* Takes from the rings, of a level more urgent than `below`. */
 static struct rti_runnable *station_pop(struct rti_station *station, uint32_t below)
 {
-    return rti_station_pop(station, below);
+    return rti_station_pop(station, below, false);
 }
 
 /* Takes one that has lain in `early` or its rest for long, from both in turns. */

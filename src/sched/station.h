@@ -45,7 +45,7 @@
  *
  * Costs: a wake into an empty `next` is a store, taking it a compare-exchange: only the holder
  * puts, so an empty place changes under nobody's hands. Through a ring: no locked instruction in,
- * one out.
+ * one out. Who works alone (sched/solo.h) takes both without one.
  *
  * Rejected: `next` as a plain field of the holder (a worker that computes for long would keep it
  * from everybody); taking the most urgent of all stations (every pick would read every station). */
@@ -260,15 +260,16 @@ static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_next(struct rti_st
 }
 
 /* Takes the oldest of the most urgent ring that has anybody, of a level more urgent than `below`.
- * NULL if there is nobody. Holder. */
+ * NULL if there is nobody. `is_solo`: there can be no thief. Holder. */
 static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pop(struct rti_station *station,
-                                                             uint32_t below)
+                                                             uint32_t below, bool is_solo)
 {
     uint32_t mask = (1U << below) - 1;
     uint32_t ready;
     while ((ready = station->levels_hint & mask) != 0) {
         uint32_t level = (uint32_t)__builtin_ctz(ready);
-        struct rti_runnable *runnable = rti_ring_pop(&station->levels[level]);
+        struct rti_ring *ring = &station->levels[level];
+        struct rti_runnable *runnable = is_solo ? rti_ring_pop_alone(ring) : rti_ring_pop(ring);
         if (RTI_LIKELY(runnable != NULL)) {
             return runnable;
         }

@@ -355,7 +355,13 @@ static RTI_ALWAYSINLINE void async_end_shared(struct rti_async *async, struct rt
     rti_runnable_to_done(&async->run);
     rti_worker_note(worker, RTI_NOTE_END, 0, async->run.id);
     rti_station_count(&station->live, UINT64_MAX);
-    if (RTI_UNLIKELY(!rti_task_to_complete(&async->life))) {
+    bool is_solo = rti_solo_enter(worker);
+    bool is_complete =
+        is_solo ? rti_task_to_complete_alone(&async->life) : rti_task_to_complete(&async->life);
+    if (is_solo) {
+        rti_solo_leave(worker);
+    }
+    if (RTI_UNLIKELY(!is_complete)) {
         async_conclude(async, worker);
     }
 }
@@ -589,8 +595,7 @@ static RTI_NOINLINE rt_async_task *async_go_shared(struct rti_worker *worker, rt
             rt_async_task *handle = rti_asyncs_handle_at(async, index);
             RTI_PROBE2(spawn, async->run.id, RTI_ASYNC_PRIORITY);
             rti_worker_note(worker, RTI_NOTE_START, RTI_ASYNC_PRIORITY, async->run.id);
-            rti_crew_start_at(asyncs->sched->crew, worker->station, &async->run,
-                              RTI_ASYNC_PRIORITY);
+            rti_crew_start_at(asyncs->sched->crew, worker, &async->run, RTI_ASYNC_PRIORITY);
             return handle;
         }
     }
@@ -627,10 +632,10 @@ rt_status rt_async_detach(rt_async_task *task)
     if (asyncs == NULL) {
         return async_no_runtime;
     }
-    rti_asyncs_guard(asyncs, (uintptr_t)task);
+    bool is_guest = rti_asyncs_guard(asyncs, (uintptr_t)task);
     struct rti_async *async = rti_asyncs_lookup(asyncs, task);
     if (async == NULL || rti_asyncs_is_awaited(async)) {
-        rti_asyncs_unguard(asyncs, (uintptr_t)task);
+        rti_asyncs_unguard(asyncs, (uintptr_t)task, is_guest);
         return async == NULL ? async_no_handle : rti_asyncs_awaited;
     }
     rti_asyncs_consume(async);
@@ -640,7 +645,7 @@ rt_status rt_async_detach(rt_async_task *task)
     if (has_ended) {
         rti_task_to_free(&async->life);
     }
-    rti_asyncs_unguard(asyncs, (uintptr_t)task);
+    rti_asyncs_unguard(asyncs, (uintptr_t)task, is_guest);
     if (has_ended) {
         rti_asyncs_free(asyncs, worker, async, (uint32_t)((uintptr_t)task & RTI_ASYNC_INDEX_MASK));
     }
@@ -656,7 +661,7 @@ static RTI_ALWAYSINLINE rt_status async_tell_task(const rt_async_task *task, enu
     if (RTI_UNLIKELY(asyncs == NULL)) {
         return async_no_runtime;
     }
-    rti_asyncs_guard(asyncs, (uintptr_t)task);
+    bool is_guest = rti_asyncs_guard(asyncs, (uintptr_t)task);
     struct rti_async *async = rti_asyncs_lookup(asyncs, task);
     bool is_parked = false;
     if (RTI_LIKELY(async != NULL) && !rti_async_has_ended(async) &&
@@ -669,7 +674,7 @@ static RTI_ALWAYSINLINE rt_status async_tell_task(const rt_async_task *task, enu
                 : rti_async_word_wish(&async->word, &async->wish, wish, async_is_shared(async));
         is_parked = before == RTI_ASYNC_PARKED;
     }
-    rti_asyncs_unguard(asyncs, (uintptr_t)task);
+    rti_asyncs_unguard(asyncs, (uintptr_t)task, is_guest);
     if (is_parked) {
         async_line_up(async);
         rti_sched_wake(asyncs->sched, &async->run);

@@ -270,6 +270,26 @@ uint32_t rti_asyncs_desk_relieve(struct rti_asyncs *asyncs, struct rti_async_des
     return count;
 }
 
+/* The guard of the slot that a handle names. */
+static struct rti_lock *asyncs_guard_of(struct rti_asyncs *asyncs, uintptr_t handle)
+{
+    uintptr_t row = (handle & RTI_ASYNC_INDEX_MASK) / RTI_ASYNC_GUARD_SPAN;
+    return &asyncs->guards[row % RTI_ASYNC_GUARDS].lock;
+}
+
+bool rti_asyncs_guard_shared(struct rti_asyncs *asyncs, uintptr_t handle)
+{
+    bool is_guest = rti_solo_knock(asyncs->sched);
+    rti_lock_acquire_shared(asyncs_guard_of(asyncs, handle), asyncs->sched);
+    return is_guest;
+}
+
+void rti_asyncs_unguard_shared(struct rti_asyncs *asyncs, uintptr_t handle, bool is_guest)
+{
+    rti_lock_release_shared(asyncs_guard_of(asyncs, handle));
+    rti_solo_go(asyncs->sched, is_guest);
+}
+
 const rt_status rti_asyncs_awaited = {RT_ERR_INVALID,
                                       "another waits for the task with this handle"};
 
@@ -277,15 +297,18 @@ enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const struct 
                                         const rt_async_task *handle, rt_status *out)
 {
     enum rti_async_found found = RTI_ASYNC_FOUND_NONE;
-    rti_asyncs_guard(asyncs, (uintptr_t)handle);
+    bool is_guest = rti_asyncs_guard(asyncs, (uintptr_t)handle);
     struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
     if (async != NULL) {
         found = rti_async_has_ended(async) ? RTI_ASYNC_FOUND_ENDED : RTI_ASYNC_FOUND_LIVE;
     }
     if (found == RTI_ASYNC_FOUND_ENDED) {
-        rti_asyncs_take_result(asyncs, worker, async, (uintptr_t)handle, out);
-    } else {
-        rti_asyncs_unguard(asyncs, (uintptr_t)handle);
+        rti_asyncs_take_result(async, out);
+    }
+    rti_asyncs_unguard(asyncs, (uintptr_t)handle, is_guest);
+    if (found == RTI_ASYNC_FOUND_ENDED) {
+        rti_asyncs_free(asyncs, worker, async,
+                        (uint32_t)((uintptr_t)handle & RTI_ASYNC_INDEX_MASK));
     }
     return found;
 }
@@ -293,7 +316,7 @@ enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const struct 
 enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_task *handle,
                                       uintptr_t watcher)
 {
-    rti_asyncs_guard(asyncs, (uintptr_t)handle);
+    bool is_guest = rti_asyncs_guard(asyncs, (uintptr_t)handle);
     struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
     bool is_awaited = async != NULL && rti_asyncs_is_awaited(async);
     bool is_watched = false;
@@ -307,7 +330,7 @@ enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_
         async->watcher = watcher;
         is_watched = !rti_async_has_ended(async) && rti_task_to_watched(&async->life);
     }
-    rti_asyncs_unguard(asyncs, (uintptr_t)handle);
+    rti_asyncs_unguard(asyncs, (uintptr_t)handle, is_guest);
     if (is_awaited) {
         return RTI_ASYNC_FOUND_AWAITED;
     }
@@ -316,12 +339,12 @@ enum rti_async_found rti_asyncs_watch(struct rti_asyncs *asyncs, const rt_async_
 
 void rti_asyncs_unwatch(struct rti_asyncs *asyncs, const rt_async_task *handle, uintptr_t watcher)
 {
-    rti_asyncs_guard(asyncs, (uintptr_t)handle);
+    bool is_guest = rti_asyncs_guard(asyncs, (uintptr_t)handle);
     struct rti_async *async = rti_asyncs_lookup(asyncs, handle);
     if (async != NULL && async->watcher == watcher) {
         rti_task_to_unwatched(&async->life);
     }
-    rti_asyncs_unguard(asyncs, (uintptr_t)handle);
+    rti_asyncs_unguard(asyncs, (uintptr_t)handle, is_guest);
 }
 
 struct rti_cx *rti_asyncs_context_make(struct rti_asyncs *asyncs, struct rti_async *async)

@@ -46,6 +46,9 @@
  * a handle has held, it asks once more whether the handle is good; if it is, the end is still
  * there.
  *
+ * Who works alone (sched/solo.h) does the same in a section, without the guard: whoever takes one
+ * is at a station, and so not there, or a guest.
+ *
  * Pairs: the holder of a desk stores how many slots it has with release, and who counts loads that
  * with acquire: what the last step of a task did is seen by who finds its slot given back.
  *
@@ -55,6 +58,7 @@
 #include <orrery/rt_static_config.h>
 
 #include "base/pool.h"
+#include "sched/solo.h"
 #include "sched/station.h"
 #include "task/async.h"
 
@@ -260,26 +264,22 @@ static RTI_ALWAYSINLINE bool rti_asyncs_is_shared(const struct rti_asyncs *async
 #endif
 }
 
-/* The guard of the slot that a handle names. */
-static RTI_ALWAYSINLINE struct rti_lock *rti_asyncs_guard_of(struct rti_asyncs *asyncs,
-                                                             uintptr_t handle)
+/* Both below with several workers. */
+bool rti_asyncs_guard_shared(struct rti_asyncs *asyncs, uintptr_t handle);
+void rti_asyncs_unguard_shared(struct rti_asyncs *asyncs, uintptr_t handle, bool is_guest);
+
+/* Takes it, and gives it back. Who works alone goes past the guards; so one who has no station is a
+ * guest as long as it has one (sched/solo.h), which the first tells and the second is told. */
+static RTI_ALWAYSINLINE bool rti_asyncs_guard(struct rti_asyncs *asyncs, uintptr_t handle)
 {
-    uintptr_t row = (handle & RTI_ASYNC_INDEX_MASK) / RTI_ASYNC_GUARD_SPAN;
-    return &asyncs->guards[row % RTI_ASYNC_GUARDS].lock;
+    return RTI_UNLIKELY(rti_asyncs_is_shared(asyncs)) && rti_asyncs_guard_shared(asyncs, handle);
 }
 
-/* Takes it, and gives it back. */
-static RTI_ALWAYSINLINE void rti_asyncs_guard(struct rti_asyncs *asyncs, uintptr_t handle)
+static RTI_ALWAYSINLINE void rti_asyncs_unguard(struct rti_asyncs *asyncs, uintptr_t handle,
+                                                bool is_guest)
 {
     if (RTI_UNLIKELY(rti_asyncs_is_shared(asyncs))) {
-        rti_lock_acquire_shared(rti_asyncs_guard_of(asyncs, handle), asyncs->sched);
-    }
-}
-
-static RTI_ALWAYSINLINE void rti_asyncs_unguard(struct rti_asyncs *asyncs, uintptr_t handle)
-{
-    if (RTI_UNLIKELY(rti_asyncs_is_shared(asyncs))) {
-        rti_lock_release_shared(rti_asyncs_guard_of(asyncs, handle));
+        rti_asyncs_unguard_shared(asyncs, handle, is_guest);
     }
 }
 
@@ -426,43 +426,52 @@ enum rti_async_found {
     RTI_ASYNC_FOUND_AWAITED, /* one whose end a fiber waits for */
 };
 
-/* Takes the result of a task that has ended, and its slot, and consumes its handle. Under its
- * guard, which is given back. `out` may be NULL. */
-static RTI_ALWAYSINLINE void rti_asyncs_take_result(struct rti_asyncs *asyncs,
-                                                    const struct rti_worker *worker,
-                                                    struct rti_async *async, uintptr_t handle,
-                                                    rt_status *out)
+/* Takes the result of a task that has ended, and consumes its handle: the slot is the caller's to
+ * give back. Under its guard, or in a section of who works alone. `out` may be NULL. */
+static RTI_ALWAYSINLINE void rti_asyncs_take_result(struct rti_async *async, rt_status *out)
 {
     if (out != NULL) {
         *out = (rt_status){(rt_status_code)async->result, async->result_msg};
     }
     rti_asyncs_consume(async);
     rti_task_to_free(&async->life);
-    rti_asyncs_unguard(asyncs, handle);
-    rti_asyncs_free(asyncs, worker, async, (uint32_t)(handle & RTI_ASYNC_INDEX_MASK));
 }
 
-/* The same for whatever a handle names, if that has ended. Whether it is good and has ended is
- * asked before the guard is taken: who has to wait takes it once, and what is read under it lies in
- * the cache by then. The end stays until the handle is consumed, so only that is asked again. NONE;
- * LIVE, which may be true of the next task of the slot: the caller asks rti_asyncs_watch; ENDED. */
-static RTI_ALWAYSINLINE enum rti_async_found
-rti_asyncs_collect_ended(struct rti_asyncs *asyncs, const struct rti_worker *worker,
-                         const rt_async_task *handle, rt_status *out)
+/* The same for whatever a handle names, if that has ended, and its slot. Whether it is good and has
+ * ended is asked before the guard is taken: who has to wait takes it once, and what is read under
+ * it lies in the cache by then. The end stays until the handle is consumed, so only that is asked
+ * again. Who works alone asks once, and needs no guard. NONE; LIVE, which may be true of the next
+ * task of the slot: the caller asks rti_asyncs_watch; ENDED. */
+static RTI_ALWAYSINLINE enum rti_async_found rti_asyncs_collect_ended(struct rti_asyncs *asyncs,
+                                                                      struct rti_worker *worker,
+                                                                      const rt_async_task *handle,
+                                                                      rt_status *out)
 {
-    if (RTI_UNLIKELY(!rti_asyncs_is_good(asyncs, handle))) {
+    uint32_t index = (uint32_t)((uintptr_t)handle & RTI_ASYNC_INDEX_MASK);
+    if (RTI_UNLIKELY(index >= rti_u32_load_relaxed(&asyncs->fresh))) {
         return RTI_ASYNC_FOUND_NONE;
     }
-    struct rti_async *async = &asyncs->slots[(uintptr_t)handle & RTI_ASYNC_INDEX_MASK];
-    if (RTI_UNLIKELY(!rti_async_has_ended(async))) {
-        return RTI_ASYNC_FOUND_LIVE;
+    struct rti_async *async = &asyncs->slots[index];
+    bool is_solo = rti_solo_begin(worker);
+    bool is_good = rti_asyncs_is_of(async, handle);
+    if (RTI_UNLIKELY(!is_good) || RTI_UNLIKELY(!rti_async_has_ended(async))) {
+        rti_solo_finish(worker, is_solo);
+        return is_good ? RTI_ASYNC_FOUND_LIVE : RTI_ASYNC_FOUND_NONE;
     }
-    rti_asyncs_guard(asyncs, (uintptr_t)handle);
-    if (RTI_UNLIKELY(!rti_asyncs_is_of(async, handle))) {
-        rti_asyncs_unguard(asyncs, (uintptr_t)handle);
+    bool is_guest = !is_solo && rti_asyncs_guard(asyncs, (uintptr_t)handle);
+    is_good = is_solo || rti_asyncs_is_of(async, handle);
+    if (RTI_LIKELY(is_good)) {
+        rti_asyncs_take_result(async, out);
+    }
+    if (RTI_LIKELY(is_solo)) {
+        rti_solo_finish(worker, true);
+    } else {
+        rti_asyncs_unguard(asyncs, (uintptr_t)handle, is_guest);
+    }
+    if (RTI_UNLIKELY(!is_good)) {
         return RTI_ASYNC_FOUND_NONE;
     }
-    rti_asyncs_take_result(asyncs, worker, async, (uintptr_t)handle, out);
+    rti_asyncs_free(asyncs, worker, async, index);
     return RTI_ASYNC_FOUND_ENDED;
 }
 

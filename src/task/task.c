@@ -8,6 +8,7 @@
 #include "sched/trace.h"
 
 #include "base/marks.h"
+#include "sched/crew_start.h"
 #include "sched/fault.h"
 #include "sched/fiber_life.h"
 #include "sync/region.h"
@@ -78,13 +79,27 @@ static RTI_ALWAYSINLINE void task_foresee(const void *slot)
     }
 }
 
-/* With one worker: the same for the next in the queue, which may be a task. Without a slab there
- * are no more tasks than the nearest cache has room for. */
+/* The next in the queue of the worker, which may be a task, or may be gone. NULL: there is none. */
+static RTI_ALWAYSINLINE const void *task_next_queued(const struct rti_task *task)
+{
+    const void *next = task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
+#if !RTI_ONE_WORKER
+    if (RTI_UNLIKELY(next == NULL) && !task->life.is_local) {
+        /* With several workers nobody ever lies there. */
+        const struct rti_station *station = rti_worker_here()->station;
+        next = station == NULL ? NULL : rti_ring_peek(&station->levels[RT_PRIO_NORMAL]);
+    }
+#endif
+    return next;
+}
+
+/* The same for that one. Without a slab there are no more tasks than the nearest cache has room
+ * for. */
 static RTI_ALWAYSINLINE void task_foresee_next(const struct rti_task *task)
 {
 #if RTI_HAS_SLABS
     if (rti_fiber_has_slab(&task->fiber)) {
-        const void *next = task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
+        const void *next = task_next_queued(task);
         if (RTI_LIKELY(next != NULL)) {
             task_foresee(next);
         }
@@ -133,14 +148,23 @@ static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
 
 /* The number of the next task: greater than those of all that were started before, because the
  * undertaker goes by it (task_hooks.h). A row of numbers for each desk would not do. */
-static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks, bool is_local)
+static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks,
+                                                  struct rti_worker *worker, bool is_local)
 {
-    if (RTI_LIKELY(is_local)) {
+    bool is_solo = !is_local && rti_solo_begin(worker);
+    if (RTI_LIKELY(is_local || is_solo)) {
         uint32_t serial = rti_u32_load_relaxed(&tasks->serial) + 1;
         rti_u32_store_relaxed(&tasks->serial, serial);
+        if (!is_local) {
+            rti_solo_finish(worker, true);
+        }
         return serial;
     }
-    return rti_u32_add_relaxed(&tasks->serial, 1) + 1;
+    /* Who works alone counts in the way above. */
+    bool is_guest = rti_solo_knock(tasks->sched);
+    uint32_t serial = rti_u32_add_relaxed(&tasks->serial, 1) + 1;
+    rti_solo_go(tasks->sched, is_guest);
+    return serial;
 }
 
 /* Does a task of this size get its stack from the slab, when it first runs? */
@@ -153,9 +177,8 @@ static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_s
 /* Makes a task of a free slot that has its stack, or gets it from the slab. `is_local`: there is
  * one worker. */
 static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks *tasks,
-                                        const struct rti_worker *worker,
-                                        const struct task_order *order, bool is_of_slab,
-                                        bool is_local)
+                                        struct rti_worker *worker, const struct task_order *order,
+                                        bool is_of_slab, bool is_local)
 {
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
@@ -170,7 +193,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     struct rti_fiber_life life = {
         .starter = order->starter,
         .site = order->address,
-        .id = task_next_serial(tasks, is_local) | RTI_TASK_TRACE_ID,
+        .id = task_next_serial(tasks, worker, is_local) | RTI_TASK_TRACE_ID,
         .priority = task_priority(order->config),
         .is_straight = order->is_straight,
     };
@@ -214,7 +237,7 @@ static RTI_NOINLINE rt_status task_join_region(struct rti_task *task, struct rti
 }
 
 /* A slot, a stack and a place in the region: all or nothing. NULL: *why says why not. */
-static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *worker,
+static RTI_ALWAYSINLINE struct rti_task *task_make(struct rti_worker *worker,
                                                    struct rti_tasks *tasks,
                                                    const struct task_order *order, rt_status *why)
 {
@@ -301,6 +324,24 @@ static RTI_ALWAYSINLINE void task_start(const struct rti_worker *worker, struct 
     if (rti_worker_records(worker)) {
         rti_worker_note_name(name);
     }
+}
+
+/* The same by who has a desk, with several workers. */
+static RTI_ALWAYSINLINE void task_start_at_desk(struct rti_worker *worker, struct rti_tasks *tasks,
+                                                struct rti_task *task, struct rti_task_desk *desk)
+{
+#if !RTI_ONE_WORKER
+    struct rti_sched *sched = tasks->sched;
+    if (RTI_LIKELY(rti_sched_journal(sched) == NULL) && !rti_worker_records(worker)) {
+        rti_tasks_count_at(tasks, desk, RTI_TASKS_SPAWNED, false);
+        rti_task_to_held(&task->life);
+        RTI_PROBE2(spawn, task->fiber.run.id, RT_PRIO_NORMAL);
+        rti_u32_store_relaxed(&task->fiber.run.state, RTI_RUNNABLE_READY);
+        rti_crew_start_at(sched->crew, worker, &task->fiber.run, RT_PRIO_NORMAL);
+        return;
+    }
+#endif
+    task_start(worker, tasks, task, desk, false);
 }
 
 static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_order *order,
@@ -400,7 +441,7 @@ static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, stru
     order.desk = desk;
     task_begin(task, tasks, worker, &order, true, false);
     rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, false);
-    task_start(worker, tasks, task, desk, false);
+    task_start_at_desk(worker, tasks, task, desk);
     return handle;
 }
 
@@ -574,10 +615,24 @@ static RTI_NOINLINE void task_tell(struct rti_task *task)
     RT_ASSERT(watcher != NULL && watcher->slot == task);
     bool is_won = rti_wait_claim(watcher->wait, watcher->event);
     RT_SOMETIMES(!is_won, "task: the watcher was woken by something else first");
+    bool is_behind = !task->life.is_local && watcher->wait->wake == rti_fiber_wake;
     rti_task_to_told(&task->life);
-    if (is_won) {
+    if (is_won && is_behind) {
+        /* Those that are ready here are likely to be who it joins next. */
+        rti_fiber_wake_behind(watcher->wait);
+    } else if (is_won) {
         rti_waiter_wake(watcher);
     }
+}
+
+/* The end of one that is held and nobody waits for, by who works alone: false if it is any other
+ * case, and nothing has changed. */
+static RTI_ALWAYSINLINE bool task_complete_shared(struct rti_worker *worker, struct rti_task *task)
+{
+    bool is_solo = rti_solo_begin(worker);
+    bool is_complete = is_solo && rti_task_to_complete_alone(&task->life);
+    rti_solo_finish(worker, is_solo);
+    return is_complete;
 }
 
 static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome outcome, bool is_local)
@@ -585,11 +640,9 @@ static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome out
     struct rti_tasks *tasks = rti_tasks_with(task);
     RT_DCHECK(!rti_task_has_duties(task) && (rt_outcome)task->outcome == outcome);
     /* Counted before it leaves its region: who waits for the last of that sees the count. */
-    if (RTI_LIKELY(is_local)) {
-        rti_tasks_count_at(tasks, NULL, RTI_TASKS_COMPLETED, true);
-    } else {
-        rti_tasks_count(tasks, RTI_TASKS_COMPLETED);
-    }
+    struct rti_worker *worker = is_local ? NULL : rti_worker_here();
+    struct rti_task_desk *desk = is_local ? NULL : rti_tasks_desk(tasks, worker);
+    rti_tasks_count_at(tasks, desk, RTI_TASKS_COMPLETED, is_local);
     if (outcome == RT_OUTCOME_PANICKED) {
         rti_tasks_count(tasks, RTI_TASKS_PANICKED);
     }
@@ -597,6 +650,9 @@ static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome out
     task_give_stack(task, is_local);
     if (is_local && RTI_LIKELY(rti_task_life(&task->life) == RTI_TASK_HELD)) {
         rti_task_to_complete_here(&task->life);
+        return;
+    }
+    if (!is_local && RTI_LIKELY(task_complete_shared(worker, task))) {
         return;
     }
     switch (rti_task_to_ended(&task->life)) {

@@ -18,6 +18,9 @@
  * I1  At most one has the handle in use.                                 (explored, with mutants)
  * I2  A handle that was consumed is never good again.                    (explored, with mutants)
  *
+ * Who works alone (sched/solo.h) takes a handle by a load and a store: the others are guests, or
+ * not there.
+ *
  * Memory order: taking into use is acquire and laying down is release: what one holder has left
  * behind in the task is seen by the next. */
 
@@ -89,6 +92,16 @@ static inline bool rti_task_handle_take(rti_atomic_size *word, uintptr_t number)
     size_t from = number;
     /* Acquire pairs with the release of who has laid it down. */
     return rti_size_cas_acqrel(word, &from, 0);
+}
+
+/* The same while nobody else takes it into use, nor asks with it (sched/solo.h). */
+static inline bool rti_task_handle_take_alone(rti_atomic_size *word, uintptr_t number)
+{
+    if (rti_size_load_relaxed(word) != number) {
+        return false;
+    }
+    rti_size_store_relaxed(word, 0);
+    return true;
 }
 
 #endif

@@ -16,9 +16,14 @@ static const rt_status join_no_handle = {RT_ERR_INVALID, "this is no handle, or 
 
 bool rti_task_watch(struct rti_task *task, struct rti_waiter *waiter)
 {
+    struct rti_sched *sched = rti_tasks_with(task)->sched;
     waiter->slot = task;
     task->watcher = waiter;
-    return rti_task_to_watched(&task->life);
+    /* Its end may be that of who works alone. */
+    bool is_guest = !rti_sched_is_local(sched) && rti_solo_knock(sched);
+    bool is_watched = rti_task_to_watched(&task->life);
+    rti_solo_go(sched, is_guest);
+    return is_watched;
 }
 
 void rti_task_unwatch(struct rti_waiter *waiter)
@@ -82,11 +87,16 @@ rt_status rti_task_take(struct rti_task *task, rt_task_result *result)
 
 void rti_task_release(struct rti_task *task)
 {
+    struct rti_tasks *tasks = rti_tasks_with(task);
     RT_ASSERT(rti_size_load_relaxed(&task->handle) == 0);
-    if (!rti_task_to_released(&task->life)) {
+    /* Its end may be that of who works alone. */
+    bool is_guest = !rti_sched_is_local(tasks->sched) && rti_solo_knock(tasks->sched);
+    bool is_released = rti_task_to_released(&task->life);
+    rti_solo_go(tasks->sched, is_guest);
+    if (!is_released) {
         rti_task_report_unheard(task);
         rti_task_to_free(&task->life);
-        rti_tasks_give(rti_tasks_with(task), task);
+        rti_tasks_give(tasks, task);
     }
 }
 
@@ -225,19 +235,31 @@ static rt_status join_wait(struct rti_worker *worker, struct rti_task *task, voi
     return rti_task_take(task, NULL);
 }
 
+/* Consumes the handle of a task that has ended, which is the caller's then. False: it has not
+ * ended, or this is not the handle, or another has it in use. Holder of a station. */
+static RTI_ALWAYSINLINE bool join_consume(struct rti_worker *worker, struct rti_task *task,
+                                          uintptr_t number)
+{
+    bool is_solo = rti_solo_begin(worker);
+    bool is_taken = rti_task_handle_is(&task->handle, number) && rti_task_is_complete(task) &&
+                    (is_solo ? rti_task_handle_take_alone(&task->handle, number)
+                             : rti_task_handle_take(&task->handle, number));
+    rti_solo_finish(worker, is_solo);
+    return is_taken;
+}
+
 /* Joins a task that has ended, with several workers. False: it has not, or this is not the handle,
- * or another has it in use. */
-static RTI_ALWAYSINLINE bool join_ended(const struct rti_worker *worker, struct rti_tasks *tasks,
+ * or another has it in use, or the caller holds no station. */
+static RTI_ALWAYSINLINE bool join_ended(struct rti_worker *worker, struct rti_tasks *tasks,
                                         rt_task *handle, void **value, rt_status *status)
 {
     struct rti_task *task = rti_tasks_place(tasks, handle);
+    struct rti_task_desk *desk = rti_tasks_desk(tasks, worker);
     if (RTI_UNLIKELY(task == NULL) || RTI_UNLIKELY(task->life.is_local) ||
-        RTI_UNLIKELY(!rti_task_handle_is(&task->handle, (uintptr_t)handle)) ||
-        !rti_task_is_complete(task) ||
-        RTI_UNLIKELY(!rti_task_handle_take(&task->handle, (uintptr_t)handle))) {
+        RTI_UNLIKELY(desk == NULL) ||
+        RTI_UNLIKELY(!join_consume(worker, task, (uintptr_t)handle))) {
         return false;
     }
-    struct rti_task_desk *desk = rti_tasks_desk(tasks, worker);
     rti_tasks_count_at(tasks, desk, RTI_TASKS_JOINED, false);
     *status = RTI_LIKELY(task->outcome == RT_OUTCOME_OK) ? RT_SUCCESS : rti_task_status(task);
     if (value != NULL) {

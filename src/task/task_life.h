@@ -34,7 +34,8 @@
  * acquire for the result; the watch's release pairs with the end's acquire for the watcher.
  *
  * Costs: with one worker a load and a store per step; else one locked instruction, of which a task
- * that is spawned and joined has two: watch and end, or end alone if the join comes later.
+ * that is spawned and joined has two: watch and end, or end alone if the join comes later. Who
+ * works alone (sched/solo.h) ends one that nobody watches without a locked instruction.
  *
  * Rejected: a lock per task (the join that sees the end could free the lock before it is released,
  * so even a join that does not wait has to take it). */
@@ -181,6 +182,17 @@ static RTI_ALWAYSINLINE bool rti_task_to_complete(struct rti_task_word *word)
     uint8_t from = RTI_TASK_HELD;
     return RTI_LIKELY(rti_u8_load_relaxed(&word->state) == RTI_TASK_HELD) &&
            RTI_LIKELY(rti_task_life_move(word, &from, RTI_TASK_COMPLETE));
+}
+
+/* The same while nobody else moves the word (sched/solo.h). */
+static RTI_ALWAYSINLINE bool rti_task_to_complete_alone(struct rti_task_word *word)
+{
+    if (RTI_UNLIKELY(rti_u8_load_relaxed(&word->state) != RTI_TASK_HELD)) {
+        return false;
+    }
+    /* Release: who looks and does not move it sees the result, too. */
+    rti_u8_store_release(&word->state, RTI_TASK_COMPLETE);
+    return true;
 }
 
 /* The same with one worker, for who has seen that the word is HELD: nothing is to be done next. */

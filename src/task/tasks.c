@@ -409,10 +409,33 @@ static void asker_go(struct rti_tasks *tasks)
 #endif
 }
 
+struct rti_task *rti_tasks_use(const struct rti_tasks *tasks, const rt_task *handle, rt_status *why)
+{
+    struct rti_task *task = rti_tasks_find(tasks, handle);
+    if (RTI_LIKELY(task != NULL)) {
+        bool is_local = task->life.is_local;
+        /* Who works alone may be about to take it. */
+        bool is_guest = !is_local && rti_solo_knock(tasks->sched);
+        bool is_used = rti_task_handle_use(&task->handle, (uintptr_t)handle, is_local);
+        rti_solo_go(tasks->sched, is_guest);
+        if (RTI_LIKELY(is_used)) {
+            *why = RT_SUCCESS;
+            return task;
+        }
+    }
+    bool is_in_use = task != NULL && rti_task_handle_is(&task->handle, (uintptr_t)handle);
+    why->code = RT_ERR_INVALID;
+    why->msg = is_in_use ? "another waits for the task with this handle"
+                         : "this is no handle, or it is consumed";
+    return NULL;
+}
+
 bool rti_tasks_ask_cancel(struct rti_tasks *tasks, const rt_task *handle)
 {
     struct rti_list claimed;
     rti_list_init(&claimed);
+    /* Who works alone ends a handle without the fence that pairs with the asker's. */
+    bool is_guest = !rti_sched_is_local(tasks->sched) && rti_solo_knock(tasks->sched);
     rti_lock_acquire(&tasks->lock, tasks->sched);
     asker_come(tasks, handle);
     /* From here on the slot is no other task's, whoever takes this one meanwhile. */
@@ -422,6 +445,7 @@ bool rti_tasks_ask_cancel(struct rti_tasks *tasks, const rt_task *handle)
     }
     asker_go(tasks);
     rti_lock_release(&tasks->lock);
+    rti_solo_go(tasks->sched, is_guest);
     rti_cancel_wake_all(&claimed);
     return task != NULL;
 }

@@ -38,6 +38,7 @@
  * no longer than promised (a start would fail for want of a slot that lies in a rack). */
 
 #include "sched/lock.h"
+#include "sched/solo.h"
 #include "sched/stack_slab.h"
 #include "sched/station.h"
 #include "task/task.h"
@@ -313,21 +314,8 @@ static inline struct rti_task *rti_tasks_find(const struct rti_tasks *tasks, con
 
 /* The task that a handle names, for who is about to use the handle up: nobody else can until it is
  * consumed or laid down. NULL: *why says why not. */
-static inline struct rti_task *rti_tasks_use(const struct rti_tasks *tasks, const rt_task *handle,
-                                             rt_status *why)
-{
-    struct rti_task *task = rti_tasks_find(tasks, handle);
-    if (RTI_LIKELY(task != NULL) &&
-        RTI_LIKELY(rti_task_handle_use(&task->handle, (uintptr_t)handle, task->life.is_local))) {
-        *why = RT_SUCCESS;
-        return task;
-    }
-    bool is_in_use = task != NULL && rti_task_handle_is(&task->handle, (uintptr_t)handle);
-    why->code = RT_ERR_INVALID;
-    why->msg = is_in_use ? "another waits for the task with this handle"
-                         : "this is no handle, or it is consumed";
-    return NULL;
-}
+struct rti_task *rti_tasks_use(const struct rti_tasks *tasks, const rt_task *handle,
+                               rt_status *why);
 
 /* Counts something that happened at a worker with this desk, or with one worker (`is_local`). */
 static RTI_ALWAYSINLINE void rti_tasks_count_at(struct rti_tasks *tasks, struct rti_task_desk *desk,

@@ -34,9 +34,15 @@ static rti_atomic_u32 stale_wakes; /* of the poll task */
 static rti_atomic_u32 taken;       /* by those who come with the handle in the same moment */
 static rti_atomic_u32 refused;
 
+/* Each thread of the model has a station of its own, but for one who has lost it. */
+static struct rti_station stations[EXPLORE_THREADS_MAX];
+static struct rti_worker workers[EXPLORE_THREADS_MAX];
+
 struct rti_worker *rti_worker_current(void)
 {
-    return NULL;
+    unsigned self = explore_self();
+    /* Before the first step it is nobody's number. */
+    return &workers[self < EXPLORE_THREADS_MAX ? self : 0];
 }
 
 /* There is one slot, and it is in use. */
@@ -67,6 +73,9 @@ static void begin_task(void)
 static void setup(void)
 {
     sched.is_local = false;
+    for (unsigned i = 0; i < EXPLORE_THREADS_MAX; i++) {
+        workers[i] = (struct rti_worker){.sched = &sched, .station = &stations[i]};
+    }
     asyncs.sched = &sched;
     asyncs.slots = asyncs.static_slots;
     asyncs.count = 1;
@@ -470,4 +479,66 @@ MODEL(async_parcels_are_counted_once){
     .setup = setup_parcels,
     .threads = {return_and_get, count_meanwhile},
     .check = check_parcels,
+};
+
+/* ---- who works alone ---- */
+
+static struct rti_crew crew;
+static struct rti_member member;
+static struct rti_port port;
+static struct rti_port_ops ops;
+
+static uint64_t clock_that_stands(struct rti_port *of)
+{
+    (void)of;
+    return 1;
+}
+
+/* The first thread works alone and keeps slots on its desk; the other has no station. */
+static void setup_solo(void)
+{
+    setup_desk();
+    end();
+    ops = *explore_port()->ops;
+    ops.clock_ns = clock_that_stands;
+    port = (struct rti_port){.ops = &ops};
+    sched.port = &port;
+    sched.crew = &crew;
+    crew = (struct rti_crew){.sched = &sched, .stations_count = 1};
+    rti_lock_init(&crew.lock, &sched, RTI_LOCK_CREW);
+    member = (struct rti_member){.crew = &crew, .worker = &workers[0]};
+    crew.solo = &member;
+    rti_u32_init(&workers[0].is_solo, 1);
+    rti_u32_init(&workers[0].is_inside, 0);
+    workers[1].station = NULL;
+    explore_name(&workers[0].is_solo, "solo");
+    explore_name(&workers[0].is_inside, "inside");
+    explore_name(&crew.lock.is_taken, "crew");
+}
+
+static void collect_alone_and_reuse(void)
+{
+    bool is_taken =
+        rti_asyncs_collect_ended(&asyncs, &workers[0], handle, NULL) == RTI_ASYNC_FOUND_ENDED;
+    (void)rti_u32_add_relaxed(is_taken ? &taken : &refused, 1);
+    if (is_taken) {
+        struct rti_async *again = rti_asyncs_take(&asyncs, &workers[0]);
+        EXPLORE_ASSERT(again == async);
+        begin_task();
+        end();
+    }
+}
+
+static void collect_as_a_guest(void)
+{
+    bool is_taken = rti_asyncs_collect(&asyncs, &workers[1], handle, NULL) == RTI_ASYNC_FOUND_ENDED;
+    (void)rti_u32_add_relaxed(is_taken ? &taken : &refused, 1);
+}
+
+MODEL(async_joins_of_one_handle_are_one_join_beside_who_works_alone){
+    .about = "the same where one works alone, and the other has no station",
+    .setup = setup_solo,
+    .threads = {collect_alone_and_reuse, collect_as_a_guest},
+    .check = check_taken,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
 };

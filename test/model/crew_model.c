@@ -4,6 +4,7 @@
  * sleep has it run by one of them, though it never runs anything itself again. Two stations, three
  * members; rings of 4. A lost wake-up shows as threads that all sleep. */
 
+#include "sched/crew_start.h"
 #include "search_world.h"
 
 enum { STATIONS = 2, MEMBERS = 3, ITEMS = 2 };
@@ -273,6 +274,52 @@ MODEL(crew_runs_one_who_was_displaced_while_another_goes_to_sleep){
     .executions_max = 300000,
 };
 
+static void setup_pair_solo(void)
+{
+    setup_pair();
+    crew.can_solo = true;
+}
+
+/* Works alone if the other has gone, starts one and computes on. */
+static void start_alone(void)
+{
+    rti_solo_try(&members[0]);
+    rti_crew_queue_new(&crew, &members[0].own, ready(0), 0);
+}
+
+/* Goes to sleep as far as member_give_up has it. */
+static bool has_found;
+
+static void go_to_sleep(void)
+{
+    (void)rti_crew_give_back(&crew, &stations[1]);
+    members[1].own.station = NULL;
+    rti_crew_stop_spinning(&crew);
+    rti_fence_seqcst();
+    has_found = !rti_station_is_empty(&stations[0]);
+}
+
+static void setup_pair_spinning(void)
+{
+    setup_pair_solo();
+    rti_u32_init(&crew.spinning, 1);
+    has_found = false;
+}
+
+/* There is no thread to send: who wants to wake one calls the poller. */
+static void check_seen_or_called(void)
+{
+    EXPLORE_ASSERT(has_found || rti_u32_load_relaxed(&world_bell) != 0);
+    EXPLORE_ASSERT(rti_u32_load_relaxed(&crew.spinning) == 0);
+}
+
+MODEL(crew_start_of_one_who_works_alone_is_seen_or_told){
+    .about = "one works alone as soon as it can and starts one, another goes to sleep",
+    .setup = setup_pair_spinning,
+    .threads = {start_alone, go_to_sleep},
+    .check = check_seen_or_called,
+};
+
 /* Two are ready for anybody: in the injector, or started and not begun at the first station. */
 static void setup_injected(void)
 {
@@ -372,6 +419,15 @@ static void widen(void)
     rti_crew_set_width(&crew, 2);
 }
 
+/* One works alone at the only station that may be used, starts one and computes on. */
+static void setup_narrow_solo(void)
+{
+    setup_narrow();
+    crew.can_solo = true;
+    /* Nobody is wanted there. */
+    rti_u32_init(&crew.is_polled, 1);
+}
+
 static void check_pair(void)
 {
     EXPLORE_ASSERT(items[0].taken_count == 1);
@@ -392,6 +448,22 @@ MODEL(crew_runs_what_is_injected_while_more_stations_may_be_used){
     .setup = setup_narrow,
     .threads = {inject_one, work_for_one, widen},
     .check = check_pair,
+    .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(2)},
+    .executions_max = 300000,
+};
+
+/* It has no more than looks, as who widens does: the bell rings, or the other is sent. */
+static void check_told(void)
+{
+    EXPLORE_ASSERT(items[0].taken_count == 1 || members[1].given != NULL ||
+                   rti_u32_load_relaxed(&world_bell) != 0);
+}
+
+MODEL(crew_start_of_one_who_works_alone_is_seen_when_more_may_be_used){
+    .about = "one works alone and starts one, and then another station may be used",
+    .setup = setup_narrow_solo,
+    .threads = {start_alone, widen},
+    .check = check_told,
     .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(2)},
     .executions_max = 300000,
 };

@@ -142,7 +142,7 @@ static void leave(bool is_parking)
 static void yield_and_pick(void)
 {
     leave(false);
-    go_on(rti_station_pop(&stations[0], RTI_PRIORITY_LEVELS));
+    go_on(rti_station_pop(&stations[0], RTI_PRIORITY_LEVELS, false));
 }
 
 static void steal(void)
