@@ -72,8 +72,21 @@ struct rti_cx_op {
     uintptr_t on;
 };
 
-/* What every context has. What a fiber that is cancelled by nobody and limited by nothing touches
- * of it lies in the first two lines. */
+/* What a context needs that is limited, in a region, or has another inside or around it. Those of
+ * fibers that are none of these are so many that it lies apart, in memory that nobody touches until
+ * it is needed (rti_cx_open_rest). Inner and poll contexts have theirs behind them, always open. */
+struct rti_cx_rest {
+    struct rti_region_member member; /* of a region, if it has one */
+    struct rti_cx *cx;               /* whose it is */
+    struct rti_cx *inner;
+    struct rti_cx *outer;
+    struct rti_budget_scope *scope; /* innermost; NULL: none */
+    rt_budget budget;
+    uint64_t polls_taken; /* of the quotas, since it is open */
+    uint64_t cost_taken;
+};
+
+/* What every context has. */
 struct rti_cx {
     struct rti_cancel cancel; /* first: a fiber has a pointer to it, and so to all (rti_fiber_cx) */
     uint32_t magic;           /* RTI_CX_MAGIC between init and deinit */
@@ -85,18 +98,17 @@ struct rti_cx {
     bool is_passing : 1;      /* POLL: it ends with the call that it was made for */
     bool is_refused : 1;      /* POLL: something was refused for that */
     uint8_t outcome;          /* rt_outcome, but for a cancellation that was seen */
-    struct rti_region_member member; /* of a region, if it has one */
+    rti_atomic_u8 has_rest;   /* bool: the rest counts. Raised by its owner */
+    uint32_t rest_at;         /* where the rest lies: so many units behind the context */
     union {
         struct rti_fiber *fiber;   /* FIBER: whose it is */
         struct rti_cx *next_spare; /* POLL: of those that are kept for the next (task/asyncs.h) */
     };
-    struct rti_cx *inner;
-    struct rti_budget_scope *scope; /* innermost; NULL: none */
-    struct rti_cx *outer;
-    rt_budget budget;
-    uint64_t polls_taken; /* of the quotas, since init */
-    uint64_t cost_taken;
 };
+
+/* What `rest_at` counts in, and the farthest that it tells. */
+#define RTI_CX_REST_UNIT sizeof(void *)
+#define RTI_CX_REST_FAR  ((size_t)UINT32_MAX * RTI_CX_REST_UNIT)
 
 _Static_assert(offsetof(struct rti_cx, cancel) == 0, "a fiber's pointer is to both");
 
@@ -106,9 +118,62 @@ static inline struct rti_sched *rti_cx_sched(const struct rti_cx *cx)
     return cx->cancel.sched;
 }
 
+/* Says where the rest of a context lies. Nobody looks there before it is open. */
+static inline void rti_cx_place_rest(struct rti_cx *cx, const struct rti_cx_rest *rest)
+{
+    uintptr_t distance = (uintptr_t)rest - (uintptr_t)cx;
+    RT_DCHECK(distance <= RTI_CX_REST_FAR && distance % RTI_CX_REST_UNIT == 0);
+    cx->rest_at = (uint32_t)(distance / RTI_CX_REST_UNIT);
+}
+
+/* The rest of a context, open or not. */
+static inline struct rti_cx_rest *rti_cx_rest_of(const struct rti_cx *cx)
+{
+    return (struct rti_cx_rest *)((uintptr_t)cx + cx->rest_at * RTI_CX_REST_UNIT);
+}
+
+/* The same if it is open; NULL: it is not, and the context is in no region, has no budget, and none
+ * inside or around it. Acquire pairs with the release of its owner, who opens it at any time. */
+static inline struct rti_cx_rest *rti_cx_rest(const struct rti_cx *cx)
+{
+    return rti_u8_load_acquire(&cx->has_rest) == 0 ? NULL : rti_cx_rest_of(cx);
+}
+
+/* The same for its owner, or its maker, who needs it. */
+struct rti_cx_rest *rti_cx_open_rest(struct rti_cx *cx);
+
+extern const rt_budget rti_cx_unlimited;
+
+static inline const rt_budget *rti_cx_budget(const struct rti_cx *cx)
+{
+    const struct rti_cx_rest *rest = rti_cx_rest(cx);
+    return rest == NULL ? &rti_cx_unlimited : &rest->budget;
+}
+
+/* The region that it is a member of, or NULL. */
+static inline struct rti_region *rti_cx_region(const struct rti_cx *cx)
+{
+    const struct rti_cx_rest *rest = rti_cx_rest(cx);
+    return rest == NULL ? NULL : rest->member.region;
+}
+
+/* The contexts inside and around it, or NULL. */
+static inline struct rti_cx *rti_cx_inner(const struct rti_cx *cx)
+{
+    const struct rti_cx_rest *rest = rti_cx_rest(cx);
+    return rest == NULL ? NULL : rest->inner;
+}
+
+static inline struct rti_cx *rti_cx_outer(const struct rti_cx *cx)
+{
+    const struct rti_cx_rest *rest = rti_cx_rest(cx);
+    return rest == NULL ? NULL : rest->outer;
+}
+
 /* A context that a fiber makes for itself, with what takes it apart if the fiber ends first. */
 struct rti_inner_cx {
     struct rti_cx cx;
+    struct rti_cx_rest rest;
     struct rti_cleanup cleanup;
 };
 
@@ -116,6 +181,7 @@ struct rti_inner_cx {
  * context, and none for this. */
 struct rti_poll_cx {
     struct rti_cx cx;
+    struct rti_cx_rest rest;
     struct rti_list cleanups; /* what it holds */
     rt_waker waker;
     struct rti_cx_op op;      /* what it waits for */
@@ -159,8 +225,8 @@ static inline rt_outcome rti_cx_outcome(const struct rti_cx *cx)
 rt_status rti_cx_checkpoint(struct rti_cx *cx);
 
 /* Makes the outermost context of a fiber that has not begun, in memory of the fiber's maker, who
- * ends it after the fiber. Writes only what a fiber's context uses: this is on the way of every
- * spawn. */
+ * has said where its rest lies and ends it after the fiber. Writes only what a fiber's context
+ * uses: this is on the way of every spawn. */
 void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sched *sched);
 
 /* The same for memory that is a fiber's context again and again, and 0 before the first time.
@@ -175,7 +241,7 @@ static RTI_ALWAYSINLINE void rti_cx_begin_fiber(struct rti_cx *cx, struct rti_fi
         return;
     }
     RT_ASSERT(cx->fiber == fiber);
-    RT_DCHECK(rti_fiber_cx(fiber) == NULL && cx->cancel.sched == sched && cx->outer == NULL &&
+    RT_DCHECK(rti_fiber_cx(fiber) == NULL && cx->cancel.sched == sched && rti_cx_rest(cx) == NULL &&
               !cx->is_shield);
     cx->magic = RTI_CX_MAGIC;
     fiber->cancel = &cx->cancel;
@@ -188,11 +254,10 @@ void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome);
 static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rti_fiber *fiber,
                                               rt_outcome outcome, bool is_local)
 {
-    RT_ASSERT(cx->magic == RTI_CX_MAGIC && cx->inner == NULL);
+    RT_ASSERT(cx->magic == RTI_CX_MAGIC);
     RT_DCHECK(cx->fiber == fiber);
-    /* Gathered, because most have none of them. */
-    uintptr_t attached =
-        (uintptr_t)cx->member.region | (uintptr_t)cx->scope | (uintptr_t)cx->cancel.lone;
+    /* Gathered, because most have none of them. Relaxed: nobody else opens the rest. */
+    uintptr_t attached = rti_u8_load_relaxed(&cx->has_rest) | (uintptr_t)cx->cancel.lone;
     /* Who is not hindered has not been limited nor, with one worker, been cancelled. With several
      * the line is looked at only if it is the owner's alone (cx_end). */
     if (RTI_LIKELY(outcome == RT_OUTCOME_OK) && RTI_LIKELY(!fiber->is_hindered) &&

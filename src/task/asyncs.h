@@ -306,10 +306,11 @@ static inline struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs,
 /* Is this context, which waits for nothing and holds nothing, as one that was just made? */
 static inline bool rti_asyncs_context_is_clean(const struct rti_cx *cx)
 {
-    return !rti_cancel_is_requested(&cx->cancel) && cx->scope == NULL &&
-           cx->budget.deadline == RT_TIME_NEVER && cx->budget.poll_quota == UINT32_MAX &&
-           cx->budget.cost_quota == UINT64_MAX && cx->member.region == NULL && !cx->has_timers &&
-           cx->magic == RTI_CX_MAGIC;
+    const struct rti_cx_rest *rest = rti_cx_rest_of(cx);
+    return !rti_cancel_is_requested(&cx->cancel) && rest->scope == NULL &&
+           rest->budget.deadline == RT_TIME_NEVER && rest->budget.poll_quota == UINT32_MAX &&
+           rest->budget.cost_quota == UINT64_MAX && rest->member.region == NULL &&
+           !cx->has_timers && cx->magic == RTI_CX_MAGIC;
 }
 
 /* Gives a clean one back. */

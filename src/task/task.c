@@ -80,7 +80,7 @@ static RTI_ALWAYSINLINE void task_foresee(const struct rti_task *task)
     for (size_t at = 0; at < offsetof(struct rti_fiber, origin); at += RTI_CACHE_LINE) {
         RTI_PREFETCH(slot + at);
     }
-    for (size_t at = offsetof(struct rti_task, life); at < offsetof(struct rti_task, cx.budget);
+    for (size_t at = offsetof(struct rti_task, life); at < sizeof(struct rti_task);
          at += RTI_CACHE_LINE) {
         RTI_PREFETCH(slot + at);
     }
@@ -180,9 +180,10 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
 static RTI_ALWAYSINLINE bool task_take_stack(struct rti_task *task, struct rti_tasks *tasks,
                                              size_t stack_size)
 {
-    task->stack.size = stack_size != 0 ? stack_size : RT_TASK_STACK_SIZE;
-    task->stack.is_heap = false;
-    return rti_stacks_take(tasks->stacks, &task->stack, &task->fiber.stack);
+    struct rti_stack_block *block = &rti_task_side(task)->stack;
+    block->size = stack_size != 0 ? stack_size : RT_TASK_STACK_SIZE;
+    block->is_heap = false;
+    return rti_stacks_take(tasks->stacks, block, &task->fiber.stack);
 }
 
 /* Gives back the stack of a task that has ended, or did not come to begin. */
@@ -191,7 +192,8 @@ static RTI_ALWAYSINLINE void task_give_stack(struct rti_task *task, bool is_loca
     if (RTI_LIKELY(rti_fiber_has_slab(&task->fiber))) {
         rti_fiber_leave_slab(&task->fiber, is_local);
     } else {
-        rti_stacks_give(rti_tasks_with(task)->stacks, &task->stack, &task->fiber.stack);
+        rti_stacks_give(rti_tasks_with(task)->stacks, &rti_task_side(task)->stack,
+                        &task->fiber.stack);
     }
 }
 
@@ -200,8 +202,9 @@ static RTI_ALWAYSINLINE void task_give_stack(struct rti_task *task, bool is_loca
 static RTI_NOINLINE rt_status task_join_region(struct rti_task *task, struct rti_region *region,
                                                bool is_inherited)
 {
-    rt_status status = is_inherited ? rti_region_join_by(region, &task->cx.member)
-                                    : rti_region_join(region, &task->cx.member);
+    struct rti_region_member *member = &rti_cx_open_rest(&task->cx)->member;
+    rt_status status =
+        is_inherited ? rti_region_join_by(region, member) : rti_region_join(region, member);
     if (!RT_FAILED(status)) {
         rti_cx_tighten(&task->cx, region->budget);
     }
@@ -251,10 +254,10 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *work
 static inline struct rti_region *task_region_of(const struct rti_fiber *fiber)
 {
     const struct rti_cx *cx = fiber == NULL ? NULL : rti_fiber_cx(fiber);
-    while (cx != NULL && cx->member.region == NULL) {
-        cx = cx->outer;
+    while (cx != NULL && rti_cx_region(cx) == NULL) {
+        cx = rti_cx_outer(cx);
     }
-    return cx == NULL ? NULL : cx->member.region;
+    return cx == NULL ? NULL : rti_cx_region(cx);
 }
 
 static RTI_ALWAYSINLINE rt_status task_order_check(struct task_order *order,
@@ -350,7 +353,7 @@ static const rt_task_config task_defaults = {.name = NULL};
 /* Is the task in no region, as far as is seen at once? */
 static inline bool task_is_at_large(const struct rti_task *task)
 {
-    return rti_fiber_cx(&task->fiber) == &task->cx && task->cx.member.region == NULL;
+    return rti_fiber_cx(&task->fiber) == &task->cx && rti_cx_region(&task->cx) == NULL;
 }
 
 /* The common case with several workers, of a task that starts one: there is a slot in the rack of

@@ -68,6 +68,14 @@ struct rti_task_annex {
     char message[RTI_TASK_MESSAGE_MAX + 1]; /* and what was said */
 };
 
+/* What many tasks have and many have not: a stack that is not of the slab, a region, a budget, a
+ * context inside their own. It lies in a table of its own too (rti_task_side), and what of it
+ * counts is said in the slot: `slab` of the fiber is NULL, `has_rest` of the context is set. */
+struct rti_task_side {
+    struct rti_cx_rest rest;      /* of `cx` */
+    struct rti_stack_block stack; /* of a stack that is not of the slab */
+};
+
 /* What every task has. A parked one costs this and a page of its stack: its size is a bound of
  * test/unit/tasks_test.c. */
 struct rti_task {
@@ -98,7 +106,6 @@ struct rti_task {
     uint32_t locals_set; /* a bit per key */
     const char *name;
     const rt_site *sites[RTI_TASK_SITES]; /* youngest first; NULL ends the chain */
-    struct rti_stack_block stack;
     struct rti_cx cx;
 };
 

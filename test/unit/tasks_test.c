@@ -21,8 +21,6 @@ static void *takes_slots(void *arg)
     CHECK_EQ(rti_tasks_fresh(tasks), 1);
     struct rti_task *a = rti_tasks_take(tasks);
     struct rti_task *b = rti_tasks_take(tasks);
-    a->stack.block = NULL;
-    b->stack.block = NULL;
     CHECK(a != b && rti_size_load_relaxed(&a->handle) != rti_size_load_relaxed(&b->handle) &&
           rti_size_load_relaxed(&a->handle) != 0 && rti_size_load_relaxed(&b->handle) != 0);
     CHECK_EQ(rti_tasks_fresh(tasks), 3);
@@ -76,7 +74,7 @@ static void *begins_anew(void *arg)
     CHECK_EQ(task->index, 1);
     CHECK_EQ(fiber->deadline_ns, RT_TIME_NEVER);
     CHECK(!fiber->is_hindered && rti_fiber_cx(fiber) == &task->cx && !rt_cancelled());
-    CHECK(task->cx.scope == NULL && task->cx.member.region == NULL);
+    CHECK(rti_cx_rest(&task->cx) == NULL);
     CHECK_EQ(rt_cx_budget(NULL).poll_quota, UINT32_MAX);
     CHECK_EQ(rt_cx_budget(NULL).deadline, RT_TIME_NEVER);
     rti_cx_audit(&task->cx);
@@ -424,6 +422,7 @@ static void spoil_annexes(void)
     struct rti_tasks *tasks = module();
     memset(tasks->annexes, UNTOUCHED, sizeof(tasks->annexes));
     memset(tasks->more_annexes, UNTOUCHED, ROOM * sizeof(*tasks->more_annexes));
+    memset(tasks->more_sides, UNTOUCHED, ROOM * sizeof(*tasks->more_sides));
 }
 
 static size_t touched_bytes(const void *memory, size_t size)
@@ -460,6 +459,7 @@ static void *starts_the_modest(void *arg)
     const struct rti_tasks *tasks = module();
     CHECK_EQ(touched_bytes(tasks->annexes, sizeof(tasks->annexes)), 0);
     CHECK_EQ(touched_bytes(tasks->more_annexes, ROOM * sizeof(*tasks->more_annexes)), 0);
+    CHECK_EQ(touched_bytes(tasks->more_sides, ROOM * sizeof(*tasks->more_sides)), 0);
     return arg;
 }
 
