@@ -149,7 +149,7 @@ static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct r
         rti_stack_paint(&actor->fiber.stack);
     }
     rti_fiber_set_main(&actor->fiber, code->fn, code->arg);
-    rti_fiber_begin(&actor->fiber, worker, &life, !config->malloc_stack);
+    (void)rti_fiber_begin(&actor->fiber, worker, &life, !config->malloc_stack);
 }
 
 /* Remembers for the caller why it has no new actor. */

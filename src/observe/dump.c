@@ -154,7 +154,7 @@ static void dump_add_sites(struct rti_remark *line, const struct rti_fiber *fibe
 {
 #if RTI_HAS_TOOLS
     const void *sites[RTI_ORIGIN_SITES];
-    (void)rti_peek_copy(NULL, (void *)sites, fiber->origin.sites, sizeof(sites));
+    rti_fiber_tell_origin(fiber->sched, fiber, sites);
     for (size_t i = 0; i < RTI_ORIGIN_SITES && sites[i] != NULL; i++) {
         rti_remark_add(line, i == 0 ? ", spawned at " : ", from ");
         rti_backtrace_remark_place(line, (uintptr_t)sites[i]);

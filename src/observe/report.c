@@ -14,6 +14,7 @@
 #include "sync/select.h"
 #include "sync/signals.h"
 #include "task/asyncs.h"
+#include "task/task_report.h"
 #include "task/tasks.h"
 #include "task/thread_pool.h"
 #include "time/deadline.h"
@@ -202,10 +203,11 @@ struct report_subject {
 /* Where it was started, and its ancestors: an address, or `file:line`. */
 static void report_sites(struct rti_text *text, const struct report_subject *subject)
 {
-    const struct rti_origin *origin = &subject->fiber->origin;
+    const void *origin[RTI_ORIGIN_SITES];
+    rti_fiber_tell_origin(subject->fiber->sched, subject->fiber, origin);
     for (size_t i = 0; subject->sites == NULL && i < RTI_ORIGIN_SITES; i++) {
-        if (origin->sites[i] != NULL) {
-            rti_text_number(text, (uintptr_t)origin->sites[i]);
+        if (origin[i] != NULL) {
+            rti_text_number(text, (uintptr_t)origin[i]);
         }
     }
     for (size_t i = 0; subject->sites != NULL && i < RTI_TASK_SITES; i++) {
@@ -290,11 +292,13 @@ static void report_task(struct rti_text *text, const struct rti_sched *sched, ui
     if (life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {
         return;
     }
+    struct rti_task_identity identity;
+    rti_task_identify(task, &identity);
     struct report_subject subject = {
         .fiber = &task->fiber,
         .kind = "task",
-        .name = task->name != NULL ? task->name : "",
-        .sites = task->sites,
+        .name = identity.name != NULL ? identity.name : "",
+        .sites = identity.sites,
     };
     report_subject(text, &subject, options);
 }

@@ -26,9 +26,9 @@
  * Costs: a yield to another fiber of the same level is one switch, one queue, one pick and the two
  * guard words: see bench/sched_bench. */
 
+#include "base/peek.h"
 #include "sched/cancel.h"
 #include "sched/cleanup.h"
-#include "sched/origin.h"
 #include "sched/scheduler.h"
 #include "sched/stack.h"
 #include "sched/wait.h"
@@ -91,7 +91,7 @@ struct rti_fiber {
     struct rti_sched *sched; /* where it was started */
 #if RTI_HAS_TOOLS
     uint64_t parked_ns;       /* the scheduler's clock at its last park */
-    struct rti_origin origin; /* who started it, and where */
+    struct rti_origin origin; /* who started it, and where (rti_fiber_tell_origin) */
 #endif
 #if RTI_HAS_BERTH
     /* Several workers: where it has last waited alone, a struct rti_channel_lock, or is about to;
@@ -201,6 +201,24 @@ struct rti_fiber_options {
     void (*on_done)(struct rti_fiber *fiber);
     const void *site; /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
 };
+
+#if RTI_HAS_TOOLS
+/* Where it was started, and its ancestors, youngest first; NULL ends the chain. Any thread, signal
+ * handler. */
+static inline void rti_fiber_tell_origin(const struct rti_sched *sched,
+                                         const struct rti_fiber *fiber,
+                                         const void *sites[RTI_ORIGIN_SITES])
+{
+#if RTI_ONE_WORKER
+    (void)sched;
+    sites[0] = fiber->origin.sites[0];
+#else
+    uint32_t number = 0;
+    (void)rti_peek_copy(NULL, &number, &fiber->origin.number, sizeof(number));
+    rti_origins_tell(&sched->origins, number, sites, NULL);
+#endif
+}
+#endif
 
 /* Prepares a fiber in the caller's memory; rti_fiber_start makes it ready. */
 void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options);

@@ -310,10 +310,33 @@ static inline void fiber_init_context(struct rti_fiber *fiber, const struct rti_
     rti_context_place(&fiber->context, low, size, rti_fiber_entry);
 }
 
+#if !RTI_ONE_WORKER
+RTI_NOINLINE uint32_t rti_fiber_number_origin(struct rti_worker *worker, uint32_t chain,
+                                              const void *site, const void *line)
+{
+    uint32_t number = rti_origins_number(&worker->sched->origins, chain, site, line);
+    if (number != 0) {
+        worker->last_origin = (struct rti_origin_last){
+            .address = site, .line = line, .chain = chain, .number = number};
+    }
+    return number;
+}
+#endif
+
+/* Nobody knows who starts it. */
+static inline void fiber_forget_origin(struct rti_fiber *fiber)
+{
+#if RTI_HAS_TOOLS
+    fiber->origin = (struct rti_origin){.parent = 0};
+#else
+    (void)fiber;
+#endif
+}
+
 void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options)
 {
     RT_ASSERT(options->main != NULL && options->on_done != NULL);
-    const struct rti_worker *worker = rti_worker_here();
+    struct rti_worker *worker = rti_worker_here();
     const struct rti_fiber *starter = worker == NULL ? NULL : worker->fiber;
     bool is_foreign = options->stack.low != NULL;
     if (is_foreign) {
@@ -341,7 +364,11 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
 #endif
     rti_fiber_set_slab(fiber, NULL);
     rti_fiber_note_parked(fiber, 0);
-    rti_fiber_note_origin(fiber, starter, options->site);
+    fiber_forget_origin(fiber);
+    if (worker != NULL) {
+        const void *site = options->site == NULL ? RTI_ORIGIN_NOWHERE : options->site;
+        (void)rti_fiber_note_origin(fiber, worker, starter, site, NULL);
+    }
     fiber_init_context(fiber, starter, is_foreign);
     bool is_good = fiber->stack.limit != NULL;
 #if RTI_VALGRIND_KNOWS
@@ -369,6 +396,7 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
     rti_ptr_init(&fiber->berth, NULL);
 #endif
     rti_fiber_note_parked(fiber, 0);
+    fiber_forget_origin(fiber);
     rti_context_clear(&fiber->context);
 }
 

@@ -22,6 +22,7 @@
 struct rti_fiber_life {
     const struct rti_fiber *starter; /* who runs on the worker; NULL: it itself */
     const void *site;                /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
+    const void *line;                /* of the source, a rt_site; NULL: not known */
     uint32_t id;
     uint8_t priority;
     bool is_straight; /* by a call that goes straight (worker->straight) */
@@ -41,18 +42,44 @@ static inline void rti_fiber_set_main(struct rti_fiber *fiber, void (*main)(void
 /* Where a fiber begins; for contexts. */
 void rti_fiber_entry(void *transfer);
 
-/* Notes who starts the fiber: the one that runs here now, if any does. */
-static RTI_ALWAYSINLINE void
-rti_fiber_note_origin(struct rti_fiber *fiber, const struct rti_fiber *starter, const void *site)
+#if !RTI_ONE_WORKER
+/* The number of a spawn by who has this chain that is not the worker's last one; 0: there is no
+ * room to note where. */
+uint32_t rti_fiber_number_origin(struct rti_worker *worker, uint32_t chain, const void *site,
+                                 const void *line);
+#endif
+
+/* Notes who starts the fiber: the one that runs here now, if any does. False: there is no room to
+ * note where. */
+static RTI_ALWAYSINLINE bool rti_fiber_note_origin(struct rti_fiber *fiber,
+                                                   struct rti_worker *worker,
+                                                   const struct rti_fiber *starter,
+                                                   const void *site, const void *line)
 {
-#if RTI_HAS_TOOLS
+#if !RTI_ONE_WORKER
+    const struct rti_origin_last *last = &worker->last_origin;
+    uint32_t chain = 0;
+    fiber->origin.parent = 0;
     if (RTI_LIKELY(starter != NULL)) {
-        rti_origin_init(&fiber->origin, site, &starter->origin, starter->run.id);
-    } else {
-        rti_origin_init(&fiber->origin, site, NULL, 0);
+        chain = starter->origin.number;
+        fiber->origin.parent = starter->run.id;
     }
+    if (RTI_LIKELY(last->chain == chain) && RTI_LIKELY(last->address == site) &&
+        RTI_LIKELY(last->line == line)) {
+        fiber->origin.number = last->number;
+        return true;
+    }
+    fiber->origin.number = rti_fiber_number_origin(worker, chain, site, line);
+    return fiber->origin.number != 0;
+#else
+    (void)worker, (void)line;
+#if RTI_HAS_TOOLS
+    fiber->origin.parent = starter == NULL ? 0 : starter->run.id;
+    fiber->origin.sites[0] = site;
 #else
     (void)fiber, (void)starter, (void)site;
+#endif
+    return true;
 #endif
 }
 
@@ -88,9 +115,9 @@ static RTI_ALWAYSINLINE void rti_fiber_clear_errno(struct rti_fiber *fiber)
 #endif
 }
 
-/* What a life begins with, whatever its stack. */
-static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
-                                                  const struct rti_worker *worker,
+/* What a life begins with, whatever its stack. False as rti_fiber_note_origin. */
+static RTI_ALWAYSINLINE bool rti_fiber_begin_life(struct rti_fiber *fiber,
+                                                  struct rti_worker *worker,
                                                   const struct rti_fiber_life *life)
 {
     const struct rti_fiber *starter = life->starter;
@@ -110,36 +137,37 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     rti_fiber_clear_errno(fiber);
-    rti_fiber_note_origin(fiber, starter, life->site);
+    bool is_noted = rti_fiber_note_origin(fiber, worker, starter, life->site, life->line);
     rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
+    return is_noted;
 }
 
 /* Begins a life, on the stack that lies in fiber->stack, started by who runs on `worker`. The stack
- * is gone with the fiber's end unless it `is_lasting`. */
-static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
-                                             const struct rti_worker *worker,
+ * is gone with the fiber's end unless it `is_lasting`. False as rti_fiber_note_origin. */
+static RTI_ALWAYSINLINE bool rti_fiber_begin(struct rti_fiber *fiber, struct rti_worker *worker,
                                              const struct rti_fiber_life *life, bool is_lasting)
 {
     RT_DCHECK(rti_stack_is_intact(&fiber->stack));
-    rti_fiber_begin_life(fiber, worker, life);
+    bool is_noted = rti_fiber_begin_life(fiber, worker, life);
     rti_fiber_set_slab(fiber, NULL);
     fiber->run.is_direct = true;
     rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
                       rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
     rti_fiber_set_self_settling(fiber, is_lasting && fiber->stack.limit != NULL);
+    return is_noted;
 }
 
 /* The same for one that takes its stack from a slab when it first runs. */
-static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_stack_slab *slab,
-                                                struct rti_fiber *fiber,
-                                                const struct rti_worker *worker,
+static RTI_ALWAYSINLINE bool rti_fiber_begin_in(struct rti_stack_slab *slab,
+                                                struct rti_fiber *fiber, struct rti_worker *worker,
                                                 const struct rti_fiber_life *life)
 {
-    rti_fiber_begin_life(fiber, worker, life);
+    bool is_noted = rti_fiber_begin_life(fiber, worker, life);
     rti_fiber_set_slab(fiber, slab);
     fiber->stack.low = NULL;
     /* Who would switch to it goes to the scheduler, which gives it its stack. */
     fiber->run.is_direct = false;
+    return is_noted;
 }
 
 /* Takes the stack of a fiber of a slab, which is about to run for the first time. */

@@ -66,6 +66,7 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
     sched->worker.sched = sched;
 #if !RTI_ONE_WORKER
     sched->worker.processor = &sched->processor;
+    rti_origins_init(&sched->origins);
     sched->port_looked_ns = rti_sched_clock(sched);
 #endif
 #if RT_KEEP_ERRNO

@@ -46,6 +46,7 @@
 #include "base/probe.h"
 #include "port/port.h"
 #include "sched/context.h"
+#include "sched/origin.h"
 #include "sched/processor.h"
 #include "sched/recorder.h"
 #include "sched/worker_local.h"
@@ -115,6 +116,7 @@ struct rti_worker {
     struct rti_station *lent;    /* let go of in a blocking call; may be another's by now */
     bool is_parking;             /* `leaving` parks; else it yields */
     uint64_t now_ns;             /* the clock at its last look */
+    struct rti_origin_last last_origin;
 #endif
 };
 
@@ -198,6 +200,9 @@ struct rti_sched {
     uint64_t steps_max; /* observed turns after which a run gives up; 0: never */
 #endif
     void *modules[RTI_MODULE_COUNT];
+#if !RTI_ONE_WORKER
+    struct rti_origins origins; /* where those come from that run */
+#endif
 };
 
 /* What the worker picks from. Where there is one worker it lies beside it. */

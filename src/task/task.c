@@ -46,6 +46,12 @@ static inline uint8_t task_priority(const rt_task_config *config)
     return (uint8_t)(is_default ? RT_PRIO_NORMAL : config->priority);
 }
 
+/* What a task is called; static, as the place of its spawn is. */
+static inline const char *task_name(const struct task_order *order)
+{
+    return order->config->name != NULL ? order->config->name : order->site->what;
+}
+
 static inline bool task_config_is_valid(const rt_task_config *config)
 {
     return (unsigned)config->priority < RTI_PRIORITY_LEVELS &&
@@ -77,11 +83,8 @@ static RTI_ALWAYSINLINE void task_foresee(const struct rti_task *task)
         return;
     }
     const char *slot = next;
-    for (size_t at = 0; at < offsetof(struct rti_fiber, origin); at += RTI_CACHE_LINE) {
-        RTI_PREFETCH(slot + at);
-    }
-    for (size_t at = offsetof(struct rti_task, life); at < sizeof(struct rti_task);
-         at += RTI_CACHE_LINE) {
+#pragma GCC unroll 8
+    for (size_t at = 0; at < sizeof(struct rti_task); at += RTI_CACHE_LINE) {
         RTI_PREFETCH(slot + at);
     }
 #else
@@ -103,21 +106,49 @@ static RTI_ALWAYSINLINE bool task_has_trace(const struct rti_worker *worker)
     return !RTI_TRACES_TRAVEL || rti_traces_are_used(worker->sched);
 }
 
-/* Where it comes from: the site, and the last ones of its starter. */
+/* Where it comes from, where the fiber does not know it: the site, and the last ones of its
+ * starter. */
+static RTI_ALWAYSINLINE void task_note_sites(struct rti_task *task, const rt_site *site,
+                                             const struct rti_task *parent)
+{
+#if RTI_ONE_WORKER
+    task->sites[0] = site;
+    if (parent == NULL) {
+        task->sites[1] = NULL;
+        return;
+    }
+    memcpy(&task->sites[1], parent->sites, sizeof(task->sites) - sizeof(task->sites[0]));
+#else
+    (void)task, (void)site, (void)parent;
+#endif
+}
+
+/* The same, if the table of origins has no room for it; and its name, if it was given one. */
+static RTI_ALWAYSINLINE void task_note_aside(struct rti_task *task, const struct task_order *order,
+                                             bool is_noted)
+{
+    if (RTI_UNLIKELY(!is_noted)) {
+        rti_task_side(task)->site = order->site;
+    }
+    if (RTI_UNLIKELY(order->config->name != NULL)) {
+        rti_task_side(task)->name = order->config->name;
+        task->has_name = true;
+    }
+}
+
+/* Where it comes from, and whose trace it goes on with. */
 static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
                                               const struct rti_worker *worker, const rt_site *site,
                                               const struct rti_task *parent)
 {
-    task->sites[0] = site;
+    task_note_sites(task, site, parent);
     if (RTI_UNLIKELY(parent == NULL)) {
-        task->sites[1] = NULL;
         if (task_has_trace(worker)) {
             rti_trace_copy(rti_worker_current(), &rti_task_annex(task)->trace);
             task->has_trace = true;
         }
         return;
     }
-    memcpy(&task->sites[1], parent->sites, sizeof(task->sites) - sizeof(task->sites[0]));
     if (task_has_trace(worker)) {
         task->has_trace = parent->has_trace;
         if (parent->has_trace) {
@@ -147,32 +178,30 @@ static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_s
 /* Makes a task of a free slot that has its stack, or gets it from the slab. `is_local`: there is
  * one worker. */
 static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks *tasks,
-                                        const struct rti_worker *worker,
-                                        const struct task_order *order, bool is_of_slab,
-                                        bool is_local)
+                                        struct rti_worker *worker, const struct task_order *order,
+                                        bool is_of_slab, bool is_local)
 {
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
     task->is_doomed = false;
     task->has_value = false;
+    task->has_name = false;
     task->fn = order->fn;
     task->arg = order->arg;
-    task->name = order->config->name != NULL ? order->config->name : order->site->what;
     RT_DCHECK(!rti_task_has_duties(task) && !task->has_message && task->joins == NULL);
     RT_DCHECK(task->hook_depth == 0 && task->fiber.main == rti_task_main);
     task_begin_sites(task, worker, order->site, order->parent);
     struct rti_fiber_life life = {
         .starter = order->starter,
         .site = order->address,
+        .line = order->site,
         .id = task_next_serial(tasks, is_local) | RTI_TASK_TRACE_ID,
         .priority = task_priority(order->config),
         .is_straight = order->is_straight,
     };
-    if (is_of_slab) {
-        rti_fiber_begin_in(&tasks->slab, &task->fiber, worker, &life);
-    } else {
-        rti_fiber_begin(&task->fiber, worker, &life, true);
-    }
+    bool is_noted = is_of_slab ? rti_fiber_begin_in(&tasks->slab, &task->fiber, worker, &life)
+                               : rti_fiber_begin(&task->fiber, worker, &life, true);
+    task_note_aside(task, order, is_noted);
     rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, is_local);
 }
 
@@ -212,7 +241,7 @@ static RTI_NOINLINE rt_status task_join_region(struct rti_task *task, struct rti
 }
 
 /* A slot, a stack and a place in the region: all or nothing. NULL: *why says why not. */
-static RTI_ALWAYSINLINE struct rti_task *task_make(const struct rti_worker *worker,
+static RTI_ALWAYSINLINE struct rti_task *task_make(struct rti_worker *worker,
                                                    struct rti_tasks *tasks,
                                                    const struct task_order *order, rt_status *why)
 {
@@ -288,15 +317,14 @@ static RTI_ALWAYSINLINE void task_start_straight(struct rti_worker *worker, stru
 
 /* The same in any way. The task may have ended when it returns, and its slot be another's. */
 static RTI_ALWAYSINLINE void task_start(const struct rti_worker *worker, struct rti_tasks *tasks,
-                                        struct rti_task *task, struct rti_task_desk *desk,
+                                        struct rti_task *task, const struct task_order *order,
                                         bool is_local)
 {
-    const char *name = task->name;
-    rti_tasks_count_at(tasks, desk, RTI_TASKS_SPAWNED, is_local);
+    rti_tasks_count_at(tasks, order->desk, RTI_TASKS_SPAWNED, is_local);
     rti_task_to_held(&task->life);
     rti_fiber_start_begun(tasks->sched, &task->fiber);
     if (rti_worker_records(worker)) {
-        rti_worker_note_name(name);
+        rti_worker_note_name(task_name(order));
     }
 }
 
@@ -324,7 +352,7 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
         task_start_straight(worker, tasks, task, task_priority(order->config));
         return handle;
     }
-    task_start(worker, tasks, task, order->desk, rti_sched_is_local(tasks->sched));
+    task_start(worker, tasks, task, order, rti_sched_is_local(tasks->sched));
     return handle;
 }
 
@@ -384,7 +412,7 @@ static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, stru
                                      .parent = parent,
                                      .desk = desk};
     task_begin(task, tasks, worker, &order, true, false);
-    task_start(worker, tasks, task, desk, false);
+    task_start(worker, tasks, task, &order, false);
     return handle;
 }
 

@@ -74,6 +74,8 @@ struct rti_task_annex {
 struct rti_task_side {
     struct rti_cx_rest rest;      /* of `cx` */
     struct rti_stack_block stack; /* of a stack that is not of the slab */
+    const char *name;             /* if has_name */
+    const rt_site *site;          /* if the origin of the fiber has no number: its spawn */
 };
 
 /* What every task has. A parked one costs this and a page of its stack: its size is a bound of
@@ -82,9 +84,10 @@ struct rti_task {
     struct rti_fiber fiber;
     struct rti_task_word life;
     uint8_t outcome;        /* rt_outcome, from the end on */
-    bool is_panicking;      /* rt_panic_task was called */
+    bool is_panicking : 1;  /* rt_panic_task was called */
+    bool has_value : 1;     /* its function returned */
+    bool has_name : 1;      /* the side has its name; else it is called as its function is */
     bool is_doomed;         /* killed while a hook runs: it ends when the hook has */
-    bool has_value;         /* its function returned */
     bool has_message;       /* the annex says how it ended */
     bool has_trace;         /* the annex has its trace context, or that of a life without one */
     bool is_staked;         /* its holder waits; killed meanwhile, nobody has the handle */
@@ -104,8 +107,9 @@ struct rti_task {
     struct rti_task *joins;     /* whom it waits for in a join; NULL: nobody */
     uint32_t hook_count;
     uint32_t locals_set; /* a bit per key */
-    const char *name;
+#if RTI_ONE_WORKER
     const rt_site *sites[RTI_TASK_SITES]; /* youngest first; NULL ends the chain */
+#endif
     struct rti_cx cx;
 };
 

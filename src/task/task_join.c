@@ -55,7 +55,7 @@ static void join_fill(const struct rti_task *task, rt_task_result *result)
 {
     const struct rti_task_annex *annex = task->has_message ? rti_task_annex(task) : NULL;
     const rt_site *site =
-        annex != NULL && annex->panic_site != NULL ? annex->panic_site : task->sites[0];
+        annex != NULL && annex->panic_site != NULL ? annex->panic_site : rti_task_site(task);
     *result = (rt_task_result){.outcome = (rt_outcome)task->outcome,
                                .has_ended = true,
                                .value = task->value,

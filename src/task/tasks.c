@@ -116,10 +116,12 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     task->locals_set = 0;
     task->has_message = false;
     task->has_trace = false;
+    task->has_name = false;
     task->cx.magic = 0;
     rti_task_life_init(&task->life, tasks->sched->is_local);
     rti_fiber_init_slot(&task->fiber, tasks->sched, rti_task_on_done);
-    struct rti_task_side *side = rti_task_side(task);
+    struct rti_task_side *side =
+        index < RT_MAX_TASKS ? &tasks->sides[index] : &tasks->more_sides[index - RT_MAX_TASKS];
     rti_cx_place_rest(&task->cx, &side->rest);
     if (index < RT_MAX_TASKS) {
         side->stack.block = NULL; /* a mapping is empty, and not to be touched */

@@ -118,9 +118,7 @@ static inline struct rti_tasks *rti_tasks_with(const struct rti_task *task)
 /* Where the task keeps what not all have. */
 static inline struct rti_task_side *rti_task_side(const struct rti_task *task)
 {
-    struct rti_tasks *tasks = rti_tasks_with(task);
-    uint32_t index = task->index;
-    return index < RT_MAX_TASKS ? &tasks->sides[index] : &tasks->more_sides[index - RT_MAX_TASKS];
+    return RTI_CONTAINER_OF(rti_cx_rest_of(&task->cx), struct rti_task_side, rest);
 }
 
 /* Has it a stack that is not of the slab? */
