@@ -64,6 +64,7 @@ struct rti_context {
 #endif
 #if RTI_VALGRIND_KNOWS
     unsigned valgrind_stack_id;
+    uint32_t owner_word; /* its owner's, for whatever */
 #endif
 #if RTI_CONTEXT_ANNOTATED
     void (*entry)(void *transfer);

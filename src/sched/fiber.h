@@ -67,19 +67,10 @@ struct rti_fiber {
     int saved_errno; /* while it does not run */
 #endif
 #if RTI_HAS_SLABS
-    uint32_t bay;                /* of its stack in `slab`, once it has one */
-    struct rti_stack_slab *slab; /* where its stack is from; NULL: its maker knows */
+    bool is_of_slab; /* its stack is from sched->slab (`owner_word` of its context); else its maker
+                      * knows */
 #endif
-    struct rti_wait *wait;      /* what it is parked on */
-    struct rti_context context; /* where it continues */
-    struct rti_stack stack;     /* low is NULL: it takes one from `slab` when it first runs */
-    void (*main)(void *arg);
-    void *arg;
-    void (*on_done)(struct rti_fiber *fiber);
 #if RT_HAS_TASKS
-    uint64_t deadline_ns;      /* logical, for policies that order by it; else RTI_TIME_NEVER */
-    struct rti_cancel *cancel; /* that of its context, which begins with it; NULL: it has none */
-    struct rti_list cleanups;  /* what it holds: the cleanup stack */
     bool is_hindered; /* its context is limited or, with one worker, cancelled: ask it each time */
 #endif
 #if !RTI_ONE_WORKER
@@ -87,6 +78,16 @@ struct rti_fiber {
 #endif
 #if RTI_HAS_BERTH
     bool is_berth_ready; /* what never changes is written there */
+#endif
+    struct rti_wait *wait;      /* what it is parked on */
+    struct rti_context context; /* where it continues */
+    struct rti_stack stack;     /* low is NULL: it takes one from the slab when it first runs */
+    void (*main)(void *arg);
+    void *arg;
+    void (*on_done)(struct rti_fiber *fiber);
+#if RT_HAS_TASKS
+    struct rti_cancel *cancel; /* that of its context, which begins with it; NULL: it has none */
+    struct rti_list cleanups;  /* what it holds: the cleanup stack */
 #endif
     struct rti_sched *sched; /* where it was started */
 #if RTI_HAS_TOOLS
@@ -124,11 +125,21 @@ static inline struct rti_cancel *rti_fiber_cancel(const struct rti_fiber *fiber)
 #endif
 }
 
+/* Its logical deadline, that of its budget; RTI_TIME_NEVER: it has none. */
+static inline uint64_t rti_fiber_deadline(const struct rti_fiber *fiber)
+{
+#if RT_HAS_TASKS
+    return fiber->sched->deadline_of == NULL ? RTI_TIME_NEVER : fiber->sched->deadline_of(fiber);
+#else
+    (void)fiber;
+    return RTI_TIME_NEVER;
+#endif
+}
+
 /* It has neither, and holds nothing. */
 static inline void rti_fiber_unburden(struct rti_fiber *fiber)
 {
 #if RT_HAS_TASKS
-    fiber->deadline_ns = RTI_TIME_NEVER;
     fiber->cancel = NULL;
     fiber->is_hindered = false;
     rti_list_init(&fiber->cleanups);

@@ -362,7 +362,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     rti_ptr_init(&fiber->alone_at, NULL);
     rti_ptr_init(&fiber->berth, NULL);
 #endif
-    rti_fiber_set_slab(fiber, NULL);
+    rti_fiber_set_slab(fiber, false);
     rti_fiber_note_parked(fiber, 0);
     fiber_forget_origin(fiber);
     if (worker != NULL) {
@@ -387,7 +387,7 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
     fiber->sched = sched;
     fiber->wait = NULL;
     fiber->stack.low = NULL;
-    rti_fiber_set_slab(fiber, NULL);
+    rti_fiber_set_slab(fiber, false);
     fiber->on_done = on_done;
     rti_fiber_unburden(fiber);
 #if RTI_HAS_BERTH

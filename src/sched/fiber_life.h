@@ -83,22 +83,22 @@ static RTI_ALWAYSINLINE bool rti_fiber_note_origin(struct rti_fiber *fiber,
 #endif
 }
 
-/* Notes where the fiber's stack comes from; NULL: from who makes the fiber. */
-static RTI_ALWAYSINLINE void rti_fiber_set_slab(struct rti_fiber *fiber,
-                                                struct rti_stack_slab *slab)
+/* Notes whether the fiber's stack comes from the scheduler's slab; else from who makes the fiber.
+ */
+static RTI_ALWAYSINLINE void rti_fiber_set_slab(struct rti_fiber *fiber, bool is_of_slab)
 {
 #if RTI_HAS_SLABS
-    fiber->slab = slab;
+    fiber->is_of_slab = is_of_slab;
 #else
     (void)fiber;
-    RT_ASSERT(slab == NULL);
+    RT_ASSERT(!is_of_slab);
 #endif
 }
 
 static RTI_ALWAYSINLINE bool rti_fiber_has_slab(const struct rti_fiber *fiber)
 {
 #if RTI_HAS_SLABS
-    return fiber->slab != NULL;
+    return fiber->is_of_slab;
 #else
     (void)fiber;
     return false;
@@ -149,7 +149,7 @@ static RTI_ALWAYSINLINE bool rti_fiber_begin(struct rti_fiber *fiber, struct rti
 {
     RT_DCHECK(rti_stack_is_intact(&fiber->stack));
     bool is_noted = rti_fiber_begin_life(fiber, worker, life);
-    rti_fiber_set_slab(fiber, NULL);
+    rti_fiber_set_slab(fiber, false);
     fiber->run.is_direct = true;
     rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
                       rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
@@ -157,13 +157,12 @@ static RTI_ALWAYSINLINE bool rti_fiber_begin(struct rti_fiber *fiber, struct rti
     return is_noted;
 }
 
-/* The same for one that takes its stack from a slab when it first runs. */
-static RTI_ALWAYSINLINE bool rti_fiber_begin_in(struct rti_stack_slab *slab,
-                                                struct rti_fiber *fiber, struct rti_worker *worker,
+/* The same for one that takes its stack from the slab when it first runs. */
+static RTI_ALWAYSINLINE bool rti_fiber_begin_in(struct rti_fiber *fiber, struct rti_worker *worker,
                                                 const struct rti_fiber_life *life)
 {
     bool is_noted = rti_fiber_begin_life(fiber, worker, life);
-    rti_fiber_set_slab(fiber, slab);
+    rti_fiber_set_slab(fiber, true);
     fiber->stack.low = NULL;
     /* Who would switch to it goes to the scheduler, which gives it its stack. */
     fiber->run.is_direct = false;
@@ -174,7 +173,7 @@ static RTI_ALWAYSINLINE bool rti_fiber_begin_in(struct rti_stack_slab *slab,
 static RTI_ALWAYSINLINE void rti_fiber_enter_slab(struct rti_fiber *fiber, bool is_local)
 {
 #if RTI_HAS_SLABS
-    fiber->bay = rti_stack_slab_take_as(fiber->slab, &fiber->stack, is_local);
+    fiber->context.owner_word = rti_stack_slab_take_as(fiber->sched->slab, &fiber->stack, is_local);
     fiber->run.is_direct = true;
     rti_fiber_set_self_settling(fiber, fiber->stack.limit != NULL);
 #else
@@ -187,7 +186,7 @@ static RTI_ALWAYSINLINE void rti_fiber_leave_slab(struct rti_fiber *fiber, bool 
 {
 #if RTI_HAS_SLABS
     if (RTI_LIKELY(fiber->stack.low != NULL)) {
-        rti_stack_slab_give_as(fiber->slab, fiber->bay, is_local);
+        rti_stack_slab_give_as(fiber->sched->slab, fiber->context.owner_word, is_local);
     }
 #else
     (void)fiber, (void)is_local;

@@ -199,11 +199,26 @@ struct rti_sched {
 #if RT_TRACE
     uint64_t steps_max; /* observed turns after which a run gives up; 0: never */
 #endif
+#if RT_HAS_TASKS
+    /* The logical deadline of a fiber, for policies that order by it; NULL: no fiber has one. */
+    uint64_t (*deadline_of)(const struct rti_fiber *fiber);
+#endif
     void *modules[RTI_MODULE_COUNT];
 #if !RTI_ONE_WORKER
-    struct rti_origins origins; /* where those come from that run */
+    struct rti_stack_slab *slab; /* stacks for fibers that take theirs when they first run */
+    struct rti_origins origins;  /* where those come from that run */
 #endif
 };
+
+/* Says where stacks come from that are taken at the first turn. */
+static inline void rti_sched_set_slab(struct rti_sched *sched, struct rti_stack_slab *slab)
+{
+#if RTI_ONE_WORKER
+    (void)sched, (void)slab;
+#else
+    sched->slab = slab;
+#endif
+}
 
 /* What the worker picks from. Where there is one worker it lies beside it. */
 static RTI_ALWAYSINLINE struct rti_processor *rti_worker_processor(struct rti_worker *worker)

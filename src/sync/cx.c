@@ -70,14 +70,22 @@ static bool cx_is_hindrance(const struct rti_cx *cx)
            budget->cost_quota != UINT64_MAX;
 }
 
-/* A fiber's logical deadline, and whether it is hindered, are its current context's; a poll context
- * is marked. */
+uint64_t rti_cx_deadline_of(const struct rti_fiber *fiber)
+{
+    const struct rti_cx *cx = rti_fiber_cx(fiber);
+    return cx == NULL ? RTI_TIME_NEVER : rti_cx_budget(cx)->deadline;
+}
+
+/* Whether a fiber is hindered is its current context's to say; a poll context is marked. */
 static void cx_publish(struct rti_cx *cx)
 {
     if (cx->kind == RTI_CX_POLL) {
         cx->is_touched = true;
     } else if (rti_cx_inner(cx) == NULL) {
-        cx->fiber->deadline_ns = rti_cx_budget(cx)->deadline;
+        if (rti_sched_is_local(rti_cx_sched(cx))) {
+            /* A scheduler without channels, whose module says it else, has one worker. */
+            rti_cx_sched(cx)->deadline_of = rti_cx_deadline_of;
+        }
         rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, cx_is_hindrance(cx));
     }
 }
@@ -229,7 +237,6 @@ static void cx_leave_chain(struct rti_cx *cx)
         around->cost_taken += rest->cost_taken;
         cx_publish(outer);
     } else {
-        cx->fiber->deadline_ns = RTI_TIME_NEVER;
         rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, false);
     }
 }
@@ -309,8 +316,6 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx->fiber = fiber;
     cx_set_current(fiber, cx);
     rti_fiber_hinder(sched, fiber, false);
-    /* The last life of the fiber may have had a deadline. */
-    fiber->deadline_ns = RTI_TIME_NEVER;
 }
 
 void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome)

@@ -368,6 +368,9 @@ static inline struct rti_cx *rti_cx_of(rt_cx *cx)
     return (struct rti_cx *)(void *)cx;
 }
 
+/* The logical deadline of a fiber: that of its current context. */
+uint64_t rti_cx_deadline_of(const struct rti_fiber *fiber);
+
 /* Meets the budget with another, for good. */
 void rti_cx_tighten(struct rti_cx *cx, rt_budget budget);
 

@@ -188,7 +188,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     task->has_name = false;
     task->fn = order->fn;
     task->arg = order->arg;
-    RT_DCHECK(!rti_task_has_duties(task) && !task->has_message && task->joins == NULL);
+    RT_DCHECK(!rti_task_has_duties(task) && !task->has_message && task->joins == 0);
     RT_DCHECK(task->hook_depth == 0 && task->fiber.main == rti_task_main);
     task_begin_sites(task, worker, order->site, order->parent);
     struct rti_fiber_life life = {
@@ -199,7 +199,7 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
         .priority = task_priority(order->config),
         .is_straight = order->is_straight,
     };
-    bool is_noted = is_of_slab ? rti_fiber_begin_in(&tasks->slab, &task->fiber, worker, &life)
+    bool is_noted = is_of_slab ? rti_fiber_begin_in(&task->fiber, worker, &life)
                                : rti_fiber_begin(&task->fiber, worker, &life, true);
     task_note_aside(task, order, is_noted);
     rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, is_local);
@@ -614,7 +614,7 @@ static RTI_NOINLINE void task_on_done_any(struct rti_task *task)
         fiber->end == RTI_FIBER_RETURNED ? rti_cx_outcome(&task->cx) : task_outcome_of_break(task);
     task->outcome = (uint8_t)outcome;
     fiber->cancel = NULL;
-    if (RTI_UNLIKELY(task->joins != NULL)) {
+    if (RTI_UNLIKELY(task->joins != 0)) {
         rti_task_join_end(task);
     }
     if (RTI_UNLIKELY(rti_task_has_duties(task))) {
@@ -631,7 +631,7 @@ static RTI_NOINLINE void task_on_done_shared(struct rti_task *task)
         task_on_done_any(task);
         return;
     }
-    RT_DCHECK(task->joins == NULL);
+    RT_DCHECK(task->joins == 0);
     task->fiber.cancel = NULL;
     task_conclude(task, RT_OUTCOME_OK, false);
 }
@@ -647,7 +647,7 @@ void rti_task_on_done(struct rti_fiber *fiber)
         task_on_done_any(task);
     } else if (RTI_LIKELY(task->life.is_local)) {
         /* Who is not hindered was not cancelled; who joins and returns has left the join. */
-        RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == NULL);
+        RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == 0);
         fiber->cancel = NULL;
         task_conclude(task, RT_OUTCOME_OK, true);
     } else {

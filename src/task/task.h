@@ -83,16 +83,17 @@ struct rti_task_side {
 struct rti_task {
     struct rti_fiber fiber;
     struct rti_task_word life;
-    uint8_t outcome;        /* rt_outcome, from the end on */
-    bool is_panicking : 1;  /* rt_panic_task was called */
-    bool has_value : 1;     /* its function returned */
-    bool has_name : 1;      /* the side has its name; else it is called as its function is */
-    bool is_doomed;         /* killed while a hook runs: it ends when the hook has */
-    bool has_message;       /* the annex says how it ended */
-    bool has_trace;         /* the annex has its trace context, or that of a life without one */
-    bool is_staked;         /* its holder waits; killed meanwhile, nobody has the handle */
-    uint16_t hook_depth;    /* hooks of it that run on its own fiber now, one inside another */
-    uint32_t index;         /* of its slot */
+    uint8_t outcome;       /* rt_outcome, from the end on */
+    bool is_panicking : 1; /* rt_panic_task was called */
+    bool has_value : 1;    /* its function returned */
+    bool has_name : 1;     /* the side has its name; else it is called as its function is */
+    bool is_doomed;        /* killed while a hook runs: it ends when the hook has */
+    bool has_message;      /* the annex says how it ended */
+    bool has_trace;        /* the annex has its trace context, or that of a life without one */
+    bool is_staked;        /* its holder waits; killed meanwhile, nobody has the handle */
+    uint16_t hook_depth;   /* hooks of it that run on its own fiber now, one inside another */
+    uint16_t hook_count;
+    uint32_t locals_set;    /* a bit per key */
     rti_atomic_size handle; /* task_handle.h */
     uintptr_t next_handle;  /* of its next life */
     union {
@@ -104,9 +105,7 @@ struct rti_task {
         void *value; /* what it has returned */
     };
     struct rti_waiter *watcher; /* of the holder */
-    struct rti_task *joins;     /* whom it waits for in a join; NULL: nobody */
-    uint32_t hook_count;
-    uint32_t locals_set; /* a bit per key */
+    uint32_t joins; /* whom it waits for in a join: the index, counted from 1; 0: nobody */
 #if RTI_ONE_WORKER
     const rt_site *sites[RTI_TASK_SITES]; /* youngest first; NULL ends the chain */
 #endif
@@ -120,6 +119,12 @@ struct rti_task {
 static inline uint32_t rti_task_serial(const struct rti_task *task)
 {
     return task->fiber.run.id & ~RTI_TASK_TRACE_ID;
+}
+
+/* The index of its slot. */
+static inline uint32_t rti_task_index(const struct rti_task *task)
+{
+    return (uint32_t)(task->next_handle & RTI_TASK_INDEX_MASK) - 1;
 }
 
 /* What the fiber of a task runs; `arg` is the task. */

@@ -66,6 +66,7 @@ rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint6
     tasks->origins[0] = (uintptr_t)tasks->slots;
     tasks->origins[1] = 0;
     tasks->more_sides = NULL;
+    rti_sched_set_slab(sched, NULL);
     tasks->more_annexes = NULL;
     rti_port_expect_dense(sched->port, &tasks->dense, NULL, 0);
     rti_stack_slab_init(&tasks->slab, sched);
@@ -103,12 +104,11 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     if (index >= RT_MAX_TASKS) {
         rti_port_use_dense(tasks->sched->port, &tasks->dense, task + 1);
     }
-    task->index = index;
     /* Relaxed: who looks up the new one has its handle from who made it. */
     rti_u32_store_relaxed(&tasks->fresh, index + 1);
     /* Never 0, because the index is counted from 1. */
     task->next_handle = RTI_TASK_HANDLE_STEP + index + 1;
-    task->joins = NULL;
+    task->joins = 0;
     task->watcher = NULL;
     task->is_staked = false;
     task->hook_count = 0;
@@ -357,6 +357,7 @@ rt_status rt_task_reserve(const rt_task_room *room)
                    (struct rti_task **)(void *)(more + mapping.pile_at));
     }
 #endif
+    rti_sched_set_slab(tasks->sched, &tasks->slab);
     rti_lock_release(&tasks->lock);
     return RT_SUCCESS;
 }
@@ -523,7 +524,7 @@ void rti_tasks_audit(const struct rti_tasks *tasks)
     for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
         const struct rti_task *task = rti_tasks_slot(tasks, i);
         enum rti_task_life life = rti_task_life(&task->life);
-        RT_ASSERT(task->index == i);
+        RT_ASSERT(rti_task_index(task) == i);
         free_count -= life == RTI_TASK_FREE;
         alive += tasks_is_alive(task);
         RT_ASSERT(life != RTI_TASK_RELEASED || rti_size_load_relaxed(&task->handle) == 0);

@@ -131,9 +131,15 @@ static inline bool rti_task_has_block(const struct rti_task *task)
 static inline struct rti_task_annex *rti_task_annex(const struct rti_task *task)
 {
     struct rti_tasks *tasks = rti_tasks_with(task);
-    uint32_t index = task->index;
+    uint32_t index = rti_task_index(task);
     return index < RT_MAX_TASKS ? &tasks->annexes[index]
                                 : &tasks->more_annexes[index - RT_MAX_TASKS];
+}
+
+/* Whom it waits for in a join; NULL: nobody. Under the lock, or where nothing moves. */
+static inline struct rti_task *rti_task_joined(const struct rti_task *task)
+{
+    return task->joins == 0 ? NULL : rti_tasks_slot(rti_tasks_with(task), task->joins - 1);
 }
 
 /* How many slots were ever used. Any thread; with several workers it may have grown since. */

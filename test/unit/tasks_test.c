@@ -71,8 +71,7 @@ static void *begins_anew(void *arg)
 {
     struct rti_fiber *fiber = rti_fiber_current();
     struct rti_task *task = rti_task_of_fiber(fiber);
-    CHECK_EQ(task->index, 1);
-    CHECK_EQ(fiber->deadline_ns, RT_TIME_NEVER);
+    CHECK_EQ(rti_task_index(task), 1);
     CHECK(!fiber->is_hindered && rti_fiber_cx(fiber) == &task->cx && !rt_cancelled());
     CHECK(rti_cx_rest(&task->cx) == NULL);
     CHECK_EQ(rt_cx_budget(NULL).poll_quota, UINT32_MAX);
