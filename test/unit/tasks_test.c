@@ -410,7 +410,7 @@ TEST(tasks_slot_is_no_larger_than_is_told)
         test_skip("the figure is of plain builds on machines of 64 bits");
     }
     size_t bounds = RTI_CONTEXT_BOUNDED ? 16 : 0; /* of the stack, in the registers' context */
-    CHECK(sizeof(struct rti_task) <= 576 + bounds);
+    CHECK(sizeof(struct rti_task) <= 360 + bounds);
 }
 
 /* What nobody writes. */
