@@ -12,7 +12,7 @@
 #define ORIGINS_CROWDED (RTI_ORIGINS_MAX / 4 * 3)
 
 /* How far from its first place an entry may lie. */
-#define ORIGINS_PROBES 32
+#define ORIGINS_PROBES (RTI_ORIGINS_MAX < 32 ? RTI_ORIGINS_MAX : 32)
 
 void rti_origins_init(struct rti_origins *origins)
 {
@@ -41,6 +41,8 @@ static void origin_make(struct rti_origins *origins, uint32_t number, uint32_t b
                         const void *address, const void *line)
 {
     struct rti_origin_entry *entry = &origins->entries[number];
+    RTI_PLAIN_WRITE(&entry->line, sizeof(entry->line));
+    RTI_PLAIN_WRITE(&entry->before, sizeof(entry->before));
     entry->line = line;
     entry->before = before;
     entry->length = origins->entries[before].length + 1;
@@ -95,6 +97,10 @@ void rti_origins_tell(const struct rti_origins *origins, uint32_t number,
         const void *address = entry == NULL ? NULL : rti_ptr_load_acquire(&entry->address);
         bool is_one = address != NULL;
         addresses[i] = address == RTI_ORIGIN_NOWHERE ? NULL : address;
+        if (is_one) {
+            RTI_PLAIN_READ(&entry->line, sizeof(entry->line));
+            RTI_PLAIN_READ(&entry->before, sizeof(entry->before));
+        }
         if (lines != NULL) {
             lines[i] = is_one ? entry->line : NULL;
         }

@@ -52,7 +52,7 @@ struct rti_origin {
     uint32_t parent; /* the starter's id in traces; 0: none, from outside */
 };
 
-#define RTI_ORIGINS_BITS 10
+#define RTI_ORIGINS_BITS (RTI_EXPLORED ? 3 : 10) /* models have few spawns, and many schedulers */
 #define RTI_ORIGINS_MAX  (1u << RTI_ORIGINS_BITS)
 
 /* A spawn, and those before it. */
@@ -91,7 +91,8 @@ uint32_t rti_origins_number_any(struct rti_origins *origins, uint32_t before, co
 /* Where a spawn is looked for first. */
 static RTI_ALWAYSINLINE uint32_t rti_origins_place(uint32_t before, const void *address)
 {
-    uint32_t key = (uint32_t)(uintptr_t)address * UINT32_C(0x9e3779b1) + (before << 22);
+    uint32_t key =
+        (uint32_t)(uintptr_t)address * UINT32_C(0x9e3779b1) + (before << (32 - RTI_ORIGINS_BITS));
     return key >> (32 - RTI_ORIGINS_BITS);
 }
 
@@ -99,8 +100,12 @@ static RTI_ALWAYSINLINE uint32_t rti_origins_place(uint32_t before, const void *
 static RTI_ALWAYSINLINE bool rti_origin_is(const struct rti_origin_entry *entry, uint32_t before,
                                            const void *address, const void *line)
 {
-    return RTI_LIKELY(rti_ptr_load_acquire(&entry->address) == address) &&
-           RTI_LIKELY(entry->line == line) && RTI_LIKELY(entry->before == before);
+    if (RTI_UNLIKELY(rti_ptr_load_acquire(&entry->address) != address)) {
+        return false;
+    }
+    RTI_PLAIN_READ(&entry->line, sizeof(entry->line));
+    RTI_PLAIN_READ(&entry->before, sizeof(entry->before));
+    return RTI_LIKELY(entry->line == line) && RTI_LIKELY(entry->before == before);
 }
 
 /* The number of the chain of a spawn at `address`, or RTI_ORIGIN_NOWHERE, by who has the chain

@@ -147,6 +147,7 @@ struct rti_cx_rest *rti_cx_open_rest(struct rti_cx *cx)
 {
     struct rti_cx_rest *rest = rti_cx_rest_of(cx);
     if (rti_u8_load_relaxed(&cx->has_rest) == 0) {
+        RTI_PLAIN_WRITE(&rest->inner, sizeof(rest->inner));
         *rest = (struct rti_cx_rest){.cx = cx, .budget = RT_BUDGET_UNLIMITED};
         rti_region_member_init(&rest->member, &cx_member_ops);
         /* Release pairs with rti_cx_rest: who cancels it meanwhile sees all of it, or nothing. */
@@ -228,6 +229,7 @@ static void cx_leave_chain(struct rti_cx *cx)
     rti_contexts_lock(rti_cx_sched(cx));
     cx_set_current(cx->fiber, outer);
     if (around != NULL) {
+        RTI_PLAIN_WRITE(&around->inner, sizeof(around->inner));
         around->inner = NULL;
     }
     rti_contexts_unlock(rti_cx_sched(cx));
@@ -348,6 +350,7 @@ void rti_cx_begin_shield(struct rti_inner_cx *shield, struct rti_fiber *fiber, r
     if (outer != NULL) {
         struct rti_cx_rest *around = rti_cx_open_rest(outer);
         rti_contexts_lock(rti_cx_sched(cx));
+        RTI_PLAIN_WRITE(&around->inner, sizeof(around->inner));
         around->inner = cx;
         rti_contexts_unlock(rti_cx_sched(cx));
     }
@@ -374,6 +377,7 @@ rt_status rt_cx_init(rt_cx *storage)
         struct rti_cx_rest *around = rti_cx_open_rest(outer);
         rest->budget = around->budget;
         rti_contexts_lock(rti_cx_sched(cx));
+        RTI_PLAIN_WRITE(&around->inner, sizeof(around->inner));
         around->inner = cx;
         rti_u32_init(&cx->cancel.is_requested, rti_cancel_is_requested(&outer->cancel));
         rti_contexts_unlock(rti_cx_sched(cx));

@@ -161,7 +161,11 @@ static inline struct rti_region *rti_cx_region(const struct rti_cx *cx)
 static inline struct rti_cx *rti_cx_inner(const struct rti_cx *cx)
 {
     const struct rti_cx_rest *rest = rti_cx_rest(cx);
-    return rest == NULL ? NULL : rest->inner;
+    if (rest == NULL) {
+        return NULL;
+    }
+    RTI_PLAIN_READ(&rest->inner, sizeof(rest->inner));
+    return rest->inner;
 }
 
 static inline struct rti_cx *rti_cx_outer(const struct rti_cx *cx)

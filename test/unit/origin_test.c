@@ -9,8 +9,9 @@
 
 static struct rti_origins origins;
 
-/* Addresses that nobody looks at. */
-static char code[4 * RTI_ORIGINS_MAX];
+/* Addresses that nobody looks at, the same in every run. */
+#define CODE(i) ((const void *)(uintptr_t)(0x400000 + 7 * (i)))
+#define CODES   ((size_t)4 * RTI_ORIGINS_MAX)
 
 static void begin(void)
 {
@@ -30,7 +31,7 @@ static void check_chain(uint32_t number, const void *a, const void *b, const voi
 
 static uint32_t number_of(uint32_t parent, size_t place)
 {
-    return rti_origins_number(&origins, parent, &code[place], NULL);
+    return rti_origins_number(&origins, parent, CODE(place), NULL);
 }
 
 TEST(origin_tells_the_chain_youngest_first)
@@ -40,8 +41,8 @@ TEST(origin_tells_the_chain_youngest_first)
     uint32_t b = number_of(a, 2);
     uint32_t c = number_of(b, 3);
     check_chain(0, NULL, NULL, NULL, NULL);
-    check_chain(a, &code[1], NULL, NULL, NULL);
-    check_chain(c, &code[3], &code[2], &code[1], NULL);
+    check_chain(a, CODE(1), NULL, NULL, NULL);
+    check_chain(c, CODE(3), CODE(2), CODE(1), NULL);
     check_chain(RTI_ORIGINS_MAX + 5, NULL, NULL, NULL, NULL);
     rti_origins_audit(&origins);
 }
@@ -59,7 +60,7 @@ TEST(origin_is_the_same_number_each_time)
     CHECK_EQ(rti_u32_load_relaxed(&origins.count), made);
     /* The same place by another way is another chain, and so is another line. */
     CHECK(number_of(0, 2) != b);
-    CHECK(rti_origins_number(&origins, 0, &code[1], &code[7]) != a);
+    CHECK(rti_origins_number(&origins, 0, CODE(1), CODE(7)) != a);
 }
 
 TEST(origin_forgets_the_oldest_spawn)
@@ -70,7 +71,7 @@ TEST(origin_forgets_the_oldest_spawn)
         at = number_of(at, i);
         rti_origins_audit(&origins);
     }
-    check_chain(at, &code[9], &code[8], &code[7], &code[6]);
+    check_chain(at, CODE(9), CODE(8), CODE(7), CODE(6));
 }
 
 TEST(origin_of_one_that_starts_its_like_for_ever_needs_few_entries)
@@ -80,7 +81,7 @@ TEST(origin_of_one_that_starts_its_like_for_ever_needs_few_entries)
     for (int i = 0; i < 100000; i++) {
         at = number_of(at, 1);
     }
-    check_chain(at, &code[1], &code[1], &code[1], &code[1]);
+    check_chain(at, CODE(1), CODE(1), CODE(1), CODE(1));
     CHECK_EQ(rti_u32_load_relaxed(&origins.count), 1 + RTI_ORIGIN_SITES);
 }
 
@@ -92,18 +93,18 @@ TEST(origin_table_that_is_crowded_tells_the_spawn_alone_and_a_full_one_nothing)
     size_t place = 1;
     while (origins.entries[number_of(root, place)].before == root) {
         place++;
-        RT_ASSERT(place < sizeof(code));
+        RT_ASSERT(place < CODES);
     }
     CHECK(place > RTI_ORIGINS_MAX / 2);
-    check_chain(number_of(root, place), &code[place], NULL, NULL, NULL);
-    check_chain(number_of(root, 1), &code[1], &code[0], NULL, NULL);
+    check_chain(number_of(root, place), CODE(place), NULL, NULL, NULL);
+    check_chain(number_of(root, 1), CODE(1), CODE(0), NULL, NULL);
     while (number_of(0, place) != 0) {
-        check_chain(number_of(0, place), &code[place], NULL, NULL, NULL);
+        check_chain(number_of(0, place), CODE(place), NULL, NULL, NULL);
         place++;
-        RT_ASSERT(place < sizeof(code));
+        RT_ASSERT(place < CODES);
     }
     CHECK(place > RTI_ORIGINS_MAX * 3 / 4);
     CHECK_EQ(number_of(root, place), 0);
-    check_chain(number_of(root, 1), &code[1], &code[0], NULL, NULL);
+    check_chain(number_of(root, 1), CODE(1), CODE(0), NULL, NULL);
     rti_origins_audit(&origins);
 }

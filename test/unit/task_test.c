@@ -169,6 +169,39 @@ TEST(task_knows_its_place_of_spawn_and_its_parent)
     tasks_run_everywhere(spawns_here, NULL);
 }
 
+/* The table of spawns has no room: the task alone knows where it was started. */
+static void *is_not_in_the_table(void *arg)
+{
+    const struct rti_task *self = rti_task_of(rti_worker_current());
+    struct rti_task_identity known;
+    CHECK_EQ(self->fiber.origin.number, 0);
+    rti_task_identify(self, &known);
+    CHECK(known.sites[0] != NULL && known.sites[1] == NULL);
+    CHECK_STR(known.name, "is_not_in_the_table");
+    return arg;
+}
+
+static void *spawns_with_a_full_table(void *arg)
+{
+    struct rti_origins *origins = &rti_worker_current()->sched->origins;
+    rt_task_result result;
+    for (size_t i = 0; i < RTI_ORIGINS_MAX; i++) {
+        rti_u32_store_relaxed(&origins->entries[i].is_taken, 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        int line = __LINE__ + 1;
+        CHECK_OK(rt_join_result(rt_go(is_not_in_the_table, arg), &result));
+        CHECK_EQ(result.site.line, line);
+        CHECK(strstr(result.site.file, "task_test.c") != NULL);
+    }
+    return arg;
+}
+
+TEST(task_knows_its_place_of_spawn_also_if_nothing_else_does)
+{
+    tasks_run_everywhere(spawns_with_a_full_table, NULL);
+}
+
 static void *panics(void *arg)
 {
     (void)arg;

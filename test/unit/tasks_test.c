@@ -51,7 +51,7 @@ static void *is_limited(void *arg)
     rt_budget budget = RT_BUDGET_UNLIMITED;
     budget.poll_quota = 3;
     CHECK_OK(rt_cx_push_budget(NULL, budget, &scope));
-    CHECK_EQ(rti_fiber_current()->deadline_ns, RT_TIME_NEVER - 1);
+    CHECK_EQ(rti_fiber_deadline(rti_fiber_current()), RT_TIME_NEVER - 1);
     return arg;
 }
 
@@ -72,6 +72,7 @@ static void *begins_anew(void *arg)
     struct rti_fiber *fiber = rti_fiber_current();
     struct rti_task *task = rti_task_of_fiber(fiber);
     CHECK_EQ(rti_task_index(task), 1);
+    CHECK_EQ(rti_fiber_deadline(fiber), RT_TIME_NEVER);
     CHECK(!fiber->is_hindered && rti_fiber_cx(fiber) == &task->cx && !rt_cancelled());
     CHECK(rti_cx_rest(&task->cx) == NULL);
     CHECK_EQ(rt_cx_budget(NULL).poll_quota, UINT32_MAX);
@@ -121,7 +122,7 @@ static rt_channel_receiver *waits_rx;
 static void *waits_alone(void *arg)
 {
     uint64_t value = 0;
-    CHECK_EQ(rti_task_of_fiber(rti_fiber_current())->index, 1);
+    CHECK_EQ(rti_task_index(rti_task_of_fiber(rti_fiber_current())), 1);
     CHECK_OK(rt_channel_recv(waits_rx, NULL, &value));
     CHECK_EQ(value, 7);
     return arg;
