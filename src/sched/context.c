@@ -147,8 +147,10 @@ void rti_context_place_annotated(struct rti_context *context, void *stack_low, s
                                  void (*entry)(void *transfer))
 {
     struct rti_arch_context inherited = context->saved;
+    uint32_t owner_word = context->owner_word;
     context_init(context, stack_low, stack_size, entry);
     rti_arch_fp_control_copy(&context->saved, &inherited);
+    context->owner_word = owner_word;
 }
 #endif
 
@@ -182,7 +184,11 @@ void rti_context_forget(struct rti_context *context, void *stack_low, size_t sta
         (void)VALGRIND_MAKE_MEM_UNDEFINED(stack_low, stack_size);
     }
 #endif
+#if RTI_VALGRIND_KNOWS
+    *context = (struct rti_context){.saved = {.sp = NULL}, .owner_word = context->owner_word};
+#else
     *context = (struct rti_context){.saved = {.sp = NULL}};
+#endif
 }
 
 void rti_context_keep_fp_control(struct rti_context *context)

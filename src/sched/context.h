@@ -64,7 +64,7 @@ struct rti_context {
 #endif
 #if RTI_VALGRIND_KNOWS
     unsigned valgrind_stack_id;
-    uint32_t owner_word; /* its owner's, for whatever */
+    uint32_t owner_word; /* its owner's; place and deinit leave it as it is */
 #endif
 #if RTI_CONTEXT_ANNOTATED
     void (*entry)(void *transfer);

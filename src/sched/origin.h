@@ -45,6 +45,8 @@ struct rti_origin {
     uint32_t parent; /* the starter's id in traces; 0: none, from outside */
 };
 
+#define RTI_ORIGIN_NOWHERE NULL
+
 #else
 
 struct rti_origin {

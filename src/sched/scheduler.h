@@ -72,6 +72,8 @@ struct rti_timer_source {
 /* Is anything in the library that asks for its module in the quickest way? */
 #define RTI_GOES_STRAIGHT (RT_HAS_TASKS || RT_HAS_BEHAVIOURS)
 
+struct rti_stack_slab; /* sched/stack_slab.h */
+
 struct rti_worker {
     struct rti_fiber *fiber; /* runs here now; NULL on the worker's own stack */
 #if !RTI_ONE_WORKER
