@@ -43,6 +43,7 @@ enum rti_fiber_end {
 };
 
 struct rti_cx;         /* sync/cx.h */
+struct rti_task;       /* task/task.h */
 struct rti_stack_slab; /* sched/stack_slab.h */
 
 /* The berth: room for the wait that a fiber enters most often, kept from one time to the next so
@@ -55,6 +56,12 @@ struct rti_stack_slab; /* sched/stack_slab.h */
 
 /* Do stacks come from slabs? A small machine has its arena. */
 #define RTI_HAS_SLABS (!RTI_ONE_WORKER)
+
+/* What all fibers of a kind do: actors, tasks, others. */
+struct rti_fiber_kind {
+    void (*main)(struct rti_fiber *fiber);    /* at its first turn: calls its function */
+    void (*on_done)(struct rti_fiber *fiber); /* at its end: I2 */
+};
 
 struct rti_fiber {
     struct rti_runnable run;
@@ -82,12 +89,15 @@ struct rti_fiber {
     struct rti_wait *wait;      /* what it is parked on */
     struct rti_context context; /* where it continues */
     struct rti_stack stack;     /* low is NULL: it takes one from the slab when it first runs */
-    void (*main)(void *arg);
-    void *arg;
-    void (*on_done)(struct rti_fiber *fiber);
+    union {
+        void (*fn)(void *arg);         /* what it runs, as its kind does that */
+        void *(*fn_valued)(void *arg); /* of a task */
+        struct rti_task *next_slot;    /* of a task that does not run: task/task.h */
+    };
+    void *arg; /* of the function; what that has returned */
 #if RT_HAS_TASKS
-    struct rti_cancel *cancel; /* that of its context, which begins with it; NULL: it has none */
-    struct rti_list cleanups;  /* what it holds: the cleanup stack */
+    struct rti_cancel *cancel;    /* that of its context, which begins with it; NULL: it has none */
+    struct rti_cleanups cleanups; /* what it holds: the cleanup stack */
 #endif
     struct rti_sched *sched; /* where it was started */
 #if RTI_HAS_TOOLS
@@ -142,7 +152,7 @@ static inline void rti_fiber_unburden(struct rti_fiber *fiber)
 #if RT_HAS_TASKS
     fiber->cancel = NULL;
     fiber->is_hindered = false;
-    rti_list_init(&fiber->cleanups);
+    rti_cleanups_init(&fiber->cleanups);
 #else
     (void)fiber;
 #endif
@@ -163,7 +173,7 @@ static inline void rti_fiber_settle_nowhere(struct rti_fiber *fiber)
 static inline bool rti_fiber_is_clean(const struct rti_fiber *fiber)
 {
 #if RT_HAS_TASKS
-    return rti_list_is_empty(&fiber->cleanups) && !fiber->is_hindered;
+    return rti_cleanups_are_none(&fiber->cleanups) && !fiber->is_hindered;
 #else
     (void)fiber;
     return true;
@@ -207,9 +217,9 @@ struct rti_fiber_options {
     /* Prepared by rti_stack_init, lent until on_done. All NULL: the fiber's own `stack` has been
      * prepared in place. */
     struct rti_stack stack;
-    void (*main)(void *arg);
+    const struct rti_fiber_kind *kind; /* its main is rti_fiber_call, or knows what to do with: */
+    void (*fn)(void *arg);
     void *arg;
-    void (*on_done)(struct rti_fiber *fiber);
     const void *site; /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
 };
 
@@ -230,6 +240,9 @@ static inline void rti_fiber_tell_origin(const struct rti_sched *sched,
 #endif
 }
 #endif
+
+/* The main of a kind: fn(arg), and nothing else. */
+void rti_fiber_call(struct rti_fiber *fiber);
 
 /* Prepares a fiber in the caller's memory; rti_fiber_start makes it ready. */
 void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options);

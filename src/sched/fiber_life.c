@@ -75,7 +75,7 @@ static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fi
     }
     rti_fiber_clean_up(fiber);
     fiber_deinit_context(fiber);
-    fiber->on_done(fiber);
+    fiber->run.kind->on_done(fiber);
 }
 
 #if FIBER_SETTLES_ITSELF
@@ -101,9 +101,9 @@ static RTI_ALWAYSINLINE void fiber_settle_itself(struct rti_worker *worker, stru
     worker->fiber = NULL;
     rti_sched_settled_here(worker->sched);
     RTI_PROBE2(exit, self->run.id, self->end);
-    RT_DCHECK(rti_list_is_empty(&self->cleanups));
+    RT_DCHECK(rti_cleanups_are_none(&self->cleanups));
     rti_context_forget_bounds(&self->context);
-    self->on_done(self);
+    self->run.kind->on_done(self);
     RT_AUDIT(rti_sched_audit(worker->sched));
 }
 
@@ -248,6 +248,12 @@ static RTI_NOINLINE struct rti_worker *fiber_return(struct rti_fiber *self, cons
     fiber_finish(worker, RTI_FIBER_RETURNED);
 }
 
+/* The program's function takes its place, or returns to here. */
+RTI_OUTSIDE void rti_fiber_call(struct rti_fiber *fiber)
+{
+    fiber->fn(fiber->arg);
+}
+
 /* The program's function returns to here, and it may fault before it has a frame. The berth lies on
  * the stack itself, also where a sanitizer would have it elsewhere. */
 RTI_UNSANITIZED RTI_OUTSIDE void rti_fiber_entry(void *transfer)
@@ -267,12 +273,12 @@ RTI_UNSANITIZED RTI_OUTSIDE void rti_fiber_entry(void *transfer)
         *worker->errno_address = 0;
 #endif
         const struct rti_cx *cx = rti_fiber_cx(self);
-        self->main(self->arg);
+        self->run.kind->main(self);
         worker = fiber_return(self, cx);
     }
 }
 
-static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
+void rti_fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
 {
     struct rti_fiber *fiber = rti_fiber_of(runnable);
     if (RTI_UNLIKELY(rti_fiber_is_killed(fiber) && fiber->wait == NULL)) {
@@ -335,7 +341,7 @@ static inline void fiber_forget_origin(struct rti_fiber *fiber)
 
 void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options)
 {
-    RT_ASSERT(options->main != NULL && options->on_done != NULL);
+    RT_ASSERT(options->kind != NULL && options->fn != NULL);
     struct rti_worker *worker = rti_worker_here();
     const struct rti_fiber *starter = worker == NULL ? NULL : worker->fiber;
     bool is_foreign = options->stack.low != NULL;
@@ -343,8 +349,9 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
         fiber->stack = options->stack;
     }
     RT_ASSERT(rti_stack_is_intact(&fiber->stack));
-    rti_runnable_init(&fiber->run, options->id, options->priority, fiber_step);
+    rti_runnable_init(&fiber->run, options->id, options->priority, NULL);
     fiber->run.is_fiber = true;
+    fiber->run.kind = options->kind;
     fiber->run.is_direct = true;
     fiber->sched = NULL;
     rti_u32_init(&fiber->killed, 0);
@@ -353,9 +360,8 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     fiber->wait = NULL;
-    fiber->main = options->main;
+    fiber->fn = options->fn;
     fiber->arg = options->arg;
-    fiber->on_done = options->on_done;
     rti_fiber_unburden(fiber);
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
@@ -379,16 +385,16 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
 }
 
 void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
-                         void (*on_done)(struct rti_fiber *fiber))
+                         const struct rti_fiber_kind *kind)
 {
-    RT_ASSERT(on_done != NULL);
-    rti_runnable_init(&fiber->run, 0, 0, fiber_step);
+    RT_ASSERT(kind != NULL);
+    rti_runnable_init(&fiber->run, 0, 0, NULL);
+    fiber->run.kind = kind;
     fiber->run.is_fiber = true;
     fiber->sched = sched;
     fiber->wait = NULL;
     fiber->stack.low = NULL;
     rti_fiber_set_slab(fiber, false);
-    fiber->on_done = on_done;
     rti_fiber_unburden(fiber);
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;

@@ -18,7 +18,7 @@
 #include "sched/fiber.h"
 #include "sched/stack_slab.h"
 
-/* What one life has for itself; and its function, which rti_fiber_set_main tells. */
+/* What one life has for itself; and its function, which its maker writes. */
 struct rti_fiber_life {
     const struct rti_fiber *starter; /* who runs on the worker; NULL: it itself */
     const void *site;                /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
@@ -30,14 +30,7 @@ struct rti_fiber_life {
 
 /* Prepares a slot for all its lives on `sched`. */
 void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
-                         void (*on_done)(struct rti_fiber *fiber));
-
-/* What it runs: once for a slot, or in every life. */
-static inline void rti_fiber_set_main(struct rti_fiber *fiber, void (*main)(void *arg), void *arg)
-{
-    fiber->main = main;
-    fiber->arg = arg;
-}
+                         const struct rti_fiber_kind *kind);
 
 /* Where a fiber begins; for contexts. */
 void rti_fiber_entry(void *transfer);

@@ -5,8 +5,8 @@
 /* Everything that runs is a runnable: a fiber, a behaviour actor, a poll task, a machine loop.
  *
  * The scheduler knows a link, a priority, a state word and a `step` function, and nothing else. A
- * step runs on the scheduler's stack and comes back; a fiber's step switches to the fiber's own
- * stack.
+ * step runs on the scheduler's stack and comes back. Fibers have one step in common, which switches
+ * to the fiber's own stack (rti_fiber_step), and their kind in its place.
  *
  * States and their only edges:
  *
@@ -38,6 +38,7 @@
 #include "base/time.h"
 
 struct rti_worker;
+struct rti_fiber_kind;
 
 #define RTI_PRIORITY_LEVELS 4
 
@@ -66,7 +67,12 @@ struct rti_runnable {
 #if !RTI_ONE_WORKER
     bool is_fresh; /* several workers: it was started and has not run yet */
 #endif
-    void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
+    union {
+        /* What is no fiber: a turn of it. Who looks for a step finds no fiber: no kind lies where a
+         * function does. */
+        void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
+        const struct rti_fiber_kind *kind; /* a fiber: sched/fiber.h */
+    };
 };
 
 static inline enum rti_runnable_state rti_runnable_state(const struct rti_runnable *runnable)

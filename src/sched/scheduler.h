@@ -606,6 +606,20 @@ rti_worker_go_on(struct rti_worker *worker,
     return runnable;
 }
 
+/* The step of every fiber: goes to its stack. */
+void rti_fiber_step(struct rti_runnable *runnable, struct rti_worker *worker);
+
+/* Gives it a turn. */
+static RTI_ALWAYSINLINE void rti_worker_step(struct rti_worker *worker,
+                                             struct rti_runnable *runnable)
+{
+    if (runnable->is_fiber) {
+        rti_fiber_step(runnable, worker);
+    } else {
+        runnable->step(runnable, worker);
+    }
+}
+
 /* Walks everything and checks I1 and the processor's invariants. */
 void rti_sched_audit(const struct rti_sched *sched);
 

@@ -402,7 +402,7 @@ rt_status rt_cx_init_poll(rt_cx *storage, rt_waker waker)
     struct rti_poll_cx *poll = (struct rti_poll_cx *)(void *)storage;
     *poll = (struct rti_poll_cx){.waker = waker};
     (void)cx_init(&poll->cx, RTI_CX_POLL, sched);
-    rti_list_init(&poll->cleanups);
+    rti_cleanups_init(&poll->cleanups);
     return RT_SUCCESS;
 }
 

@@ -186,7 +186,7 @@ struct rti_inner_cx {
 struct rti_poll_cx {
     struct rti_cx cx;
     struct rti_cx_rest rest;
-    struct rti_list cleanups; /* what it holds */
+    struct rti_cleanups cleanups; /* what it holds */
     rt_waker waker;
     struct rti_cx_op op;      /* what it waits for */
     rti_atomic_u32 poll_word; /* enum rti_cx_poll_word; with several workers only */
@@ -358,7 +358,7 @@ static inline bool rti_cx_is_passing(struct rti_cx *cx)
     ((rt_status){RT_ERR_RESOURCE_EXHAUSTED, "no context is left that could hold it"})
 
 /* The stack for what an operation of this context holds; NULL outside of any runnable. */
-static inline struct rti_list *rti_cx_cleanups(struct rti_cx *cx, struct rti_worker *worker)
+static inline struct rti_cleanups *rti_cx_cleanups(struct rti_cx *cx, struct rti_worker *worker)
 {
     if (cx != NULL && cx->kind == RTI_CX_POLL) {
         cx->is_touched = true;

@@ -335,7 +335,7 @@ static inline void rti_asyncs_context_lay_by(struct rti_asyncs *asyncs,
 static inline void rti_asyncs_context_give(struct rti_asyncs *asyncs,
                                            const struct rti_worker *worker, struct rti_cx *cx)
 {
-    RT_ASSERT(!rti_cx_poll(cx)->is_waiting && rti_list_is_empty(&rti_cx_poll(cx)->cleanups));
+    RT_ASSERT(!rti_cx_poll(cx)->is_waiting && rti_cleanups_are_none(&rti_cx_poll(cx)->cleanups));
     if (RTI_UNLIKELY(!rti_asyncs_context_is_clean(cx))) {
         rti_asyncs_context_end(asyncs, cx);
     } else {

@@ -62,7 +62,7 @@ static inline bool task_config_is_valid(const rt_task_config *config)
 /* What the task does when its function has returned, on its own stack. */
 static void task_finish(struct rti_task *task, void *value)
 {
-    task->value = value;
+    task->fiber.arg = value;
     task->has_value = true;
     if (RTI_UNLIKELY(rti_task_has_duties(task))) {
         /* A context that lay in a frame of the function is garbage now; without duties it is the
@@ -93,11 +93,11 @@ static RTI_ALWAYSINLINE void task_foresee(const struct rti_task *task)
 }
 
 /* The program's function returns to here, and it may fault before it has a frame. */
-RTI_OUTSIDE void rti_task_main(void *arg)
+RTI_OUTSIDE void rti_task_main(struct rti_fiber *fiber)
 {
-    struct rti_task *task = arg;
+    struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
     task_foresee(task);
-    task_finish(task, task->fn(task->arg));
+    task_finish(task, fiber->fn_valued(fiber->arg));
 }
 
 /* Might its starter have a trace context? Until the first is set all of them are empty. */
@@ -186,10 +186,10 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
     task->is_doomed = false;
     task->has_value = false;
     task->has_name = false;
-    task->fn = order->fn;
-    task->arg = order->arg;
+    task->fiber.fn_valued = order->fn;
+    task->fiber.arg = order->arg;
     RT_DCHECK(!rti_task_has_duties(task) && !task->has_message && task->joins == 0);
-    RT_DCHECK(task->hook_depth == 0 && task->fiber.main == rti_task_main);
+    RT_DCHECK(task->hook_depth == 0 && task->fiber.run.kind == &rti_task_kind);
     task_begin_sites(task, worker, order->site, order->parent);
     struct rti_fiber_life life = {
         .starter = order->starter,
@@ -247,7 +247,7 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(struct rti_worker *worker,
 {
     struct rti_task *task = order->is_straight ? tasks->free_head : NULL;
     if (order->is_straight && RTI_LIKELY(task != NULL)) {
-        tasks->free_head = task->next;
+        tasks->free_head = task->fiber.next_slot;
         (void)rti_task_give_handle(task);
     } else {
         task = rti_tasks_take_at(tasks, order->desk);
@@ -458,7 +458,7 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
     if (RTI_UNLIKELY(!is_of_slab) && !task_take_stack(task, tasks, 0)) {
         return NULL;
     }
-    tasks->free_head = task->next;
+    tasks->free_head = task->fiber.next_slot;
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
     const struct task_order order = {.site = site,
                                      .fn = fn,
@@ -549,7 +549,7 @@ static RTI_NOINLINE rt_outcome task_outcome_of_break(struct rti_task *task)
 {
     task->hook_depth = 0;
     if (!task->has_value) {
-        task->value = NULL; /* that of the slot's last life may still be there */
+        task->fiber.arg = NULL; /* that of the slot's last life may still be there */
     }
     return task_outcome(task);
 }
@@ -636,7 +636,7 @@ static RTI_NOINLINE void task_on_done_shared(struct rti_task *task)
     task_conclude(task, RT_OUTCOME_OK, false);
 }
 
-void rti_task_on_done(struct rti_fiber *fiber)
+static void task_on_done(struct rti_fiber *fiber)
 {
     struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
     /* The common case: it has returned, was not cancelled and has no duties. */
@@ -654,6 +654,8 @@ void rti_task_on_done(struct rti_fiber *fiber)
         task_on_done_shared(task);
     }
 }
+
+const struct rti_fiber_kind rti_task_kind = {rti_task_main, task_on_done};
 
 void rti_task_kill(struct rti_task *task)
 {

@@ -119,14 +119,13 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     task->has_name = false;
     task->cx.magic = 0;
     rti_task_life_init(&task->life, tasks->sched->is_local);
-    rti_fiber_init_slot(&task->fiber, tasks->sched, rti_task_on_done);
+    rti_fiber_init_slot(&task->fiber, tasks->sched, &rti_task_kind);
     struct rti_task_side *side =
         index < RT_MAX_TASKS ? &tasks->sides[index] : &tasks->more_sides[index - RT_MAX_TASKS];
     rti_cx_place_rest(&task->cx, &side->rest);
     if (index < RT_MAX_TASKS) {
         side->stack.block = NULL; /* a mapping is empty, and not to be touched */
     }
-    rti_fiber_set_main(&task->fiber, rti_task_main, task);
     return task;
 }
 
@@ -515,7 +514,7 @@ void rti_tasks_audit(const struct rti_tasks *tasks)
     size_t free_count = 0;
     size_t alive = 0;
     RT_ASSERT(rti_tasks_fresh(tasks) <= tasks_slots(tasks));
-    for (const struct rti_task *at = tasks->free_head; at != NULL; at = at->next) {
+    for (const struct rti_task *at = tasks->free_head; at != NULL; at = at->fiber.next_slot) {
         tasks_audit_free(at);
         free_count++;
         RT_ASSERT(free_count <= rti_tasks_fresh(tasks));

@@ -66,13 +66,13 @@ struct rti_local_key {
 struct rti_tasks {
     struct rti_sched *sched;
     struct rti_stacks *stacks;
-    uint64_t handles_lost;  /* of runtimes before this one */
-    bool is_cut_short;      /* tasks were killed: who should have joined them could not */
-    uint32_t capacity;      /* tasks that there may be */
-    struct rti_task *more;  /* those from RT_MAX_TASKS on; NULL: there are none */
-    uintptr_t origins[2];   /* where both parts would have the slot 0 */
-    struct rti_dense dense; /* the slots of `more` */
-    struct rti_task_side *more_sides;    /* of `more` */
+    uint64_t handles_lost;            /* of runtimes before this one */
+    bool is_cut_short;                /* tasks were killed: who should have joined them could not */
+    uint32_t capacity;                /* tasks that there may be */
+    struct rti_task *more;            /* those from RT_MAX_TASKS on; NULL: there are none */
+    uintptr_t origins[2];             /* where both parts would have the slot 0 */
+    struct rti_dense dense;           /* the slots of `more` */
+    struct rti_task_side *more_sides; /* of `more` */
     struct rti_task_annex *more_annexes; /* likewise */
 #if RT_MAX_WORKERS > 1
     uint32_t desks_count;        /* 0: there is one worker */
@@ -197,7 +197,7 @@ static RTI_ALWAYSINLINE struct rti_task *rti_tasks_pop(struct rti_tasks *tasks)
     if (RTI_UNLIKELY(task == NULL)) {
         return rti_tasks_take_fresh(tasks);
     }
-    tasks->free_head = task->next;
+    tasks->free_head = task->fiber.next_slot;
     return task;
 }
 
@@ -280,7 +280,7 @@ static inline struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
 static RTI_ALWAYSINLINE void rti_tasks_push(struct rti_tasks *tasks, struct rti_task *task)
 {
     RT_DCHECK(!rti_task_has_block(task));
-    task->next = tasks->free_head;
+    task->fiber.next_slot = tasks->free_head;
     tasks->free_head = task;
 }
 

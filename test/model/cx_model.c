@@ -71,7 +71,7 @@ static void setup(void)
     sched.modules[RTI_MODULE_CHANNEL] = &channels;
     rti_lock_init(&channels.regions, &sched, RTI_LOCK_REGION);
     fiber = (struct rti_fiber){.sched = &sched};
-    rti_list_init(&fiber.cleanups);
+    rti_cleanups_init(&fiber.cleanups);
     /* What an earlier life has left there. */
     task.rest = (struct rti_cx_rest){.inner = &shield.cx};
     rti_cx_place_rest(&task.cx, &task.rest);

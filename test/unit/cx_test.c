@@ -231,7 +231,7 @@ TEST(cx_of_a_killed_fiber_is_taken_apart)
     kernel_run();
     CHECK_STR(kernel.order, "");
     CHECK(rti_fiber_cx(fiber) == NULL);
-    CHECK(rti_list_is_empty(&fiber->cleanups));
+    CHECK(rti_cleanups_are_none(&fiber->cleanups));
     kernel_stop();
 }
 

@@ -215,7 +215,7 @@ class FiberFilter:
                 continue
             name = frame.name() or ""
             if not Parameter.verbose:
-                if name in ("rti_arch_entry", "rti_fiber_entry", "rti_task_main"):
+                if name in ("rti_arch_entry", "rti_fiber_entry", "rti_fiber_call", "rti_task_main"):
                     continue
                 is_library = is_of_library(frame)
                 if is_inside and is_library and not name.startswith("rt_"):
