@@ -130,7 +130,7 @@ static bool node_snap(const struct search *search, const struct rti_fiber *fiber
         return false;
     }
 #if RTI_HAS_TOOLS
-    return rti_peek_copy(peek, parked_ns, &fiber->parked_ns, sizeof(*parked_ns));
+    return rti_peek_copy(peek, parked_ns, rti_fiber_parked_ns(fiber), sizeof(*parked_ns));
 #else
     *parked_ns = 0;
     return true;

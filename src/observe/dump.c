@@ -41,7 +41,7 @@ static uint64_t dump_parked_ns(const struct rti_fiber *fiber)
 {
     uint64_t parked_ns = 0;
 #if RTI_HAS_TOOLS
-    (void)rti_peek_copy(NULL, &parked_ns, &fiber->parked_ns, sizeof(parked_ns));
+    (void)rti_peek_copy(NULL, &parked_ns, rti_fiber_parked_ns(fiber), sizeof(parked_ns));
 #else
     (void)fiber;
 #endif

@@ -48,11 +48,10 @@ struct rti_stack_slab; /* sched/stack_slab.h */
 
 /* The berth: room for the wait that a fiber enters most often, kept from one time to the next so
  * that what never changes is written once. Who uses it says what lies there (sync/channel_berth.h).
- * It is a variable of the fiber's first frame (rti_fiber_entry), in the page of the stack that
- * every fiber touches, and is gone with the frame: another fiber's may lie there then. Where memory
- * is scarce there is none. */
-#define RTI_HAS_BERTH   (!RTI_ONE_WORKER)
-#define RTI_BERTH_WORDS 28
+ * It lies above the frames on the fiber's stack (RTI_STACK_TOP_ROOM), in the page that every fiber
+ * touches, and is gone with the stack: another fiber's may lie there then. Where memory is scarce
+ * there is none. */
+#define RTI_HAS_BERTH (!RTI_ONE_WORKER)
 
 /* Do stacks come from slabs? A small machine has its arena. */
 #define RTI_HAS_SLABS (!RTI_ONE_WORKER)
@@ -74,8 +73,7 @@ struct rti_fiber {
     int saved_errno; /* while it does not run */
 #endif
 #if RTI_HAS_SLABS
-    bool is_of_slab; /* its stack is from sched->slab (`owner_word` of its context); else its maker
-                      * knows */
+    bool is_of_slab; /* its stack is from sched->slab; else its maker knows */
 #endif
 #if RT_HAS_TASKS
     bool is_hindered; /* its context is limited or, with one worker, cancelled: ask it each time */
@@ -88,7 +86,7 @@ struct rti_fiber {
 #endif
     struct rti_wait *wait;      /* what it is parked on */
     struct rti_context context; /* where it continues */
-    struct rti_stack stack;     /* low is NULL: it takes one from the slab when it first runs */
+    struct rti_stack stack;     /* none: it takes one from the slab when it first runs */
     union {
         void (*fn)(void *arg);         /* what it runs, as its kind does that */
         void *(*fn_valued)(void *arg); /* of a task */
@@ -101,7 +99,9 @@ struct rti_fiber {
 #endif
     struct rti_sched *sched; /* where it was started */
 #if RTI_HAS_TOOLS
-    uint64_t parked_ns;       /* the scheduler's clock at its last park */
+#if RTI_ONE_WORKER
+    uint64_t parked_ns; /* the scheduler's clock at its last park */
+#endif
     struct rti_origin origin; /* who started it, and where (rti_fiber_tell_origin) */
 #endif
 #if RTI_HAS_BERTH
@@ -109,7 +109,6 @@ struct rti_fiber {
      * NULL: nowhere yet, or it has ended, and its berth may be another's. Who wants to end its wait
      * looks there (sched/passing.h). */
     rti_atomic_ptr alone_at;
-    rti_atomic_ptr berth; /* NULL: it has never run. Written at its first turn */
 #endif
 };
 
@@ -200,11 +199,26 @@ static RTI_ALWAYSINLINE void rti_fiber_set_self_settling(struct rti_fiber *fiber
 #endif
 }
 
-/* Notes when the fiber began to wait. */
+#if RTI_HAS_TOOLS
+/* Where it is said when the fiber began to wait, as long as it is parked. */
+static inline const uint64_t *rti_fiber_parked_ns(const struct rti_fiber *fiber)
+{
+#if RTI_ONE_WORKER
+    return &fiber->parked_ns;
+#else
+    return &fiber->run.parked_ns;
+#endif
+}
+#endif
+
+/* Notes when the fiber began to wait: it runs, is in no queue, and is in none until it has parked
+ * and is woken. */
 static RTI_ALWAYSINLINE void rti_fiber_note_parked(struct rti_fiber *fiber, uint64_t now_ns)
 {
-#if RTI_HAS_TOOLS
+#if RTI_HAS_TOOLS && RTI_ONE_WORKER
     fiber->parked_ns = now_ns;
+#elif RTI_HAS_TOOLS
+    fiber->run.parked_ns = now_ns;
 #else
     (void)fiber;
     (void)now_ns;

@@ -16,6 +16,7 @@
 #define RTI_MODULE "fiber"
 #include "sched/fiber_life.h"
 
+#include "base/memcheck.h"
 #include "sched/fiber_park.h"
 
 /* May fibers end on their own stacks? The tools of annotated builds want to be told of the end of a
@@ -43,16 +44,50 @@ static _Noreturn void fiber_finish(struct rti_worker *worker, enum rti_fiber_end
     rti_panic(RTI_MODULE, __LINE__, "a fiber that ended was resumed");
 }
 
+/* Was valgrind told of its stack when it was made? Where its context does not know that, the word
+ * of the stack's owner does, which is a bay only in a slab. */
+static RTI_ALWAYSINLINE bool fiber_is_told(const struct rti_fiber *fiber)
+{
+#if RTI_CONTEXT_REGISTERS
+    return fiber->context.valgrind_stack_id != 0;
+#elif RTI_VALGRIND_KNOWS
+    return fiber->stack.owner != 0 && !rti_fiber_has_slab(fiber);
+#else
+    (void)fiber;
+    return false;
+#endif
+}
+
+/* Tells valgrind of a stack that was lent, if its context does not. */
+static void fiber_tell_stack(struct rti_fiber *fiber)
+{
+#if RTI_MEMCHECK && RTI_VALGRIND_KNOWS && !RTI_CONTEXT_REGISTERS
+    char *low = rti_stack_usable(&fiber->stack);
+    rti_stack_set_owner(&fiber->stack,
+                        VALGRIND_STACK_REGISTER(low, low + rti_stack_frames_size(&fiber->stack)));
+#else
+    (void)fiber;
+#endif
+}
+
+/* The end of that. */
+static RTI_COLD void fiber_untell_stack(struct rti_fiber *fiber)
+{
+#if RTI_MEMCHECK && RTI_VALGRIND_KNOWS
+    VALGRIND_STACK_DEREGISTER(fiber->stack.owner);
+    /* What lay below the last stack pointer is memory like any other again. */
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(rti_stack_usable(&fiber->stack),
+                                      rti_stack_frames_size(&fiber->stack));
+#endif
+    rti_stack_set_owner(&fiber->stack, 0);
+}
+
 /* Lets the tools forget its context, and valgrind the stack that it was told of. */
 static RTI_ALWAYSINLINE void fiber_deinit_context(struct rti_fiber *fiber)
 {
-#if RTI_VALGRIND_KNOWS && !RTI_CONTEXT_BOUNDED
-    if (RTI_UNLIKELY(fiber->context.valgrind_stack_id != 0)) {
-        rti_context_forget(&fiber->context, rti_stack_usable(&fiber->stack),
-                           rti_stack_usable_size(&fiber->stack));
-        return;
+    if (!RTI_CONTEXT_REGISTERS && RTI_UNLIKELY(fiber_is_told(fiber))) {
+        fiber_untell_stack(fiber);
     }
-#endif
     rti_context_deinit(&fiber->context);
 }
 
@@ -94,8 +129,8 @@ static RTI_ALWAYSINLINE bool fiber_is_succeeded(struct rti_worker *worker, struc
 /* fiber_settle for one that stands on its own stack: nobody records, and no tool was told of it. */
 static RTI_ALWAYSINLINE void fiber_settle_itself(struct rti_worker *worker, struct rti_fiber *self)
 {
-    /* Who runs has no pc (rti_arch_switch), as rti_context_deinit would leave it. */
-    RT_DCHECK(self->wait == NULL && self->context.saved.pc == NULL);
+    /* Who runs has no mark (rti_arch_switch), as rti_context_deinit would leave it. */
+    RT_DCHECK(self->wait == NULL && !rti_context_is_marked(&self->context));
     RT_DCHECK(rti_ptr_load_relaxed(&self->alone_at) == NULL);
     rti_runnable_to_done_here(&self->run);
     worker->fiber = NULL;
@@ -107,7 +142,7 @@ static RTI_ALWAYSINLINE void fiber_settle_itself(struct rti_worker *worker, stru
     RT_AUDIT(rti_sched_audit(worker->sched));
 }
 
-/* Begins `fiber`, of a slab, here at the top of the stack of `gone`, which lies at `here`, if that
+/* Begins `fiber`, of a slab, here at the top of the stack of `gone`, which ends at `here`, if that
  * is the stack that it gets; then true, and what is left is to call its function. */
 static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct rti_fiber *fiber,
                                               const char *here, struct rti_arch_context *gone)
@@ -116,13 +151,13 @@ static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct 
     RTI_PROBE1(start, fiber->run.id);
     rti_runnable_to_switched(&fiber->run);
     worker->fiber = fiber;
-    if (RTI_UNLIKELY(fiber->stack.low != here)) {
+    if (RTI_UNLIKELY(fiber->stack.high_guard != here)) {
         rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
-                          rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+                          rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
         return false;
     }
     rti_context_set_bounds(&fiber->context, rti_stack_usable(&fiber->stack),
-                           rti_stack_usable_size(&fiber->stack));
+                           rti_stack_frames_size(&fiber->stack));
     rti_arch_fp_control_switch(gone, &fiber->context.saved);
     return true;
 }
@@ -134,7 +169,7 @@ static inline bool fiber_is_unborn(struct rti_runnable *next)
         return false;
     }
     const struct rti_fiber *fiber = rti_fiber_of(next);
-    return fiber->stack.low == NULL && !rti_fiber_is_killed(fiber);
+    return rti_stack_is_none(&fiber->stack) && !rti_fiber_is_killed(fiber);
 }
 
 /* Settles `self`, which has come to its end, and goes on with the next. It may stand below frames
@@ -142,7 +177,7 @@ static inline bool fiber_is_unborn(struct rti_runnable *next)
  * the next one begins on this very stack: then it is worker->fiber. */
 static RTI_ALWAYSINLINE void fiber_pass_on(struct rti_worker *worker, struct rti_fiber *self)
 {
-    const char *here = self->stack.low;
+    const char *here = self->stack.high_guard;
     struct rti_arch_context gone;
     rti_arch_fp_control_remember(&gone, &self->context.saved);
     fiber_settle_itself(worker, self);
@@ -222,7 +257,7 @@ _Noreturn void rti_fiber_exit(struct rti_worker *worker)
         fiber_pass_on(worker, self);
         /* The next one begins on this stack, but not below the frames of this one. */
         const struct rti_stack *stack = &worker->fiber->stack;
-        char *top = rti_context_top_of(rti_stack_usable(stack), rti_stack_usable_size(stack));
+        char *top = rti_context_top_of(rti_stack_usable(stack), rti_stack_frames_size(stack));
         rti_context_restart(&worker->fiber->context, top, rti_fiber_entry, worker);
     }
 #endif
@@ -254,19 +289,13 @@ RTI_OUTSIDE void rti_fiber_call(struct rti_fiber *fiber)
     fiber->fn(fiber->arg);
 }
 
-/* The program's function returns to here, and it may fault before it has a frame. The berth lies on
- * the stack itself, also where a sanitizer would have it elsewhere. */
-RTI_UNSANITIZED RTI_OUTSIDE void rti_fiber_entry(void *transfer)
+/* The program's function returns to here, and it may fault before it has a frame. */
+RTI_OUTSIDE void rti_fiber_entry(void *transfer)
 {
     struct rti_worker *worker = transfer;
-#if RTI_HAS_BERTH
-    void *berth[RTI_BERTH_WORDS];
-#endif
     for (;;) {
         struct rti_fiber *self = worker->fiber;
 #if RTI_HAS_BERTH
-        /* Relaxed: who looks for it at a channel has the lock that the fiber parks with there. */
-        rti_ptr_store_relaxed(&self->berth, berth);
         self->is_berth_ready = false;
 #endif
 #if RT_KEEP_ERRNO
@@ -288,10 +317,10 @@ void rti_fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
         return;
     }
 #if RTI_HAS_SLABS
-    if (RTI_UNLIKELY(fiber->stack.low == NULL)) {
+    if (RTI_UNLIKELY(rti_stack_is_none(&fiber->stack))) {
         rti_fiber_enter_slab(fiber, rti_sched_is_local(worker->sched));
         rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
-                          rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+                          rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
     }
 #endif
     RTI_PROBE1(start, fiber->run.id);
@@ -307,9 +336,10 @@ static inline void fiber_init_context(struct rti_fiber *fiber, const struct rti_
                                       bool is_foreign)
 {
     void *low = rti_stack_usable(&fiber->stack);
-    size_t size = rti_stack_usable_size(&fiber->stack);
+    size_t size = rti_stack_frames_size(&fiber->stack);
     if (is_foreign) {
         rti_context_init(&fiber->context, low, size, rti_fiber_entry);
+        fiber_tell_stack(fiber);
         return;
     }
     rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
@@ -329,6 +359,16 @@ RTI_NOINLINE uint32_t rti_fiber_number_origin(struct rti_worker *worker, uint32_
 }
 #endif
 
+/* It has never waited. */
+static inline void fiber_note_unparked(struct rti_fiber *fiber)
+{
+#if RTI_HAS_TOOLS && RTI_ONE_WORKER
+    fiber->parked_ns = 0;
+#else
+    (void)fiber;
+#endif
+}
+
 /* Nobody knows who starts it. */
 static inline void fiber_forget_origin(struct rti_fiber *fiber)
 {
@@ -344,7 +384,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     RT_ASSERT(options->kind != NULL && options->fn != NULL);
     struct rti_worker *worker = rti_worker_here();
     const struct rti_fiber *starter = worker == NULL ? NULL : worker->fiber;
-    bool is_foreign = options->stack.low != NULL;
+    bool is_foreign = !rti_stack_is_none(&options->stack);
     if (is_foreign) {
         fiber->stack = options->stack;
     }
@@ -366,10 +406,9 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
     rti_ptr_init(&fiber->alone_at, NULL);
-    rti_ptr_init(&fiber->berth, NULL);
 #endif
     rti_fiber_set_slab(fiber, false);
-    rti_fiber_note_parked(fiber, 0);
+    fiber_note_unparked(fiber);
     fiber_forget_origin(fiber);
     if (worker != NULL) {
         const void *site = options->site == NULL ? RTI_ORIGIN_NOWHERE : options->site;
@@ -377,10 +416,8 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     }
     fiber_init_context(fiber, starter, is_foreign);
     bool is_good = fiber->stack.limit != NULL;
-#if RTI_VALGRIND_KNOWS
     /* Not if valgrind was told of the stack: it wants to be told of its end from another. */
-    is_good = is_good && fiber->context.valgrind_stack_id == 0;
-#endif
+    is_good = is_good && !fiber_is_told(fiber);
     rti_fiber_set_self_settling(fiber, is_good);
 }
 
@@ -393,15 +430,14 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
     fiber->run.is_fiber = true;
     fiber->sched = sched;
     fiber->wait = NULL;
-    fiber->stack.low = NULL;
+    rti_stack_clear(&fiber->stack);
     rti_fiber_set_slab(fiber, false);
     rti_fiber_unburden(fiber);
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
     rti_ptr_init(&fiber->alone_at, NULL);
-    rti_ptr_init(&fiber->berth, NULL);
 #endif
-    rti_fiber_note_parked(fiber, 0);
+    fiber_note_unparked(fiber);
     fiber_forget_origin(fiber);
     rti_context_clear(&fiber->context);
 }
@@ -436,7 +472,7 @@ void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
     if (RTI_UNLIKELY(rti_runnable_state(&fiber->run) != RTI_RUNNABLE_DONE)) {
         fiber_unlink_overflowed(sched, fiber);
     }
-    if (RTI_UNLIKELY(fiber->stack.low != NULL && !rti_stack_is_intact(&fiber->stack))) {
+    if (RTI_UNLIKELY(!rti_stack_is_none(&fiber->stack) && !rti_stack_is_intact(&fiber->stack))) {
         fiber->end = RTI_FIBER_OVERFLOWED;
         rti_stack_mend(&fiber->stack);
     }

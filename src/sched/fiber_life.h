@@ -145,7 +145,7 @@ static RTI_ALWAYSINLINE bool rti_fiber_begin(struct rti_fiber *fiber, struct rti
     rti_fiber_set_slab(fiber, false);
     fiber->run.is_direct = true;
     rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
-                      rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+                      rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
     rti_fiber_set_self_settling(fiber, is_lasting && fiber->stack.limit != NULL);
     return is_noted;
 }
@@ -156,7 +156,7 @@ static RTI_ALWAYSINLINE bool rti_fiber_begin_in(struct rti_fiber *fiber, struct 
 {
     bool is_noted = rti_fiber_begin_life(fiber, worker, life);
     rti_fiber_set_slab(fiber, true);
-    fiber->stack.low = NULL;
+    rti_stack_clear(&fiber->stack);
     /* Who would switch to it goes to the scheduler, which gives it its stack. */
     fiber->run.is_direct = false;
     return is_noted;
@@ -166,7 +166,7 @@ static RTI_ALWAYSINLINE bool rti_fiber_begin_in(struct rti_fiber *fiber, struct 
 static RTI_ALWAYSINLINE void rti_fiber_enter_slab(struct rti_fiber *fiber, bool is_local)
 {
 #if RTI_HAS_SLABS
-    fiber->context.owner_word = rti_stack_slab_take_as(fiber->sched->slab, &fiber->stack, is_local);
+    (void)rti_stack_slab_take_as(fiber->sched->slab, &fiber->stack, is_local);
     fiber->run.is_direct = true;
     rti_fiber_set_self_settling(fiber, fiber->stack.limit != NULL);
 #else
@@ -178,8 +178,8 @@ static RTI_ALWAYSINLINE void rti_fiber_enter_slab(struct rti_fiber *fiber, bool 
 static RTI_ALWAYSINLINE void rti_fiber_leave_slab(struct rti_fiber *fiber, bool is_local)
 {
 #if RTI_HAS_SLABS
-    if (RTI_LIKELY(fiber->stack.low != NULL)) {
-        rti_stack_slab_give_as(fiber->sched->slab, fiber->context.owner_word, is_local);
+    if (RTI_LIKELY(!rti_stack_is_none(&fiber->stack))) {
+        rti_stack_slab_give_as(fiber->sched->slab, fiber->stack.owner, is_local);
     }
 #else
     (void)fiber, (void)is_local;

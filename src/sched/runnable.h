@@ -53,12 +53,19 @@ enum rti_runnable_state {
 };
 
 struct rti_runnable {
+#if RTI_ONE_WORKER
     struct rti_runnable *next; /* the run queue's while READY */
-    rti_atomic_u32 state;      /* enum rti_runnable_state */
-    uint32_t id;               /* who it is in traces; given by its maker, never an address */
-    uint8_t priority;          /* 0 is the most urgent; fixed while READY */
-    bool is_fiber;             /* it is a struct rti_fiber */
-    bool is_direct; /* a suspending fiber may switch to it without the scheduler's help */
+#else
+    union {
+        struct rti_runnable *next; /* the run queue's while READY */
+        uint64_t parked_ns;        /* a fiber's while PARKED: the clock when it parked */
+    };
+#endif
+    rti_atomic_u32 state; /* enum rti_runnable_state */
+    uint32_t id;          /* who it is in traces; given by its maker, never an address */
+    uint8_t priority;     /* 0 is the most urgent; fixed while READY */
+    bool is_fiber;        /* it is a struct rti_fiber */
+    bool is_direct;       /* a suspending fiber may switch to it without the scheduler's help */
 #if !RTI_ONE_WORKER
     bool is_shared; /* several workers: the word below is changed by whoever wakes it, too */
     uint16_t pin;   /* several workers: it runs on this member only, 1 the first; 0: on any */

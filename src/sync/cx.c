@@ -53,7 +53,7 @@ rt_status rti_cx_resolve(struct rti_worker *worker, rt_cx *given, struct rti_cx 
         return RT_SUCCESS;
     }
     struct rti_cx *cx = rti_cx_of(given);
-    if (!cx_is_known(cx) || (cx->kind == RTI_CX_FIBER && cx->fiber != worker->fiber)) {
+    if (!cx_is_known(cx) || (cx->kind == RTI_CX_FIBER && rti_cx_fiber(cx) != worker->fiber)) {
         return cx_unknown;
     }
     *out_cx = cx;
@@ -86,7 +86,7 @@ static void cx_publish(struct rti_cx *cx)
             /* A scheduler without channels, whose module says it else, has one worker. */
             rti_cx_sched(cx)->deadline_of = rti_cx_deadline_of;
         }
-        rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, cx_is_hindrance(cx));
+        rti_fiber_hinder(rti_cx_sched(cx), rti_cx_fiber(cx), cx_is_hindrance(cx));
     }
 }
 
@@ -107,7 +107,7 @@ static void cx_claim_alone(struct rti_cx *cx, struct rti_list *claimed)
     struct rti_waiter *waiter;
     /* Raised, then fence, then where it waits: pairs with rti_fiber_settle_at. */
     rti_fence_seqcst();
-    if (rti_channel_cancel_alone(rti_cx_sched(cx), cx->fiber, &waiter)) {
+    if (rti_channel_cancel_alone(rti_cx_sched(cx), rti_cx_fiber(cx), &waiter)) {
         rti_list_push_tail(claimed, &waiter->link);
     }
 #endif
@@ -118,7 +118,7 @@ static void cx_request(struct rti_cx *cx, struct rti_list *claimed)
 {
     if (!rti_cancel_is_requested(&cx->cancel) &&
         RTI_UNLIKELY(rti_sched_journal(rti_cx_sched(cx)) != NULL)) {
-        uint32_t task = cx->kind == RTI_CX_FIBER ? cx->fiber->run.id : 0;
+        uint32_t task = cx->kind == RTI_CX_FIBER ? rti_cx_fiber(cx)->run.id : 0;
         rti_sched_record(rti_cx_sched(cx),
                          &(struct rti_journal_event){.kind = RTI_JOURNAL_CANCEL, .task = task});
     }
@@ -202,7 +202,7 @@ static void cx_await_wake(struct rti_poll_cx *poll)
 static struct rti_cx_rest *cx_init(struct rti_cx *cx, enum rti_cx_kind kind,
                                    struct rti_sched *sched)
 {
-    *cx = (struct rti_cx){.magic = RTI_CX_MAGIC, .kind = (uint8_t)kind, .outcome = RT_OUTCOME_OK};
+    *cx = (struct rti_cx){.magic = RTI_CX_MAGIC, .kind = kind & 1, .outcome = RT_OUTCOME_OK};
     rti_cancel_init(&cx->cancel, sched);
     rti_cx_place_rest(cx, (struct rti_cx_rest *)(void *)(cx + 1));
     return rti_cx_open_rest(cx);
@@ -227,7 +227,7 @@ static void cx_leave_chain(struct rti_cx *cx)
     struct rti_cx *outer = rest->outer;
     struct rti_cx_rest *around = outer == NULL ? NULL : rti_cx_rest_of(outer);
     rti_contexts_lock(rti_cx_sched(cx));
-    cx_set_current(cx->fiber, outer);
+    cx_set_current(rti_cx_fiber(cx), outer);
     if (around != NULL) {
         RTI_PLAIN_WRITE(&around->inner, sizeof(around->inner));
         around->inner = NULL;
@@ -239,7 +239,7 @@ static void cx_leave_chain(struct rti_cx *cx)
         around->cost_taken += rest->cost_taken;
         cx_publish(outer);
     } else {
-        rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, false);
+        rti_fiber_hinder(rti_cx_sched(cx), rti_cx_fiber(cx), false);
     }
 }
 
@@ -299,7 +299,7 @@ static void cx_end(struct rti_cx *cx)
 static void cx_cleanup_run(struct rti_cleanup *cleanup)
 {
     struct rti_cx *cx = &RTI_CONTAINER_OF(cleanup, struct rti_inner_cx, cleanup)->cx;
-    RT_ASSERT(cx_is_known(cx) && rti_fiber_cx(cx->fiber) == cx);
+    RT_ASSERT(cx_is_known(cx) && rti_fiber_cx(rti_cx_fiber(cx)) == cx);
     cx_leave_chain(cx);
     cx_end(cx);
 }
@@ -315,17 +315,16 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx->outcome = RT_OUTCOME_OK;
     rti_cancel_init(&cx->cancel, sched);
     rti_u8_init(&cx->has_rest, false);
-    cx->fiber = fiber;
     cx_set_current(fiber, cx);
     rti_fiber_hinder(sched, fiber, false);
 }
 
 void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome)
 {
-    cx->outcome = (uint8_t)outcome;
+    cx->outcome = outcome & 7;
     cx->cancel.is_seen = false; /* the outcome says it */
     cx_end(cx);
-    rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, false);
+    rti_fiber_hinder(rti_cx_sched(cx), rti_cx_fiber(cx), false);
 }
 
 /* Puts a context of the running fiber, which is complete, on its cleanup stack. */
@@ -343,6 +342,7 @@ void rti_cx_begin_shield(struct rti_inner_cx *shield, struct rti_fiber *fiber, r
     rti_cx_place_rest(cx, &shield->rest);
     rti_cx_init_fiber(cx, fiber, fiber->sched);
     cx->is_inner = true;
+    shield->fiber = fiber;
     cx->is_shield = true;
     struct rti_cx_rest *rest = rti_cx_open_rest(cx);
     rest->budget.deadline = deadline;
@@ -371,7 +371,7 @@ rt_status rt_cx_init(rt_cx *storage)
     struct rti_cx *outer = rti_fiber_cx(fiber);
     struct rti_cx_rest *rest = cx_init(cx, RTI_CX_FIBER, rti_sched_current());
     cx->is_inner = true;
-    cx->fiber = fiber;
+    ((struct rti_inner_cx *)(void *)storage)->fiber = fiber;
     rest->outer = outer;
     if (outer != NULL) {
         struct rti_cx_rest *around = rti_cx_open_rest(outer);
@@ -379,7 +379,7 @@ rt_status rt_cx_init(rt_cx *storage)
         rti_contexts_lock(rti_cx_sched(cx));
         RTI_PLAIN_WRITE(&around->inner, sizeof(around->inner));
         around->inner = cx;
-        rti_u32_init(&cx->cancel.is_requested, rti_cancel_is_requested(&outer->cancel));
+        rti_u8_init(&cx->cancel.is_requested, rti_cancel_is_requested(&outer->cancel));
         rti_contexts_unlock(rti_cx_sched(cx));
     }
     cx_set_current(fiber, cx);
@@ -713,12 +713,12 @@ void rti_cx_audit(const struct rti_cx *cx)
     RT_ASSERT(cx_is_known(cx));
     if (rti_sched_is_local(rti_cx_sched(cx)) && cx->kind == RTI_CX_FIBER &&
         rti_cx_inner(cx) == NULL) {
-        RT_ASSERT(cx->fiber->is_hindered == cx_is_hindrance(cx));
+        RT_ASSERT(rti_cx_fiber(cx)->is_hindered == cx_is_hindrance(cx));
     }
     rti_contexts_lock(rti_cx_sched(cx)); /* a cancellation is on its way inwards with it */
     const struct rti_cx *outer;
     for (const struct rti_cx *at = cx; (outer = rti_cx_outer(at)) != NULL; at = outer) {
-        RT_ASSERT(rti_cx_inner(outer) == at && outer->fiber == at->fiber);
+        RT_ASSERT(rti_cx_inner(outer) == at && rti_cx_fiber(outer) == rti_cx_fiber(at));
         RT_ASSERT(!rti_cancel_is_requested(&outer->cancel) ||
                   rti_cancel_is_requested(&at->cancel) || at->is_shield);
     }

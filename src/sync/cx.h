@@ -90,23 +90,23 @@ struct rti_cx_rest {
 struct rti_cx {
     struct rti_cancel cancel; /* first: a fiber has a pointer to it, and so to all (rti_fiber_cx) */
     uint32_t magic;           /* RTI_CX_MAGIC between init and deinit */
-    uint8_t kind;             /* enum rti_cx_kind */
     bool is_touched;          /* POLL: it may be another than when it was made */
-    bool is_inner : 1;        /* FIBER: it is a struct rti_inner_cx */
-    bool is_shield : 1;       /* the cancellation of the context around does not reach it */
-    bool has_timers : 1;      /* timers of a region were started with it, and end with it */
-    bool is_passing : 1;      /* POLL: it ends with the call that it was made for */
-    bool is_refused : 1;      /* POLL: something was refused for that */
-    uint8_t outcome;          /* rt_outcome, but for a cancellation that was seen */
-    rti_atomic_u8 has_rest;   /* bool: the rest counts. Raised by its owner */
-    uint32_t rest_at;         /* where the rest lies: so many units behind the context */
-    union {
-        struct rti_fiber *fiber;   /* FIBER: whose it is */
-        struct rti_cx *next_spare; /* POLL: of those that are kept for the next (task/asyncs.h) */
-    };
+    /* What others look at who cancel it; written before they can. */
+    uint8_t kind : 1;   /* enum rti_cx_kind */
+    bool is_inner : 1;  /* FIBER: it is a struct rti_inner_cx */
+    bool is_shield : 1; /* the cancellation of the context around does not reach it */
+    uint8_t : 0;
+    /* Its owner's. */
+    uint8_t outcome : 3;    /* rt_outcome, but for a cancellation that was seen */
+    bool has_timers : 1;    /* timers of a region were started with it, and end with it */
+    bool is_passing : 1;    /* POLL: it ends with the call that it was made for */
+    bool is_refused : 1;    /* POLL: something was refused for that */
+    rti_atomic_u8 has_rest; /* bool: the rest counts. Raised by its owner */
+    /* Where the rest lies is cancel.owner_word: so many units behind the context. Where the fiber
+     * of an outermost one lies is cancel.owner_half: so many before it. */
 };
 
-/* What `rest_at` counts in, and the farthest that it tells. */
+/* What both count in, and the farthest that the former tells. */
 #define RTI_CX_REST_UNIT sizeof(void *)
 #define RTI_CX_REST_FAR  ((size_t)UINT32_MAX * RTI_CX_REST_UNIT)
 
@@ -123,13 +123,13 @@ static inline void rti_cx_place_rest(struct rti_cx *cx, const struct rti_cx_rest
 {
     uintptr_t distance = (uintptr_t)rest - (uintptr_t)cx;
     RT_DCHECK(distance <= RTI_CX_REST_FAR && distance % RTI_CX_REST_UNIT == 0);
-    cx->rest_at = (uint32_t)(distance / RTI_CX_REST_UNIT);
+    cx->cancel.owner_word = (uint32_t)(distance / RTI_CX_REST_UNIT);
 }
 
 /* The rest of a context, open or not. */
 static inline struct rti_cx_rest *rti_cx_rest_of(const struct rti_cx *cx)
 {
-    return (struct rti_cx_rest *)((uintptr_t)cx + cx->rest_at * RTI_CX_REST_UNIT);
+    return (struct rti_cx_rest *)((uintptr_t)cx + cx->cancel.owner_word * RTI_CX_REST_UNIT);
 }
 
 /* The same if it is open; NULL: it is not, and the context is in no region, has no budget, and none
@@ -179,7 +179,26 @@ struct rti_inner_cx {
     struct rti_cx cx;
     struct rti_cx_rest rest;
     struct rti_cleanup cleanup;
+    struct rti_fiber *fiber;
 };
+
+/* Says whose the outermost context of a fiber is, which lies behind it. */
+static inline void rti_cx_place_fiber(struct rti_cx *cx, const struct rti_fiber *fiber)
+{
+    uintptr_t distance = (uintptr_t)cx - (uintptr_t)fiber;
+    RT_ASSERT(distance / RTI_CX_REST_UNIT <= UINT16_MAX && distance % RTI_CX_REST_UNIT == 0);
+    cx->cancel.owner_half = (uint16_t)(distance / RTI_CX_REST_UNIT);
+}
+
+/* The fiber whose it is; of a FIBER context. */
+static inline struct rti_fiber *rti_cx_fiber(const struct rti_cx *cx)
+{
+    RT_DCHECK(cx->kind == RTI_CX_FIBER);
+    if (RTI_UNLIKELY(cx->is_inner)) {
+        return RTI_CONTAINER_OF(cx, const struct rti_inner_cx, cx)->fiber;
+    }
+    return (struct rti_fiber *)((uintptr_t)cx - cx->cancel.owner_half * RTI_CX_REST_UNIT);
+}
 
 /* A poll context: a context, and the wait that a fiber has on its stack. Every task has room for a
  * context, and none for this. */
@@ -187,6 +206,7 @@ struct rti_poll_cx {
     struct rti_cx cx;
     struct rti_cx_rest rest;
     struct rti_cleanups cleanups; /* what it holds */
+    struct rti_cx *next_spare;    /* of those that are kept for the next (task/asyncs.h) */
     rt_waker waker;
     struct rti_cx_op op;      /* what it waits for */
     rti_atomic_u32 poll_word; /* enum rti_cx_poll_word; with several workers only */
@@ -229,8 +249,8 @@ static inline rt_outcome rti_cx_outcome(const struct rti_cx *cx)
 rt_status rti_cx_checkpoint(struct rti_cx *cx);
 
 /* Makes the outermost context of a fiber that has not begun, in memory of the fiber's maker, who
- * has said where its rest lies and ends it after the fiber. Writes only what a fiber's context
- * uses: this is on the way of every spawn. */
+ * has said where its rest and the fiber lie, and ends it after the fiber. Writes only what a
+ * fiber's context uses: this is on the way of every spawn. */
 void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sched *sched);
 
 /* The same for memory that is a fiber's context again and again, and 0 before the first time.
@@ -244,7 +264,7 @@ static RTI_ALWAYSINLINE void rti_cx_begin_fiber(struct rti_cx *cx, struct rti_fi
         rti_cx_init_fiber(cx, fiber, sched);
         return;
     }
-    RT_ASSERT(cx->fiber == fiber);
+    RT_ASSERT(rti_cx_fiber(cx) == fiber);
     RT_DCHECK(rti_fiber_cx(fiber) == NULL && cx->cancel.sched == sched && rti_cx_rest(cx) == NULL &&
               !cx->is_shield);
     cx->magic = RTI_CX_MAGIC;
@@ -259,7 +279,7 @@ static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rt
                                               rt_outcome outcome, bool is_local)
 {
     RT_ASSERT(cx->magic == RTI_CX_MAGIC);
-    RT_DCHECK(cx->fiber == fiber);
+    RT_DCHECK(rti_cx_fiber(cx) == fiber);
     /* Gathered, because most have none of them. Relaxed: nobody else opens the rest. */
     uintptr_t attached = rti_u8_load_relaxed(&cx->has_rest) | (uintptr_t)cx->cancel.lone;
     /* Who is not hindered has not been limited nor, with one worker, been cancelled. With several

@@ -276,7 +276,7 @@ void rti_asyncs_context_end(struct rti_asyncs *asyncs, struct rti_cx *cx);
 static inline void rti_asyncs_context_remove(struct rti_asyncs *asyncs, struct rti_cx *cx)
 {
     RT_ASSERT(asyncs->spares == cx);
-    asyncs->spares = cx->next_spare;
+    asyncs->spares = rti_cx_poll(cx)->next_spare;
 }
 
 static inline struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs,
@@ -326,7 +326,7 @@ static inline void rti_asyncs_context_lay_by(struct rti_asyncs *asyncs,
         return;
     }
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    cx->next_spare = asyncs->spares;
+    rti_cx_poll(cx)->next_spare = asyncs->spares;
     asyncs->spares = cx;
     rti_lock_release(&asyncs->lock);
 }

@@ -123,6 +123,7 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     struct rti_task_side *side =
         index < RT_MAX_TASKS ? &tasks->sides[index] : &tasks->more_sides[index - RT_MAX_TASKS];
     rti_cx_place_rest(&task->cx, &side->rest);
+    rti_cx_place_fiber(&task->cx, &task->fiber);
     if (index < RT_MAX_TASKS) {
         side->stack.block = NULL; /* a mapping is empty, and not to be touched */
     }

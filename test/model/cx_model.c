@@ -12,11 +12,11 @@
 
 static struct rti_sched sched;
 static struct rti_channels channels;
-static struct rti_fiber fiber;
 static struct rti_inner_cx shield;
 
 /* A slot, and what lies apart from it. */
 static struct {
+    struct rti_fiber fiber;
     struct rti_cx cx;
     struct rti_cx_rest rest;
 } task;
@@ -24,7 +24,7 @@ static struct {
 bool rti_channel_cancel_alone(struct rti_sched *of, struct rti_fiber *whose,
                               struct rti_waiter **waiter)
 {
-    EXPLORE_ASSERT(of == &sched && whose == &fiber);
+    EXPLORE_ASSERT(of == &sched && whose == &task.fiber);
     (void)waiter;
     return false;
 }
@@ -70,12 +70,13 @@ static void setup(void)
     sched = (struct rti_sched){.port = explore_port(), .is_local = false};
     sched.modules[RTI_MODULE_CHANNEL] = &channels;
     rti_lock_init(&channels.regions, &sched, RTI_LOCK_REGION);
-    fiber = (struct rti_fiber){.sched = &sched};
-    rti_cleanups_init(&fiber.cleanups);
+    task.fiber = (struct rti_fiber){.sched = &sched};
+    rti_cleanups_init(&task.fiber.cleanups);
     /* What an earlier life has left there. */
     task.rest = (struct rti_cx_rest){.inner = &shield.cx};
     rti_cx_place_rest(&task.cx, &task.rest);
-    rti_cx_init_fiber(&task.cx, &fiber, &sched);
+    rti_cx_place_fiber(&task.cx, &task.fiber);
+    rti_cx_init_fiber(&task.cx, &task.fiber, &sched);
     explore_name(&channels.regions.is_taken, "regions");
     explore_name(&task.cx.has_rest, "has_rest");
     explore_name(&task.cx.cancel.is_requested, "requested");
@@ -83,7 +84,7 @@ static void setup(void)
 
 static void own(void)
 {
-    rti_cx_begin_shield(&shield, &fiber, 1);
+    rti_cx_begin_shield(&shield, &task.fiber, 1);
 }
 
 static void cancel(void)

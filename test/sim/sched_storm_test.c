@@ -165,7 +165,7 @@ static void act_wait(void)
 static void act_smash(struct body *body)
 {
     body->is_smashed = true;
-    *(uint64_t *)(void *)body->fiber.stack.low = 0;
+    *(uint64_t *)(void *)rti_stack_low(&body->fiber.stack) = 0;
 }
 
 static void body_main(void *arg)

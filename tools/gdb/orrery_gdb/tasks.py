@@ -75,7 +75,17 @@ class Task:
 
     @property
     def is_parked(self):
-        return int(self.fiber["context"]["saved"]["pc"]) != 0
+        registers = self.registers
+        return registers is not None and int(registers["pc"]) != 0
+
+    @property
+    def registers(self):
+        """Where it continues; None or a pc of 0 while it runs. Where the slot has them not, they
+        are on its stack."""
+        saved = self.fiber["context"]["saved"]
+        if not has_field(saved, "kept"):
+            return saved
+        return saved["kept"].dereference() if int(saved["kept"]) != 0 else None
 
     @property
     def waits_for(self):
@@ -97,9 +107,9 @@ class Task:
 
     @property
     def waited_ns(self):
-        if int(self.fiber["wait"]) == 0 or not has_field(self.fiber, "parked_ns"):
+        if int(self.fiber["wait"]) == 0 or self.state != STATES["RTI_RUNNABLE_PARKED"]:
             return None
-        return max(0, now_ns() - number(self.fiber["parked_ns"]))
+        return max(0, now_ns() - number(self.run["parked_ns"]))
 
     @property
     def sites(self):
@@ -163,7 +173,7 @@ class Green(Task):
         """What not all tasks have; it lies apart from the slot."""
         cx = self.value["cx"]
         unit = gdb.lookup_type("void").pointer().sizeof
-        address = int(cx.address) + number(cx["rest_at"]) * unit
+        address = int(cx.address) + number(cx["cancel"]["owner_word"]) * unit
         return gdb.Value(address).cast(gdb.lookup_type("struct rti_task_side").pointer())
 
     @property
