@@ -19,7 +19,8 @@
  *
  * What the platform answers and rings goes to its initiator at once, not by the output of the
  * platform: nobody is above a root who could look at it, and the platform never submits, so none of
- * it comes back within its own tick. Who gets it is ticked in the next round, as before.
+ * it comes back within its own tick. Who gets it is ticked in the next round, or in this one if its
+ * tick is still to come.
  *
  * A loop runs in a thread of its own, in the simulator, or as a runnable of an engine
  * (loop_runnable.h). The last does not wait by itself: `is_hosted`, and `rouse` is called whenever

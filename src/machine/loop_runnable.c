@@ -90,17 +90,19 @@ static void host_bring(struct rti_loop *loop, struct rti_op *op)
     host_rouse_shared(loop);
 }
 
+/* Takes up what was there when the step began: an answer may lead to the next, told by another
+ * worker, and the machines would not have their turn. Who brings more has raised the flag again. */
 static void host_take_answers(struct rti_loop_runnable *self)
 {
+    struct rti_list answers;
     struct rti_link *link;
-    do {
-        rti_lock_acquire(&self->lock, self->sched);
-        link = rti_list_pop(&self->answers);
-        rti_lock_release(&self->lock);
-        if (link != NULL) {
-            rti_platform_answered(RTI_CONTAINER_OF(link, struct rti_op, link));
-        }
-    } while (link != NULL);
+    rti_list_init(&answers);
+    rti_lock_acquire(&self->lock, self->sched);
+    rti_list_splice_tail(&answers, &self->answers);
+    rti_lock_release(&self->lock);
+    while ((link = rti_list_pop(&answers)) != NULL) {
+        rti_platform_answered(RTI_CONTAINER_OF(link, struct rti_op, link));
+    }
 }
 
 /* The earliest of the loop's timers is due; under the lock of the engine's wheel. */

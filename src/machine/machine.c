@@ -169,6 +169,10 @@ void rt_op_complete(rt_machine *machine, rt_op *op, rt_status_code status, int64
     if (RTI_LIKELY(machine == loop->platform)) {
         loop->stats.routed++;
         rti_route_answer_home(loop, op);
+        if (RTI_UNLIKELY(rti_machine_of(machine)->state == RTI_MACHINE_CLOSING)) {
+            /* It may have had nothing left but this answer, and no router sees to it. */
+            rti_machine_want_tick(machine);
+        }
     } else {
         rti_machine_say(machine, leg);
     }

@@ -12,9 +12,16 @@
  * where whoever gets the stack next could begin on it before this one has left.
  *
  * If the next one has not begun and is of the same slab, the stack that it gets is the one that was
- * just given back: it begins right there, by a call. */
+ * just given back: it begins right there, by a call.
+ *
+ * What limits a row of such ends is not how much they execute. Where a processor does not dare to
+ * load before it knows where all stores before go, each store through a pointer that was just
+ * loaded is a step of a chain. So here pointers follow from where things lie
+ * (rti_worker_lone_sched) and from guesses (rti_processor_pick_guessed), if they can. */
 #define RTI_MODULE "fiber"
 #include "sched/fiber_life.h"
+
+#include <orrery/rt/types.h>
 
 #include "base/memcheck.h"
 #include "sched/fiber_park.h"
@@ -134,7 +141,7 @@ static RTI_ALWAYSINLINE void fiber_settle_itself(struct rti_worker *worker, stru
     RT_DCHECK(rti_ptr_load_relaxed(&self->alone_at) == NULL);
     rti_runnable_to_done_here(&self->run);
     worker->fiber = NULL;
-    rti_sched_settled_here(worker->sched);
+    rti_sched_settled_here(rti_worker_lone_sched(worker));
     RTI_PROBE2(exit, self->run.id, self->end);
     RT_DCHECK(rti_cleanups_are_none(&self->cleanups));
     rti_context_forget_bounds(&self->context);
@@ -143,7 +150,8 @@ static RTI_ALWAYSINLINE void fiber_settle_itself(struct rti_worker *worker, stru
 }
 
 /* Begins `fiber`, of a slab, here at the top of the stack of `gone`, which ends at `here`, if that
- * is the stack that it gets; then true, and what is left is to call its function. */
+ * is the stack that it gets; then true, and what is left is to say that its berth is not ready and
+ * to call its function. */
 static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct rti_fiber *fiber,
                                               const char *here, struct rti_arch_context *gone)
 {
@@ -159,23 +167,30 @@ static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct 
     rti_context_set_bounds(&fiber->context, rti_stack_usable(&fiber->stack),
                            rti_stack_frames_size(&fiber->stack));
     rti_arch_fp_control_switch(gone, &fiber->context.saved);
+#if RT_KEEP_ERRNO
+    /* A store that would only say the same is one that later loads may wait for. */
+    if (RTI_UNLIKELY(*worker->errno_address != 0)) {
+        *worker->errno_address = 0;
+    }
+#endif
     return true;
 }
 
 /* Has this one not begun, and may it? */
 static inline bool fiber_is_unborn(struct rti_runnable *next)
 {
-    if (!next->is_fiber) {
+    if (next->is_direct || !next->is_fiber) {
         return false;
     }
     const struct rti_fiber *fiber = rti_fiber_of(next);
-    return rti_stack_is_none(&fiber->stack) && !rti_fiber_is_killed(fiber);
+    return RTI_LIKELY(rti_stack_is_none(&fiber->stack)) && RTI_LIKELY(!rti_fiber_is_killed(fiber));
 }
 
 /* Settles `self`, which has come to its end, and goes on with the next. It may stand below frames
  * of the program's: what it needs of the stack is the runtime's reserve (sched/stack.h). Returns if
- * the next one begins on this very stack: then it is worker->fiber. */
-static RTI_ALWAYSINLINE void fiber_pass_on(struct rti_worker *worker, struct rti_fiber *self)
+ * the next one begins on this very stack, and gives that one. */
+static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on(struct rti_worker *worker,
+                                                        struct rti_fiber *self)
 {
     const char *here = self->stack.high_guard;
     struct rti_arch_context gone;
@@ -183,20 +198,21 @@ static RTI_ALWAYSINLINE void fiber_pass_on(struct rti_worker *worker, struct rti
     fiber_settle_itself(worker, self);
     /* What has ended may have asked for a look. */
     if (RTI_LIKELY(worker->turns_until_look > 0)) {
-        struct rti_runnable *next = rti_processor_pick(worker->processor);
-        if (RTI_LIKELY(next != NULL && next->is_direct)) {
+        struct rti_runnable *next =
+            rti_processor_pick_guessed(&rti_worker_lone_sched(worker)->processor, RT_PRIO_NORMAL);
+        if (RTI_LIKELY(next != NULL) && RTI_LIKELY(fiber_is_unborn(next))) {
+            struct rti_fiber *fiber = rti_fiber_of(next);
+            if (RTI_LIKELY(fiber_begin_here(worker, fiber, here, &gone))) {
+                return fiber;
+            }
+            rti_context_pass(&gone, &fiber->context, worker);
+        }
+        if (next != NULL && next->is_direct) {
             struct rti_fiber *fiber = rti_fiber_of(next);
             RTI_PROBE1(start, next->id);
             rti_runnable_to_switched(next);
             worker->fiber = fiber;
             rti_fiber_bring_errno(worker, fiber);
-            rti_context_pass(&gone, &fiber->context, worker);
-        }
-        if (RTI_LIKELY(next != NULL) && RTI_LIKELY(fiber_is_unborn(next))) {
-            struct rti_fiber *fiber = rti_fiber_of(next);
-            if (RTI_LIKELY(fiber_begin_here(worker, fiber, here, &gone))) {
-                return;
-            }
             rti_context_pass(&gone, &fiber->context, worker);
         }
         worker->handoff = next;
@@ -254,19 +270,19 @@ _Noreturn void rti_fiber_exit(struct rti_worker *worker)
 #if FIBER_SETTLES_ITSELF
     if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
         self->end = RTI_FIBER_EXITED;
-        fiber_pass_on(worker, self);
+        struct rti_fiber *next = fiber_pass_on(worker, self);
         /* The next one begins on this stack, but not below the frames of this one. */
-        const struct rti_stack *stack = &worker->fiber->stack;
+        const struct rti_stack *stack = &next->stack;
         char *top = rti_context_top_of(rti_stack_usable(stack), rti_stack_frames_size(stack));
-        rti_context_restart(&worker->fiber->context, top, rti_fiber_entry, worker);
+        rti_context_restart(&next->context, top, rti_fiber_entry, worker);
     }
 #endif
     fiber_finish(worker, RTI_FIBER_EXITED);
 }
 
-/* The function of a fiber has returned, at the top of its stack. Gives the worker if the next one
- * is to begin there; else it does not return. */
-static RTI_NOINLINE struct rti_worker *fiber_return(struct rti_fiber *self, const struct rti_cx *cx)
+/* The function of a fiber has returned, at the top of its stack. Gives the next one if that is to
+ * begin there; else it does not return. */
+static RTI_NOINLINE struct rti_fiber *fiber_return(struct rti_fiber *self, const struct rti_cx *cx)
 {
     struct rti_worker *worker = rti_fiber_worker();
     /* A context that lay in a frame of main is garbage now: going on would corrupt what it was
@@ -276,8 +292,7 @@ static RTI_NOINLINE struct rti_worker *fiber_return(struct rti_fiber *self, cons
     if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
         RT_DCHECK(self->end == RTI_FIBER_RETURNED);
         rti_fiber_clean_up(self);
-        fiber_pass_on(worker, self);
-        return worker;
+        return fiber_pass_on(worker, self);
     }
 #endif
     fiber_finish(worker, RTI_FIBER_RETURNED);
@@ -293,17 +308,17 @@ RTI_OUTSIDE void rti_fiber_call(struct rti_fiber *fiber)
 RTI_OUTSIDE void rti_fiber_entry(void *transfer)
 {
     struct rti_worker *worker = transfer;
+    struct rti_fiber *self = worker->fiber;
+#if RT_KEEP_ERRNO
+    *worker->errno_address = 0;
+#endif
     for (;;) {
-        struct rti_fiber *self = worker->fiber;
 #if RTI_HAS_BERTH
         self->is_berth_ready = false;
 #endif
-#if RT_KEEP_ERRNO
-        *worker->errno_address = 0;
-#endif
         const struct rti_cx *cx = rti_fiber_cx(self);
         self->run.kind->main(self);
-        worker = fiber_return(self, cx);
+        self = fiber_return(self, cx);
     }
 }
 
@@ -412,7 +427,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber_forget_origin(fiber);
     if (worker != NULL) {
         const void *site = options->site == NULL ? RTI_ORIGIN_NOWHERE : options->site;
-        (void)rti_fiber_note_origin(fiber, worker, starter, site, NULL);
+        (void)rti_fiber_note_origin(fiber, worker, starter, site, NULL, false);
     }
     fiber_init_context(fiber, starter, is_foreign);
     bool is_good = fiber->stack.limit != NULL;

@@ -26,6 +26,8 @@ struct rti_fiber_life {
     uint32_t id;
     uint8_t priority;
     bool is_straight; /* by a call that goes straight (worker->straight) */
+    bool is_repeated; /* it comes from where the worker's last one came (rti_worker_repeats_origin)
+                       */
 };
 
 /* Prepares a slot for all its lives on `sched`. */
@@ -42,30 +44,42 @@ uint32_t rti_fiber_number_origin(struct rti_worker *worker, uint32_t chain, cons
                                  const void *line);
 #endif
 
+/* Is a spawn by `starter`, NULL for nobody, the same as the worker's last one? */
+static RTI_ALWAYSINLINE bool rti_worker_repeats_origin(const struct rti_worker *worker,
+                                                       const struct rti_fiber *starter,
+                                                       const void *site, const void *line)
+{
+#if !RTI_ONE_WORKER
+    const struct rti_origin_last *last = &worker->last_origin;
+    uint32_t chain = RTI_LIKELY(starter != NULL) ? starter->origin.number : 0;
+    return RTI_LIKELY(last->chain == chain) && RTI_LIKELY(last->address == site) &&
+           RTI_LIKELY(last->line == line);
+#else
+    (void)worker, (void)starter, (void)site, (void)line;
+    return true;
+#endif
+}
+
 /* Notes who starts the fiber: the one that runs here now, if any does. False: there is no room to
  * note where. */
 static RTI_ALWAYSINLINE bool rti_fiber_note_origin(struct rti_fiber *fiber,
                                                    struct rti_worker *worker,
                                                    const struct rti_fiber *starter,
-                                                   const void *site, const void *line)
+                                                   const void *site, const void *line,
+                                                   bool is_repeated)
 {
 #if !RTI_ONE_WORKER
-    const struct rti_origin_last *last = &worker->last_origin;
-    uint32_t chain = 0;
-    fiber->origin.parent = 0;
-    if (RTI_LIKELY(starter != NULL)) {
-        chain = starter->origin.number;
-        fiber->origin.parent = starter->run.id;
-    }
-    if (RTI_LIKELY(last->chain == chain) && RTI_LIKELY(last->address == site) &&
-        RTI_LIKELY(last->line == line)) {
-        fiber->origin.number = last->number;
+    fiber->origin.parent = RTI_LIKELY(starter != NULL) ? starter->run.id : 0;
+    if (is_repeated || RTI_LIKELY(rti_worker_repeats_origin(worker, starter, site, line))) {
+        RT_DCHECK(rti_worker_repeats_origin(worker, starter, site, line));
+        fiber->origin.number = worker->last_origin.number;
         return true;
     }
+    uint32_t chain = starter != NULL ? starter->origin.number : 0;
     fiber->origin.number = rti_fiber_number_origin(worker, chain, site, line);
     return fiber->origin.number != 0;
 #else
-    (void)worker, (void)line;
+    (void)worker, (void)line, (void)is_repeated;
 #if RTI_HAS_TOOLS
     fiber->origin.parent = starter == NULL ? 0 : starter->run.id;
     fiber->origin.sites[0] = site;
@@ -130,7 +144,8 @@ static RTI_ALWAYSINLINE bool rti_fiber_begin_life(struct rti_fiber *fiber,
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     rti_fiber_clear_errno(fiber);
-    bool is_noted = rti_fiber_note_origin(fiber, worker, starter, life->site, life->line);
+    bool is_noted =
+        rti_fiber_note_origin(fiber, worker, starter, life->site, life->line, life->is_repeated);
     rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
     return is_noted;
 }

@@ -4,7 +4,6 @@
 
 #include "base/memcheck.h"
 #include "base/text.h"
-#include "port/backtrace.h"
 #include "sched/overrun.h"
 #include "sched/station.h"
 
@@ -15,10 +14,12 @@ static RTI_UNSANITIZED const uintptr_t *preempt_end(const struct rti_fiber *fibe
     return rti_stack_top(&fiber->stack);
 }
 
-RTI_UNSANITIZED bool rti_preempt_is_outside(const struct rti_fiber *fiber, uintptr_t pc,
-                                            uintptr_t sp)
+RTI_UNSANITIZED bool rti_preempt_is_outside(const struct rti_fiber *fiber,
+                                            const struct rti_frame *frame)
 {
-    if (!rti_stack_holds(&fiber->stack, sp) || rti_text_holds(pc)) {
+    uintptr_t sp = frame->sp;
+    if (!rti_stack_holds(&fiber->stack, sp) || rti_text_holds(frame->pc) ||
+        (frame->link != 0 && rti_text_holds(frame->link))) {
         return false;
     }
     uintptr_t low;
@@ -42,12 +43,7 @@ static void preempt_interrupted(const struct rti_frame *frame)
     struct rti_worker *worker = rti_worker_current();
     if (worker == NULL || worker->member == NULL || !rti_overrun_interrupted(worker, frame) ||
         worker->fiber == NULL || worker->station == NULL ||
-        !rti_preempt_is_outside(worker->fiber, frame->pc, frame->sp)) {
-        return;
-    }
-    /* Where a call leaves its return address in a register, a small function of another library
-     * that the runtime calls, an atomic operation for one, has it nowhere else. */
-    if (frame->link != 0 && rti_text_holds(frame->link)) {
+        !rti_preempt_is_outside(worker->fiber, frame)) {
         return;
     }
     rti_worker_let_go(worker);

@@ -13,9 +13,10 @@
  * interrupted code is the program's own: the runtime may have the station in a register. It is the
  * program's if neither the instruction nor any word on the live part of the fiber's stack, below
  * its berth, is an address of the library's code: a call of the runtime that has not returned has
- * left one there.
- * A word that only looks like one, left over from an earlier call in a frame that did not clear it,
- * makes the answer no; then the next interrupt asks again.
+ * left one there. Where a call leaves its return address in a register, a small function of another
+ * library that the runtime calls, an atomic operation for one, has it nowhere else, so that
+ * register is looked at, too. A word that only looks like one, left over from an earlier call in a
+ * frame that did not clear it, makes the answer no; then the next interrupt asks again.
  *
  * The second way is reductions, for code compiled with -fsanitize-coverage=trace-pc: the compiler
  * calls a function in every block, which counts down and yields at zero. That is a real preemption,
@@ -29,14 +30,15 @@
  * keep); a flag set by each public function (two stores per call, and functions that come back by a
  * jump have no end). */
 
+#include "port/backtrace.h"
 #include "sched/fiber.h"
 
 /* Blocks that a fiber may run between two suspensions, if its code counts them. */
 #define RTI_REDUCTIONS_MAX 4000
 
-/* Does the code at `pc`, with the stack pointer `sp`, belong to the program, with no call of the
+/* Does the code of this frame, by its pc, sp and link, belong to the program, with no call of the
  * runtime below it? Safe in a signal handler, on the fiber's own thread. */
-bool rti_preempt_is_outside(const struct rti_fiber *fiber, uintptr_t pc, uintptr_t sp);
+bool rti_preempt_is_outside(const struct rti_fiber *fiber, const struct rti_frame *frame);
 
 /* Has interrupted threads let go of their stations from now on. False where that cannot be. */
 bool rti_preempt_open(struct rti_sched *sched);

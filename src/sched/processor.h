@@ -135,6 +135,19 @@ static inline struct rti_runnable *rti_processor_pick(struct rti_processor *proc
     return level == NULL ? NULL : rti_processor_take(processor, level);
 }
 
+/* The same for who guesses the level: it is compared and not looked up, so that what follows does
+ * not wait for it. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+rti_processor_pick_guessed(struct rti_processor *processor, uint32_t priority)
+{
+    uint32_t level = UINT32_C(1) << priority;
+    /* Anybody at this level, and nobody at a more urgent one. */
+    if (RTI_LIKELY((processor->levels_ready & (2 * level - 1)) == level)) {
+        return rti_processor_take(processor, &processor->levels[priority]);
+    }
+    return rti_processor_pick(processor);
+}
+
 /* Queues a READY runnable behind those of its level and takes the first of them, which is another:
  * a queue and a pick in one step, for yields. NULL, and nothing is done, if its level is not the
  * most urgent that has anybody ready. */

@@ -20,7 +20,8 @@ static RTI_OUTSIDE void reductions_used_up(struct rti_worker *worker)
     worker->reductions = 0;
     /* These two functions lie outside of the table of the library's code, so what is looked for
      * below them is a call of the runtime that has called the program. */
-    if (rti_preempt_is_outside(worker->fiber, 0, (uintptr_t)__builtin_frame_address(0))) {
+    const struct rti_frame here = {.sp = (uintptr_t)__builtin_frame_address(0)};
+    if (rti_preempt_is_outside(worker->fiber, &here)) {
         rti_fiber_yield(worker);
     }
 }

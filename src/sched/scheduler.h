@@ -232,6 +232,15 @@ static RTI_ALWAYSINLINE struct rti_processor *rti_worker_processor(struct rti_wo
 #endif
 }
 
+/* The scheduler of the one worker of an engine that has no other: the worker lies in it, and
+ * nothing has to be loaded. */
+static RTI_ALWAYSINLINE struct rti_sched *rti_worker_lone_sched(struct rti_worker *worker)
+{
+    struct rti_sched *sched = RTI_CONTAINER_OF(worker, struct rti_sched, worker);
+    RT_DCHECK(worker->sched == sched);
+    return sched;
+}
+
 /* What a scheduler and a worker have only where there can be several workers: for code that asks
  * first whether there are. */
 static inline struct rti_crew *rti_sched_crew(const struct rti_sched *sched)

@@ -234,7 +234,7 @@ static inline size_t rti_stack_usable_size(const struct rti_stack *stack)
 /* The part a context may use, from the same address on. */
 static inline size_t rti_stack_frames_size(const struct rti_stack *stack)
 {
-    return rti_stack_usable_size(stack) - RTI_STACK_TOP_ROOM;
+    return (size_t)((char *)rti_stack_top(stack) - (char *)rti_stack_usable(stack));
 }
 
 /* Are the guards what they were? */

@@ -16,7 +16,7 @@
 
 void rti_stack_slab_init(struct rti_stack_slab *slab, struct rti_sched *sched)
 {
-    *slab = (struct rti_stack_slab){.sched = sched, .last_bay = RTI_BAY_NONE};
+    *slab = (struct rti_stack_slab){.sched = sched, .top = RTI_BAY_NONE, .last_bay = RTI_BAY_NONE};
     rti_lock_init(&slab->lock, sched, RTI_LOCK_QUEUE);
 }
 
@@ -94,6 +94,9 @@ void rti_stack_slab_deinit(struct rti_stack_slab *slab)
     RT_ASSERT(rti_stack_slab_audit(slab) == 0);
     for (uint32_t i = 0; i < slab->shelves_count; i++) {
         shelf_spill(slab, &slab->shelves[i], slab->shelves[i].count);
+    }
+    if (slab->top != RTI_BAY_NONE) {
+        slab->free[slab->free_count++] = slab->top;
     }
     for (uint32_t i = 0; i < slab->fresh; i++) {
         rti_stack_slab_show(slab, slab->free[i]);
@@ -243,8 +246,9 @@ static bool slab_describes(const struct rti_stack_slab *slab, rti_bay bay,
 
 uint32_t rti_stack_slab_audit(const struct rti_stack_slab *slab)
 {
-    uint32_t idle = slab->free_count;
-    RT_ASSERT(slab->free_count <= slab->fresh && slab->fresh <= slab->capacity);
+    uint32_t idle = slab->free_count + (slab->top != RTI_BAY_NONE);
+    RT_ASSERT(idle <= slab->fresh && slab->fresh <= slab->capacity);
+    RT_ASSERT(slab->top == RTI_BAY_NONE || (slab->top >> 1) < slab->fresh);
     for (uint32_t i = 0; i < slab->free_count; i++) {
         RT_ASSERT((slab->free[i] >> 1) < slab->fresh);
     }

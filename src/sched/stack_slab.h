@@ -26,8 +26,11 @@
  * not: such a stack has its upper word looked at for both ends. If the port has no more guards, the
  * bay has a guard word at each end instead, no reserve, and is settled on the worker's stack.
  *
+ * With one worker the bay that was given back last is not in the list but beside it, as `top`:
+ * where one fiber begins after another has ended it is given and taken without a look at the list.
+ *
  * I1  used + free + those on shelves = fresh <= capacity.                  (rti_stack_slab_audit)
- * I2  Each index below `fresh` is in the free list, on a shelf or some fiber's, once.
+ * I2  Each index below `fresh` is in the free list, its top, on a shelf or some fiber's, once.
  *                                                                          (rti_stack_slab_audit)
  *
  * The description of the stack that was taken last is kept: where one begins after another has
@@ -71,10 +74,11 @@ struct rti_stack_slab {
     struct rti_slab_shelf *shelves; /* one for each station */
     unsigned *valgrind_ids;         /* by index; written under valgrind only */
     size_t mapping_size;
-    rti_bay *free;        /* those given back; the last one goes first */
+    rti_bay *free;        /* those given back, but for `top`; the last one goes first */
     struct rti_lock lock; /* over what follows, and what is in `free` */
     uint32_t fresh;       /* bays that were ever used */
     uint32_t free_count;
+    rti_bay top;      /* one worker: given back after all in `free`; RTI_BAY_NONE: none */
     rti_bay last_bay; /* one worker: which `last` describes */
     struct rti_stack last;
 };
@@ -124,10 +128,15 @@ static RTI_ALWAYSINLINE rti_bay rti_stack_slab_take_as(struct rti_stack_slab *sl
     if (RTI_UNLIKELY(!is_local)) {
         return rti_stack_slab_take_shared(slab, stack);
     }
-    if (RTI_UNLIKELY(slab->free_count == 0)) {
-        return rti_stack_slab_take_fresh(slab, stack);
+    rti_bay bay = slab->top;
+    if (RTI_UNLIKELY(bay == RTI_BAY_NONE)) {
+        if (slab->free_count == 0) {
+            return rti_stack_slab_take_fresh(slab, stack);
+        }
+        bay = slab->free[--slab->free_count];
+    } else {
+        slab->top = RTI_BAY_NONE;
     }
-    rti_bay bay = slab->free[--slab->free_count];
     rti_stack_slab_show(slab, bay);
     if (RTI_UNLIKELY(bay != slab->last_bay)) {
         rti_stack_slab_describe(slab, bay, &slab->last);
@@ -146,7 +155,10 @@ static RTI_ALWAYSINLINE void rti_stack_slab_give_as(struct rti_stack_slab *slab,
         return;
     }
     rti_stack_slab_hide(slab, bay);
-    slab->free[slab->free_count++] = bay;
+    if (RTI_UNLIKELY(slab->top != RTI_BAY_NONE)) {
+        slab->free[slab->free_count++] = slab->top;
+    }
+    slab->top = bay;
 }
 
 /* Both for who does not know. */

@@ -253,22 +253,35 @@ rt_status rti_cx_checkpoint(struct rti_cx *cx);
  * fiber's context uses: this is on the way of every spawn. */
 void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sched *sched);
 
-/* The same for memory that is a fiber's context again and again, and 0 before the first time.
- * `is_local`: there is one worker. */
+/* Is this memory the context of a fiber again and again, and has the last life left it as it found
+ * it? Then rti_cx_begin_again is enough, with one worker. */
+static RTI_ALWAYSINLINE bool rti_cx_is_clean(const struct rti_cx *cx)
+{
+    return cx->magic == RTI_CX_CLEAN;
+}
+
+static RTI_ALWAYSINLINE void rti_cx_begin_again(struct rti_cx *cx, struct rti_fiber *fiber)
+{
+    RT_ASSERT(rti_cx_fiber(cx) == fiber);
+    RT_DCHECK(rti_cx_is_clean(cx) && rti_fiber_cx(fiber) == NULL && rti_cx_rest(cx) == NULL &&
+              !cx->is_shield);
+    cx->magic = RTI_CX_MAGIC;
+    fiber->cancel = &cx->cancel;
+}
+
+/* Begins the life of a context in such memory, which is 0 before the first time. `is_local`: there
+ * is one worker. */
 static RTI_ALWAYSINLINE void rti_cx_begin_fiber(struct rti_cx *cx, struct rti_fiber *fiber,
                                                 struct rti_sched *sched, bool is_local)
 {
     /* With several, who asked the last fiber to stop may have come when that had ended. */
-    if (RTI_UNLIKELY(cx->magic != RTI_CX_CLEAN) ||
+    if (RTI_UNLIKELY(!rti_cx_is_clean(cx)) ||
         (!is_local && RTI_UNLIKELY(rti_cancel_is_requested(&cx->cancel)))) {
         rti_cx_init_fiber(cx, fiber, sched);
         return;
     }
-    RT_ASSERT(rti_cx_fiber(cx) == fiber);
-    RT_DCHECK(rti_fiber_cx(fiber) == NULL && cx->cancel.sched == sched && rti_cx_rest(cx) == NULL &&
-              !cx->is_shield);
-    cx->magic = RTI_CX_MAGIC;
-    fiber->cancel = &cx->cancel;
+    RT_DCHECK(cx->cancel.sched == sched);
+    rti_cx_begin_again(cx, fiber);
 }
 
 /* What rti_cx_end_fiber does if more is to be done than to say that it has ended. */

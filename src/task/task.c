@@ -35,6 +35,7 @@ struct task_order {
     struct rti_region *region;
     bool is_inherited; /* the region is that of who starts it */
     bool is_straight;  /* the call goes straight (worker->straight) */
+    bool is_repeated;  /* from where the last one on this worker came */
 };
 
 static const rt_status task_no_slot = {RT_ERR_NOMEM, "as many tasks exist as there is room for"};
@@ -73,19 +74,27 @@ static void task_finish(struct rti_task *task, void *value)
     }
 }
 
-/* With one worker: asks for what the beginning and the end of the next in the queue will touch, if
- * that is a task: among a thousand that were started together each has left the nearest cache. */
-static RTI_ALWAYSINLINE void task_foresee(const struct rti_task *task)
+/* Asks for a slot that is about to be used, all of it: among a thousand that are started together,
+ * or have been, each has left the nearest cache. */
+static RTI_ALWAYSINLINE void task_foresee(const void *slot)
 {
-#if !RTI_ONE_WORKER
-    const void *next = task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
-    if (next == NULL) {
-        return;
+    const char *line = slot;
+    _Pragma("GCC unroll 16") for (size_t at = 0; at < sizeof(struct rti_task); at += RTI_CACHE_LINE)
+    {
+        RTI_PREFETCH(line + at);
     }
-    const char *slot = next;
-#pragma GCC unroll 8
-    for (size_t at = 0; at < sizeof(struct rti_task); at += RTI_CACHE_LINE) {
-        RTI_PREFETCH(slot + at);
+}
+
+/* With one worker: the same for the next in the queue, which may be a task. Without a slab there
+ * are no more tasks than the nearest cache has room for. */
+static RTI_ALWAYSINLINE void task_foresee_next(const struct rti_task *task)
+{
+#if RTI_HAS_SLABS
+    if (rti_fiber_has_slab(&task->fiber)) {
+        const void *next = task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
+        if (RTI_LIKELY(next != NULL)) {
+            task_foresee(next);
+        }
     }
 #else
     (void)task;
@@ -96,7 +105,7 @@ static RTI_ALWAYSINLINE void task_foresee(const struct rti_task *task)
 RTI_OUTSIDE void rti_task_main(struct rti_fiber *fiber)
 {
     struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
-    task_foresee(task);
+    task_foresee_next(task);
     task_finish(task, fiber->fn_valued(fiber->arg));
 }
 
@@ -172,7 +181,8 @@ static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks, bool 
 /* Does a task of this size get its stack from the slab, when it first runs? */
 static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_size)
 {
-    return tasks->slab.memory != NULL && (stack_size == 0 || stack_size == tasks->slab.size);
+    return RTI_HAS_SLABS && tasks->slab.memory != NULL &&
+           (stack_size == 0 || stack_size == tasks->slab.size);
 }
 
 /* Makes a task of a free slot that has its stack, or gets it from the slab. `is_local`: there is
@@ -198,11 +208,11 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
         .id = task_next_serial(tasks, is_local) | RTI_TASK_TRACE_ID,
         .priority = task_priority(order->config),
         .is_straight = order->is_straight,
+        .is_repeated = order->is_repeated,
     };
     bool is_noted = is_of_slab ? rti_fiber_begin_in(&task->fiber, worker, &life)
                                : rti_fiber_begin(&task->fiber, worker, &life, true);
     task_note_aside(task, order, is_noted);
-    rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, is_local);
 }
 
 /* Takes a stack of this size, 0 for the usual one, for a slot; false if there is none. */
@@ -265,6 +275,7 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(struct rti_worker *worker,
     }
     bool is_local = order->is_straight || rti_sched_is_local(tasks->sched);
     task_begin(task, tasks, worker, order, is_of_slab, is_local);
+    rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, is_local);
     if (RTI_UNLIKELY(order->region != NULL)) {
         *why = task_join_region(task, order->region, order->is_inherited);
         if (RT_FAILED(*why)) {
@@ -312,7 +323,7 @@ static RTI_ALWAYSINLINE void task_start_straight(struct rti_worker *worker, stru
 {
     rti_tasks_count_at(tasks, NULL, RTI_TASKS_SPAWNED, true);
     rti_task_to_held(&task->life);
-    rti_fiber_start_straight(worker->sched, &task->fiber, priority);
+    rti_fiber_start_straight(rti_worker_lone_sched(worker), &task->fiber, priority);
 }
 
 /* The same in any way. The task may have ended when it returns, and its slot be another's. */
@@ -402,6 +413,10 @@ static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, stru
         return NULL;
     }
     RT_DCHECK(task_is_of_slab(tasks, 0));
+    const struct rti_task *next = rti_task_rack_next(rack);
+    if (RTI_LIKELY(next != NULL)) {
+        task_foresee(next);
+    }
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
     const struct task_order order = {.site = site,
                                      .fn = fn,
@@ -412,6 +427,7 @@ static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, stru
                                      .parent = parent,
                                      .desk = desk};
     task_begin(task, tasks, worker, &order, true, false);
+    rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, false);
     task_start(worker, tasks, task, &order, false);
     return handle;
 }
@@ -440,6 +456,34 @@ static RTI_NOINLINE rt_task *task_go_plain(const rt_site *site, rt_task_fn fn, v
     return task_go(worker, &order, &status);
 }
 
+/* rt_go_at where there is no slab: a task, in no region, starts one in this slot, the head of the
+ * list. */
+static RTI_NOINLINE rt_task *task_go_stacked(struct rti_tasks *tasks, struct rti_task *task,
+                                             const rt_site *site, rt_task_fn fn, void *arg,
+                                             const void *address)
+{
+    struct rti_worker *worker = &tasks->sched->worker;
+    struct rti_task *parent = RTI_CONTAINER_OF(worker->fiber, struct rti_task, fiber);
+    RT_DCHECK(parent == rti_task_of(worker) && task == tasks->free_head);
+    if (RTI_UNLIKELY(!task_take_stack(task, tasks, 0))) {
+        return NULL;
+    }
+    tasks->free_head = task->fiber.next_slot;
+    rt_task *handle = (rt_task *)rti_task_give_handle(task);
+    const struct task_order order = {.site = site,
+                                     .fn = fn,
+                                     .arg = arg,
+                                     .config = &task_defaults,
+                                     .address = address,
+                                     .starter = &parent->fiber,
+                                     .parent = parent,
+                                     .is_straight = true};
+    task_begin(task, tasks, worker, &order, false, true);
+    rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, true);
+    task_start_straight(worker, tasks, task, RT_PRIO_NORMAL);
+    return handle;
+}
+
 rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_config *config)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -454,11 +498,19 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
         RTI_UNLIKELY(!task_is_at_large(parent))) {
         return task_go_plain(site, fn, arg, RTI_CALL_SITE());
     }
-    bool is_of_slab = task_is_of_slab(tasks, 0);
-    if (RTI_UNLIKELY(!is_of_slab) && !task_take_stack(task, tasks, 0)) {
-        return NULL;
+    if (!task_is_of_slab(tasks, 0)) {
+        return task_go_stacked(tasks, task, site, fn, arg, RTI_CALL_SITE());
     }
-    tasks->free_head = task->fiber.next_slot;
+    if (RTI_UNLIKELY(!rti_cx_is_clean(&task->cx)) ||
+        RTI_UNLIKELY(!rti_worker_repeats_origin(worker, &parent->fiber, RTI_CALL_SITE(), site))) {
+        return task_go_plain(site, fn, arg, RTI_CALL_SITE());
+    }
+    /* From here on nothing is called that comes back: no register has to be saved. */
+    struct rti_task *next = task->fiber.next_slot;
+    tasks->free_head = next;
+    if (RTI_LIKELY(next != NULL)) {
+        task_foresee(next);
+    }
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
     const struct task_order order = {.site = site,
                                      .fn = fn,
@@ -467,8 +519,10 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
                                      .address = RTI_CALL_SITE(),
                                      .starter = &parent->fiber,
                                      .parent = parent,
-                                     .is_straight = true};
-    task_begin(task, tasks, worker, &order, is_of_slab, true);
+                                     .is_straight = true,
+                                     .is_repeated = true};
+    task_begin(task, tasks, worker, &order, true, true);
+    rti_cx_begin_again(&task->cx, &task->fiber);
     task_start_straight(worker, tasks, task, RT_PRIO_NORMAL);
     return handle;
 }

@@ -79,6 +79,13 @@ static RTI_ALWAYSINLINE struct rti_task *rti_task_rack_take(struct rti_task_rack
     return rack->slots[count - 1];
 }
 
+/* The one that will be taken next, if nothing is put there before; NULL if there is none. */
+static RTI_ALWAYSINLINE const struct rti_task *rti_task_rack_next(const struct rti_task_rack *rack)
+{
+    uint32_t count = rti_u32_load_relaxed(&rack->count);
+    return RTI_LIKELY(count > 0) ? rack->slots[count - 1] : NULL;
+}
+
 /* Puts a free slot there. False: the rack is full. */
 static RTI_ALWAYSINLINE bool rti_task_rack_put(struct rti_task_rack *rack, struct rti_task *task)
 {

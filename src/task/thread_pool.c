@@ -119,16 +119,19 @@ static void pool_ring(struct rti_thread_pool *pool, uint32_t threads)
     pool->port->ops->futex_wake(pool->port, &pool->bell, threads);
 }
 
-/* Claims and wakes the fiber that waits. On a worker. */
-static void pool_tell(struct rti_thread_pool *pool, struct rti_waiter **place)
+/* Claims the fiber that waits; NULL if there is none, or another event has it. Locked. */
+static struct rti_waiter *pool_claim(struct rti_waiter **place)
 {
-    pool_lock(pool);
     struct rti_waiter *waiter = *place;
     *place = NULL;
-    bool is_won = waiter != NULL && rti_wait_claim(waiter->wait, waiter->event);
-    pool_unlock(pool);
-    if (is_won) {
-        rti_waiter_wake(waiter);
+    return waiter != NULL && rti_wait_claim(waiter->wait, waiter->event) ? waiter : NULL;
+}
+
+/* Wakes who was claimed, if anybody was. On a worker. */
+static void pool_wake(struct rti_waiter *claimed)
+{
+    if (claimed != NULL) {
+        rti_waiter_wake(claimed);
     }
 }
 
@@ -144,7 +147,10 @@ static void job_posted(struct rti_post *post)
         RT_ASSERT(next == job);
         job_finish(job, job_call(job));
     }
-    pool_tell(pool, &job->waiter);
+    pool_lock(pool);
+    struct rti_waiter *claimed = pool_claim(&job->waiter);
+    pool_unlock(pool);
+    pool_wake(claimed);
     pool_lock(pool);
     job->is_posted = false;
     job_settle(job);
@@ -156,24 +162,23 @@ static void pool_close_posted(struct rti_post *post)
     struct rti_thread_pool *pool = RTI_CONTAINER_OF(post, struct rti_thread_pool, close_post);
     pool_lock(pool);
     pool->is_close_posted = false;
-    /* It may be of a closer that was killed, and the pool have jobs again. */
-    bool is_over = pool->unfinished == 0;
+    /* It may be of a closer that was killed, and the pool have jobs again: asked in one go, or
+     * another closer could come in between. */
+    struct rti_waiter *claimed = pool->unfinished == 0 ? pool_claim(&pool->closer) : NULL;
     pool_unlock(pool);
-    if (is_over) {
-        pool_tell(pool, &pool->closer);
-    }
+    pool_wake(claimed);
 }
 
-static void pool_init(struct rti_thread_pool *pool, struct rti_sched *sched, uint32_t queue_max)
+/* The first time it is opened. What is set here outlives a close: those who have joined before it
+ * may still come for their results, and posts be on their way, when the pool is another's. */
+static void pool_init(struct rti_thread_pool *pool, struct rti_sched *sched)
 {
+    pool->is_made = true;
+    pool->is_threaded = true;
     pool->sched = sched;
     pool->port = sched->port;
     rti_u32_init(&pool->lock, 0);
     rti_u32_init(&pool->bell, 0);
-    pool->is_closing = false;
-    pool->is_stopping = false;
-    pool->threads_count = 0;
-    pool->queue_max = queue_max;
     pool->queued = 0;
     pool->unfinished = 0;
     pool->first = NULL;
@@ -194,6 +199,32 @@ static void pool_init(struct rti_thread_pool *pool, struct rti_sched *sched, uin
     }
 }
 
+/* Each time it is opened. */
+static void pool_begin(struct rti_thread_pool *pool, uint32_t queue_max)
+{
+    pool_lock(pool);
+    RT_ASSERT(pool->unfinished == 0 && pool->queued == 0 && pool->closer == NULL);
+    pool->is_closing = false;
+    pool->is_stopping = false;
+    pool->threads_count = 0;
+    pool->queue_max = queue_max;
+    pool_unlock(pool);
+}
+
+/* Consumes the handles of jobs that nobody has joined. */
+static void pool_forget(struct rti_thread_pool *pool)
+{
+    pool_lock(pool);
+    for (size_t i = 0; i < RT_MAX_POOL_JOBS; i++) {
+        struct rti_job *job = &pool->jobs[i];
+        if (job->is_held && !job->is_awaited) {
+            job->is_held = false;
+            job_settle(job);
+        }
+    }
+    pool_unlock(pool);
+}
+
 /* Has the threads end and waits for that: a moment, since there is no job left. */
 static void pool_stop_threads(struct rti_thread_pool *pool)
 {
@@ -210,7 +241,6 @@ static void pool_stop_threads(struct rti_thread_pool *pool)
 
 static rt_status pool_start_threads(struct rti_thread_pool *pool, uint32_t threads)
 {
-    pool->is_threaded = true;
     for (uint32_t i = 0; i < threads; i++) {
         rt_status status =
             pool->port->ops->thread_start(pool->port, &pool->threads[i], pool_thread, pool);
@@ -266,7 +296,10 @@ rt_pool *rt_pool_open(uint32_t threads, uint32_t queue)
     if (pool == NULL) {
         return NULL;
     }
-    pool_init(pool, pools->sched, queue);
+    if (!pool->is_made) {
+        pool_init(pool, pools->sched);
+    }
+    pool_begin(pool, queue);
     if (RT_FAILED(pool_start_threads(pool, threads))) {
         pools_give(pools, pool);
         return NULL;
@@ -561,6 +594,7 @@ rt_status rt_pool_close(rt_pool *handle)
         rti_cleanup_remove(&closing.cleanup);
     }
     pool_stop_threads(pool);
+    pool_forget(pool);
     /* Release pairs with the acquire in pool_of. */
     rti_u8_store_release(&pool->open, 0);
     pools_give(pools_of(rti_worker_current()), pool);
@@ -574,6 +608,7 @@ void rti_thread_pools_init(struct rti_thread_pools *pools, struct rti_sched *sch
     rti_lock_init(&pools->lock, sched, RTI_LOCK_TASK);
     for (size_t i = 0; i < RT_MAX_POOLS; i++) {
         pools->pools[i].is_taken = false;
+        pools->pools[i].is_made = false;
         rti_u8_init(&pools->pools[i].open, 0);
     }
     sched->modules[RTI_MODULE_POOL] = pools;

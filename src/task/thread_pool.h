@@ -55,10 +55,11 @@ struct rti_job {
 
 struct rti_thread_pool {
     bool is_taken;      /* it is somebody's, or about to be; under the lock of all */
+    bool is_made;       /* it was opened before; who has taken it */
     rti_atomic_u8 open; /* bool: it can be used */
-    bool is_threaded;
-    bool is_closing;  /* takes no jobs: somebody waits for the last one */
-    bool is_stopping; /* its threads end when there is no job */
+    bool is_threaded;   /* the port has threads */
+    bool is_closing;    /* takes no jobs: somebody waits for the last one */
+    bool is_stopping;   /* its threads end when there is no job */
     struct rti_sched *sched;
     struct rti_port *port;
     rti_atomic_u32 lock; /* 0 free, 1 taken, 2 taken and somebody sleeps */

@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "machine/loop.h"
+#include "port/op.h"
+#include "sched/scheduler.h"
 #include "support/engines.h"
 #include "support/test.h"
 
@@ -192,4 +195,108 @@ TEST(loop_host_that_is_closed_under_its_sockets_ends_on_one_worker_and_on_severa
         engines_run_on(ENGINE_FIXED, &program);
         engines_run_on(ENGINE_PARALLEL, &program);
     }
+}
+
+/* ---- several workers: the port answers faster than the loop listens ---- */
+
+#define FLOOD_RINGS     10
+#define FLOOD_READS_MAX 100
+
+static struct {
+    rt_machine machine; /* first */
+    rt_io_op receiving;
+    rt_recv_ring ring;
+    unsigned char memory[4 * FLOOD_READS_MAX];
+    unsigned rings;
+    unsigned reads; /* since the last tick */
+    int fds[2];
+} flood;
+
+/* The loop's own port, before that of the runtime, which other threads look at. */
+static struct rti_port *quiet;
+
+/* A byte is always there, and another worker has told it before the submit returns. */
+static void flood_submit(struct rti_port *port, struct rti_op *op)
+{
+    (void)port;
+    if (op->code != RTI_OP_READ) {
+        quiet->ops->submit(quiet, op);
+        return;
+    }
+    CHECK(++flood.reads < FLOOD_READS_MAX);
+    rti_op_to_in_flight(op);
+    *(unsigned char *)op->buffer = 'x';
+    rti_op_answer(op, RT_OK, 1, 0);
+    rti_op_to_idle(op);
+    op->done(op);
+}
+
+static void flood_cancel(struct rti_port *port, struct rti_op *op)
+{
+    (void)port;
+    quiet->ops->cancel(quiet, op);
+}
+
+static bool flood_attempt(struct rti_port *port, struct rti_op *op)
+{
+    (void)port;
+    return quiet->ops->attempt(quiet, op);
+}
+
+static uint64_t flood_clock_ns(struct rti_port *port)
+{
+    (void)port;
+    return quiet->ops->clock_ns(quiet);
+}
+
+static const struct rti_port_ops flood_ops = {.submit = flood_submit,
+                                              .cancel = flood_cancel,
+                                              .attempt = flood_attempt,
+                                              .clock_ns = flood_clock_ns};
+static struct rti_port flood_port = {.ops = &flood_ops};
+
+static void flood_tick(rt_machine *machine, rt_time now)
+{
+    unsigned char bytes[sizeof(flood.memory)];
+    (void)now;
+    flood.reads = 0;
+    if (flood.rings == 0 && !rt_op_is_submitted(&flood.receiving.base)) {
+        rti_loop_of(rt_machine_loop(machine))->port = &flood_port;
+        rt_op_init(&flood.receiving.base, RT_OP_RECV_RING);
+        CHECK_OK(rt_op_submit(machine, &flood.receiving.base));
+    }
+    while (rt_machine_next(machine, RT_QUEUE_NOTIFICATIONS) != NULL) {
+        CHECK(rt_recv_ring_read(&flood.ring, bytes, sizeof(bytes)) > 0);
+        if (++flood.rings == FLOOD_RINGS) {
+            CHECK(rt_op_cancel(machine, &flood.receiving.base));
+        }
+    }
+    if (rt_machine_next(machine, RT_QUEUE_COMPLETIONS) != NULL) {
+        rt_loop_close(rt_machine_loop(machine));
+    }
+}
+
+static void *flood_main(void *arg)
+{
+    quiet = rti_worker_current()->sched->port;
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, flood.fds), 0);
+    CHECK_OK(
+        rt_recv_ring_init(&flood.ring, flood.memory, sizeof(flood.memory), RT_RECV_DROP_NEWEST));
+    flood.receiving.fd = flood.fds[0];
+    flood.receiving.ring = &flood.ring;
+    const rt_loop_config config = {.app = &flood.machine,
+                                   .app_config = {.tick = flood_tick},
+                                   .slots = slots[0],
+                                   .slots_count = 4};
+    CHECK_OK(rt_loop_host(&loops[0], &config, RT_PRIO_NORMAL));
+    return arg;
+}
+
+TEST(loop_host_of_several_workers_ticks_its_machines_while_answers_keep_coming)
+{
+    static const rt_config parallel = {.workers = 1};
+    CHECK_OK(rt_run_main(&(rt_main_config){.parallel = &parallel}, flood_main, NULL));
+    CHECK(flood.rings >= FLOOD_RINGS);
+    CHECK_EQ(flood.receiving.base.status, RT_ERR_CANCELLED);
+    rt_loop_deinit(&loops[0]);
 }

@@ -110,8 +110,8 @@ TEST(channel_short_way_serves_one_who_waits_alone_at_an_empty_queue)
 /* From its first frame on, a stack has no call of the runtime that has not returned. */
 static bool is_first_frame_outside(void)
 {
-    uintptr_t sp = (uintptr_t)rti_channel_berth_of(receiver, NULL);
-    return rti_preempt_is_outside(receiver, 0, sp);
+    const struct rti_frame first = {.sp = (uintptr_t)rti_channel_berth_of(receiver, NULL)};
+    return rti_preempt_is_outside(receiver, &first);
 }
 
 static void wait_alone_and_compute(void *arg)

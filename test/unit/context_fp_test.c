@@ -174,6 +174,21 @@ TEST(new_context_inherits_the_rounding_of_its_maker)
     }
 }
 
+/* The maker has changed it since it arrived, or not. */
+TEST(context_that_is_made_in_two_steps_inherits_the_rounding_of_its_maker)
+{
+    rti_context_adopt(&home);
+    for (int i = 0; i < 4; i++) {
+        rounding_set((enum rounding)i);
+        rti_context_inherit(&fibers[0], &home);
+        rounding_set(NEAREST);
+        rti_context_place(&fibers[0], stacks[0], STACK_SIZE, leave_entry);
+        CHECK_EQ((uintptr_t)rti_context_switch(&home, &fibers[0], NULL), i);
+        check_rounding(NEAREST);
+        rti_context_deinit(&fibers[0]);
+    }
+}
+
 #if defined(__x86_64__)
 #define MXCSR_FLUSH_TO_ZERO 0x8000u
 

@@ -513,3 +513,57 @@ TEST(platform_close_of_a_loop_answers_what_is_in_flight_and_leaks_no_descriptor)
     CHECK_EQ(count_fds(), before);
     fixture_close();
 }
+
+/* Two loops of a group on one port, turned by hand. */
+static rt_loop pair[2];
+static struct puppet pair_apps[2];
+
+static void pair_turns(unsigned count)
+{
+    while (count-- > 0) {
+        (void)rt_loop_turn(&pair[0], 0);
+        (void)rt_loop_turn(&pair[1], 0);
+    }
+}
+
+TEST(platform_closes_after_its_last_answer_to_another_loop)
+{
+    rt_loop *loops[2] = {&pair[0], &pair[1]};
+    rt_loop_group group;
+    rt_machine_slot pair_slots[2][4];
+    char text[8];
+    int fds[2];
+    fixture_open(NULL);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    rt_loop_group_init(&group, loops, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        const rt_loop_config config = {.port = port,
+                                       .group = &group,
+                                       .thread_id = i,
+                                       .app = &pair_apps[i].machine,
+                                       .app_config = puppet_config(),
+                                       .slots = pair_slots[i],
+                                       .slots_count = 4};
+        CHECK_OK(rt_loop_init(&pair[i], &config));
+    }
+    rt_io_op receiving = {.fd = fds[0], .buffer = text, .length = sizeof(text)};
+    rt_op_init(&receiving.base, RT_OP_RECV);
+    receiving.base.destination = rt_loop_platform(&pair[1]);
+    CHECK_OK(rt_op_submit(&pair_apps[0].machine, &receiving.base));
+    pair_turns(4);
+    CHECK(rt_op_is_submitted(&receiving.base));
+    /* All that the closing platform still has is an op of the other loop. */
+    rt_loop_close(&pair[1]);
+    pair_turns(10);
+    CHECK_EQ(receiving.base.status, RT_ERR_CANCELLED);
+    CHECK(!rt_op_is_submitted(&receiving.base));
+    CHECK(rti_loop_of(&pair[1])->is_closed);
+    rt_loop_close(&pair[0]);
+    pair_turns(10);
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK(pair_apps[i].is_closed);
+        rt_loop_deinit(&pair[i]);
+        CHECK_OK(port->ops->close_fd(port, fds[i]));
+    }
+    fixture_close();
+}

@@ -6,6 +6,8 @@
 #include "support/port_fixture.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 TEST(port_ops_of_one_direction_are_served_in_their_order)
@@ -413,6 +415,60 @@ TEST(port_accept_recovers_by_itself_when_descriptors_come_back)
     fixture_close();
 }
 
+static void *wait_for_probe(void *probe)
+{
+    fixture_wait_for(probe, 1);
+    return NULL;
+}
+
+/* A worker sleeps in the wait while another one's accept finds no descriptor. */
+TEST(port_accept_of_several_workers_recovers_by_itself_when_descriptors_come_back)
+{
+    struct sockaddr_in address;
+    struct probe probe = {.answers = 0};
+    pthread_t sleeper;
+    fixture_open(&(struct rti_port_linux_config){.is_shared = true});
+    int listener = listener_open(&address, 4);
+    /* The listener is watched, and of two connections one is taken: no edge will tell of both. */
+    struct probe first;
+    probe_submit(&first, RTI_OP_ACCEPT, listener, NULL, 0);
+    client_open(&address);
+    client_open(&address);
+    fixture_wait_for(&first, 1);
+    CHECK_EQ(pthread_create(&sleeper, NULL, wait_for_probe, &probe), 0);
+    while (rti_u32_load_relaxed(&fixture.poller.wake.word) != RTI_WAKE_ASLEEP) {
+        sched_yield();
+    }
+    struct rlimit old = exhaust_fds();
+    rti_op_init(&probe.op, RTI_OP_ACCEPT, probe_done);
+    probe.op.fd = listener;
+    port->ops->submit(port, &probe.op);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+    CHECK_EQ(pthread_join(sleeper, NULL), 0);
+    CHECK_EQ(probe.op.status, RT_OK);
+    fixture_close();
+}
+
+/* The same for one that a close gives its chance. */
+TEST(port_close_calls_who_waits_for_an_accept_without_a_free_descriptor)
+{
+    struct sockaddr_in address;
+    struct probe probe;
+    fixture_open(&(struct rti_port_linux_config){.is_shared = true});
+    int spare = dup(0);
+    int listener = listener_open(&address, 4);
+    client_open(&address);
+    exhaust_fds();
+    probe_submit(&probe, RTI_OP_ACCEPT, listener, NULL, 0);
+    fixture_poll();
+    CHECK_EQ(rti_u32_load_relaxed(&fixture.poller.wake.word), RTI_WAKE_AWAKE);
+    CHECK_OK(port->ops->close_fd(port, spare));
+    CHECK_EQ(rti_u32_load_relaxed(&fixture.poller.wake.word), RTI_WAKE_CALLED);
+    fixture_poll();
+    CHECK_ANSWER(&probe, RT_OK, spare);
+    fixture_close();
+}
+
 TEST(port_accept_without_a_free_descriptor_can_be_cancelled)
 {
     struct sockaddr_in address;
@@ -458,6 +514,31 @@ TEST(port_attempt_does_what_needs_no_waiting_and_nothing_else)
     CHECK_EQ(probe.op.status, RT_ERR_INVALID);
     probe_init(&probe, RTI_OP_NOP, -1, NULL, 0);
     CHECK(!port->ops->attempt(port, &probe.op));
+    fixture_close();
+}
+
+TEST(port_attempt_that_finds_a_number_closed_has_its_ops_told)
+{
+    struct sockaddr_in address;
+    int fds[2];
+    char byte;
+    struct probe waiting;
+    struct probe probe;
+    fixture_open(NULL);
+    int listener = listener_open(&address, 4);
+    client_open(&address);
+    socket_pair(fds);
+    probe_submit(&waiting, RTI_OP_READ, fds[0], &byte, 1);
+    fixture_poll();
+    rti_u32_store_relaxed(&port->attention, 0);
+    /* Behind the port's back: the accept is given the number. */
+    close(fds[0]);
+    probe_init(&probe, RTI_OP_ACCEPT, listener, NULL, 0);
+    CHECK(port->ops->attempt(port, &probe.op));
+    CHECK_EQ(probe.op.result, fds[0]);
+    CHECK_EQ(rti_u32_load_relaxed(&port->attention), 1);
+    fixture_wait_for(&waiting, 1);
+    CHECK_ANSWER(&waiting, RT_ERR_CLOSED, 0);
     fixture_close();
 }
 

@@ -60,6 +60,23 @@ TEST(processor_picks_the_most_urgent_level_first_and_fifo_within)
     }
 }
 
+TEST(processor_gives_by_any_guess_what_it_gives_without)
+{
+    for (uint32_t ready = 0; ready < 1U << RTI_PRIORITY_LEVELS; ready++) {
+        for (uint32_t guess = 0; guess < RTI_PRIORITY_LEVELS; guess++) {
+            struct rti_runnable *urgent = NULL;
+            rti_processor_init(&processor);
+            for (uint32_t level = RTI_PRIORITY_LEVELS; level-- > 0;) {
+                if ((ready & 1U << level) != 0) {
+                    urgent = make(level, (uint8_t)level);
+                    queue(urgent);
+                }
+            }
+            CHECK(rti_processor_pick_guessed(&processor, guess) == urgent);
+        }
+    }
+}
+
 TEST(processor_removes_from_head_middle_and_tail)
 {
     rti_processor_init(&processor);

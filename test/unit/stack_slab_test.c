@@ -91,6 +91,15 @@ TEST(slab_bay_that_was_given_back_last_is_taken_first)
         rti_stack_slab_give(&slab, bays[0]);
         rti_stack_slab_give(&slab, bays[2]);
         CHECK_EQ(rti_stack_slab_audit(&slab), 0);
+        const rti_bay order[BAYS] = {bays[2], bays[0], bays[3], bays[1]};
+        for (int i = 0; i < BAYS; i++) {
+            bays[i] = rti_stack_slab_take(&slab, &again);
+            CHECK_EQ(bays[i], order[i]);
+        }
+        for (int i = 0; i < BAYS; i++) {
+            rti_stack_slab_give(&slab, bays[i]);
+            CHECK_EQ(rti_stack_slab_audit(&slab), BAYS - 1 - i);
+        }
     }
     finish();
 }

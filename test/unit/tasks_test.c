@@ -309,6 +309,77 @@ TEST(tasks_that_end_in_their_first_turn_share_one_stack)
     CHECK_EQ(used, 1);
 }
 
+/* The errno of one that has ended is not that of the next, which begins on its stack. */
+static void *sets_errno(void *arg)
+{
+    CHECK_EQ(*rti_errno_address(), 0);
+    *rti_errno_address() = 77;
+    return arg;
+}
+
+static void *starts_some_that_set_errno(void *arg)
+{
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    *rti_errno_address() = 78;
+    size_t count = start_all(sets_errno);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_OK(rt_join(many[i], NULL));
+    }
+    CHECK_EQ(*rti_errno_address(), 78);
+    CHECK_EQ(module()->slab.fresh, 1);
+    return arg;
+}
+
+TEST(task_of_the_room_begins_with_an_errno_of_its_own)
+{
+    CHECK_OK(tasks_run_fixed(starts_some_that_set_errno, NULL));
+}
+
+static char levels_seen[8];
+
+static void *notes_its_level(void *arg)
+{
+    size_t at = strlen(levels_seen);
+    levels_seen[at] = *(const char *)arg;
+    return arg;
+}
+
+static rt_task *go_at_level(rt_priority priority, const char *letter)
+{
+    return rt_go_ex(notes_its_level, (void *)(uintptr_t)letter,
+                    &((rt_task_config){.priority = priority, .is_priority_set = true}));
+}
+
+/* Each chooses the next when it ends: of its own level, of a more and of a less urgent one. */
+static void *starts_some_of_all_levels(void *arg)
+{
+    rt_task *tasks[6];
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    /* After a row of short turns the scheduler does not look in every one. */
+    size_t count = start_all(tasks_echo);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_OK(rt_join(many[i], NULL));
+    }
+    tasks[0] = go_at_level(RT_PRIO_LOW, "l");
+    tasks[1] = go_at_level(RT_PRIO_NORMAL, "n");
+    tasks[2] = go_at_level(RT_PRIO_HIGH, "h");
+    tasks[3] = go_at_level(RT_PRIO_NORMAL, "n");
+    tasks[4] = go_at_level(RT_PRIO_CRITICAL, "c");
+    tasks[5] = go_at_level(RT_PRIO_LOW, "l");
+    for (size_t i = 0; i < RTI_COUNT_OF(tasks); i++) {
+        CHECK_OK(rt_join(tasks[i], NULL));
+    }
+    CHECK_EQ(module()->slab.fresh, 1);
+    return arg;
+}
+
+TEST(tasks_of_the_room_begin_in_the_order_of_their_levels)
+{
+    memset(levels_seen, 0, sizeof(levels_seen));
+    CHECK_OK(tasks_run_fixed(starts_some_of_all_levels, NULL));
+    CHECK(strcmp(levels_seen, "chnnll") == 0);
+}
+
 static void *room_waits(void *arg)
 {
     (void)rt_sleep(RT_TIME_NEVER);

@@ -337,6 +337,62 @@ TEST(pool_whose_closer_is_killed_stays_open)
     CHECK_OK(tasks_run_fixed(kills_who_closes, TASKS_NUMBER(1)));
 }
 
+static void *joins_value(void *job)
+{
+    void *value = NULL;
+    CHECK_OK(rt_pool_join(job, &value));
+    return value;
+}
+
+static bool has_waiter(const rt_job *handle)
+{
+    uintptr_t number = (uintptr_t)handle & ~(uintptr_t)(RTI_JOB_ALIGNMENT - 1);
+    return ((const struct rti_job *)number)->waiter != NULL;
+}
+
+/* One that joins is to be told of the end, or is told and has not run yet, when its pool is closed
+ * and opened again. */
+static void *opens_anew(void *arg)
+{
+    bool is_told = arg != NULL;
+    void *value = NULL;
+    pthread_t thread;
+    reset();
+    rt_pool *pool = rt_pool_open(1, 4);
+    rt_job *job = rt_pool_spawn(pool, waits_at_the_gate, TASKS_NUMBER(3), NULL);
+    rt_task *joiner = rt_go(joins_value, job);
+    while (!has_waiter(job)) {
+        rt_yield();
+    }
+    /* A thread waits for a job behind that: then both are done, and nothing was drained. */
+    CHECK_EQ(pthread_create(&thread, NULL, joins_value,
+                            rt_pool_spawn(pool, squares, TASKS_NUMBER(4), NULL)),
+             0);
+    rti_u32_store_release(&gate, 1);
+    CHECK_EQ(pthread_join(thread, &value), 0);
+    CHECK(value == TASKS_NUMBER(16));
+    while (is_told && has_waiter(job)) {
+        (void)rti_sched_drain_posts(rti_worker_current()->sched);
+    }
+    CHECK_OK(rt_pool_close(pool));
+    CHECK(rt_pool_open(1, 4) == pool);
+    rt_job *next = rt_pool_spawn(pool, squares, TASKS_NUMBER(5), NULL);
+    CHECK(next != job);
+    CHECK_OK(rt_join(joiner, &value));
+    CHECK(value == TASKS_NUMBER(3));
+    CHECK_OK(rt_pool_join(next, &value));
+    CHECK(value == TASKS_NUMBER(25));
+    rti_thread_pool_audit((struct rti_thread_pool *)(void *)pool);
+    CHECK_OK(rt_pool_close(pool));
+    return NULL;
+}
+
+TEST(pool_opened_again_keeps_the_jobs_of_those_who_join_before_the_close)
+{
+    CHECK_OK(tasks_run_fixed(opens_anew, NULL));
+    CHECK_OK(tasks_run_fixed(opens_anew, TASKS_NUMBER(1)));
+}
+
 /* ---- several workers in the same moment ---- */
 
 enum { RIVALS = RT_MAX_POOLS < 4 ? RT_MAX_POOLS : 4, CONTESTS = 40 };

@@ -47,7 +47,6 @@ TESTED_BY = {
     "src/sched/crew_search.c": "test/model/crew_model.c",
     "src/sched/injector.c": "test/unit/station_test.c",
     "src/sched/pin_api.c": "test/unit/pin_test.c",
-    "src/sched/preempt.c": "test/unit/crew_test.c",
     "src/sched/warden.c": "test/unit/blocking_test.c",
     "src/port/linux/process.c": "test/unit/assert_test.c",  # the last words are read word by word
     "src/runtime/linux/observe.c": "test/tools/orrery_dump_test.sh",  # the tool asks a program

@@ -406,6 +406,7 @@ static RTI_NOINLINE bool poller_begin(struct rti_poller *poller, struct rti_fd *
     }
     if (end == RTI_TRY_STARVED) {
         entry_to_starved(poller, entry);
+        rti_poller_call_starved(poller);
     }
     return true;
 }
@@ -494,7 +495,11 @@ rt_status rti_poller_close(struct rti_poller *poller, int fd)
     rti_poller_unlock_entry(poller, fd);
     ledger_lock(poller);
     poller->starved_retry_ns = 0;
+    bool is_starved = poller->starved_count > 0;
     ledger_unlock(poller);
+    if (RTI_UNLIKELY(is_starved)) {
+        rti_poller_call_starved(poller);
+    }
     if (error == 0) {
         return RT_SUCCESS;
     }

@@ -117,6 +117,15 @@ bool rti_poller_wait(struct rti_poller *poller, bool may_block, uint64_t deadlin
 
 void rti_poller_wake(struct rti_poller *poller);
 
+/* When there is something to do for an accept without a free descriptor: if workers share the port
+ * one may be blocked in wait, with a deadline that knows nothing of it. */
+static inline void rti_poller_call_starved(struct rti_poller *poller)
+{
+    if (poller->is_shared) {
+        rti_poller_wake(poller);
+    }
+}
+
 /* Walks the table and panics if an invariant is broken; returns the number of waiting ops. */
 size_t rti_poller_audit(const struct rti_poller *poller);
 

@@ -242,7 +242,12 @@ static bool port_attempt(struct rti_port *port, struct rti_op *op)
     op->is_cancelled = false;
     op->is_truncated = false;
     if (RTI_LIKELY(rti_op_has_descriptor(op))) {
-        return rti_poller_attempt(&self->poller, op);
+        bool is_done = rti_poller_attempt(&self->poller, op);
+        if (RTI_UNLIKELY(op->code == RTI_OP_ACCEPT) && is_done) {
+            /* What waited on the number that it was given is answered: it was closed unseen. */
+            port_attend_answered(self);
+        }
+        return is_done;
     }
     bool is_unknown = (unsigned)op->code >= RTI_OP_CODE_COUNT;
     if (is_unknown) {

@@ -85,7 +85,7 @@ class Task:
         saved = self.fiber["context"]["saved"]
         if not has_field(saved, "kept"):
             return saved
-        return saved["kept"].dereference() if int(saved["kept"]) != 0 else None
+        return (saved["kept"] - 1).dereference() if int(saved["kept"]) != 0 else None
 
     @property
     def waits_for(self):

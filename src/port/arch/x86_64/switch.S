@@ -32,16 +32,15 @@ rti_arch_switch_called:
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset r15, 0
     leaq 1f(%rip), %rax
-    leaq -32(%rsp), %rcx        /* in the red zone */
-    movq %rcx, 0(%rsi)
-    movq %rsp, 0(%rcx)
-    movq %rbp, 8(%rcx)
-    movq %rax, 16(%rcx)
-    movq %rbx, 24(%rcx)
-    movq 0(%rdx), %rsp
-    movq 8(%rdx), %rbp
-    movq 24(%rdx), %rbx
-    jmpq *16(%rdx)
+    movq %rsp, 0(%rsi)          /* they end there, in the red zone */
+    movq %rsp, -32(%rsp)
+    movq %rbp, -24(%rsp)
+    movq %rax, -16(%rsp)
+    movq %rbx, -8(%rsp)
+    movq -32(%rdx), %rsp
+    movq -24(%rdx), %rbp
+    movq -8(%rdx), %rbx
+    jmpq *-16(%rdx)
 1:
     endbr64
     movq %rdi, %rax

@@ -47,17 +47,18 @@ struct rti_arch_kept {
 };
 
 struct rti_arch_context {
-    struct rti_arch_kept *kept; /* NULL while it runs */
+    struct rti_arch_kept *kept; /* where they end; NULL while it runs */
     uint32_t mxcsr;
     uint16_t x87_control;
     uint16_t x87_now; /* scratch of the switch away: the word as the processor has it */
 };
 
 _Static_assert(offsetof(struct rti_arch_context, kept) == 0, "the assembly says 0");
-_Static_assert(offsetof(struct rti_arch_kept, sp) == 0, "the assembly says 0");
-_Static_assert(offsetof(struct rti_arch_kept, fp) == 8, "the assembly says 8");
-_Static_assert(offsetof(struct rti_arch_kept, pc) == 16, "the assembly says 16");
-_Static_assert(offsetof(struct rti_arch_kept, base) == 24, "the assembly says 24");
+_Static_assert(sizeof(struct rti_arch_kept) == 32, "the assembly says 32");
+_Static_assert(offsetof(struct rti_arch_kept, sp) == 0, "the assembly says 32 less");
+_Static_assert(offsetof(struct rti_arch_kept, fp) == 8, "the assembly says 24 less");
+_Static_assert(offsetof(struct rti_arch_kept, pc) == 16, "the assembly says 16 less");
+_Static_assert(offsetof(struct rti_arch_kept, base) == 24, "the assembly says 8 less");
 
 /* Is it known to be about to begin, or parked? And it is not. */
 static RTI_ALWAYSINLINE bool rti_arch_is_marked(const struct rti_arch_context *context)
@@ -73,7 +74,7 @@ static inline void rti_arch_unmark(struct rti_arch_context *context)
 /* Where its registers are; NULL while it runs. On its stack: who is not its owner peeks. */
 static inline const struct rti_arch_kept *rti_arch_kept_of(const struct rti_arch_context *context)
 {
-    return context->kept;
+    return context->kept == NULL ? NULL : context->kept - 1;
 }
 
 /* Where a new context begins, entry.S. Not a function of C: it expects {entry, argument} on top of
@@ -141,7 +142,7 @@ static RTI_ALWAYSINLINE void rti_arch_fp_control_inherit(struct rti_arch_context
 {
     __asm__ volatile("fnstcw %0" : "=m"(into->x87_control));
     if (RT_CHECKS || RTI_UNLIKELY(into->x87_control != starter->x87_control)) {
-        rti_arch_fp_control_save(into);
+        __asm__ volatile("stmxcsr %0" : "=m"(into->mxcsr));
     } else {
         into->mxcsr = starter->mxcsr;
     }
@@ -188,19 +189,19 @@ static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
                                               struct rti_arch_context *to, void *transfer)
 {
     struct rti_arch_kept here;
-    struct rti_arch_kept *own = &here;
+    struct rti_arch_kept *own = &here + 1;
     struct rti_arch_kept *kept = to->kept;
     to->kept = NULL;
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
                      "movq %%rcx, 0(%%rsi)\n\t"
-                     "movq %%rsp, 0(%%rcx)\n\t"
-                     "movq %%rbp, 8(%%rcx)\n\t"
-                     "movq %%rax, 16(%%rcx)\n\t"
-                     "movq %%rbx, 24(%%rcx)\n\t"
-                     "movq 0(%%rdx), %%rsp\n\t"
-                     "movq 8(%%rdx), %%rbp\n\t"
-                     "movq 24(%%rdx), %%rbx\n\t"
-                     "jmpq *16(%%rdx)\n"
+                     "movq %%rsp, -32(%%rcx)\n\t"
+                     "movq %%rbp, -24(%%rcx)\n\t"
+                     "movq %%rax, -16(%%rcx)\n\t"
+                     "movq %%rbx, -8(%%rcx)\n\t"
+                     "movq -32(%%rdx), %%rsp\n\t"
+                     "movq -24(%%rdx), %%rbp\n\t"
+                     "movq -8(%%rdx), %%rbx\n\t"
+                     "jmpq *-16(%%rdx)\n"
                      "1:\n\t" RTI_ARCH_LANDING
                      : "+D"(transfer), "+S"(from), "+d"(kept), "+c"(own)
                      :
@@ -217,10 +218,10 @@ _Noreturn static RTI_ALWAYSINLINE void rti_arch_leave(struct rti_arch_context *t
 {
     struct rti_arch_kept *kept = to->kept;
     to->kept = NULL;
-    __asm__ volatile("movq 0(%%rdx), %%rsp\n\t"
-                     "movq 8(%%rdx), %%rbp\n\t"
-                     "movq 24(%%rdx), %%rbx\n\t"
-                     "jmpq *16(%%rdx)"
+    __asm__ volatile("movq -32(%%rdx), %%rsp\n\t"
+                     "movq -24(%%rdx), %%rbp\n\t"
+                     "movq -8(%%rdx), %%rbx\n\t"
+                     "jmpq *-16(%%rdx)"
                      :
                      : "D"(transfer), "d"(kept)
                      : "memory");
@@ -247,7 +248,7 @@ static inline void rti_arch_prepare(struct rti_arch_context *context, void *stac
     kept->base = NULL;
     kept->fp = NULL; /* ends the chain of frame pointers */
     kept->pc = (void *)(uintptr_t)rti_arch_entry;
-    context->kept = kept;
+    context->kept = kept + 1;
 }
 
 /* Where the stack is now. */
