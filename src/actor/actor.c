@@ -52,12 +52,14 @@ static void actor_copy_name(struct rti_actor *actor, const char *name)
     actor->name[length] = '\0';
 }
 
+static const struct rti_fiber_kind actor_kind = {rti_fiber_call, rti_actor_on_done};
+
 void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
 {
     actor->id = ACTOR_ID_INVALID;
     actor->reachable_id = ACTOR_ID_INVALID;
     actor->actors = actors;
-    rti_fiber_init_slot(&actor->fiber, actors->sched, rti_actor_on_done);
+    rti_fiber_init_slot(&actor->fiber, actors->sched, &actor_kind);
     actor->fiber.run.is_actor = true;
     rti_mailbox_init(&actor->mailbox, rti_fiber_wake, &actor->fiber, actors->sched->is_local);
 #if RTI_KEEPS_WAITER
@@ -148,8 +150,9 @@ static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct r
     if (ACTOR_PAINTS_STACKS) {
         rti_stack_paint(&actor->fiber.stack);
     }
-    rti_fiber_set_main(&actor->fiber, code->fn, code->arg);
-    rti_fiber_begin(&actor->fiber, worker, &life, !config->malloc_stack);
+    actor->fiber.fn = code->fn;
+    actor->fiber.arg = code->arg;
+    (void)rti_fiber_begin(&actor->fiber, worker, &life, !config->malloc_stack);
 }
 
 /* Remembers for the caller why it has no new actor. */

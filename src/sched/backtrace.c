@@ -11,7 +11,7 @@
 /* No place is longer: a name of 31 characters, an address and what stands between two places. */
 #define PLACE_CHARACTERS_MAX 56
 
-static struct rti_frame frame_of(const struct rti_arch_context *saved)
+static struct rti_frame frame_of(const struct rti_arch_kept *saved)
 {
     return (struct rti_frame)
     {
@@ -51,8 +51,14 @@ void rti_backtrace_take(struct rti_backtrace *trace, const struct rti_fiber *fib
     struct rti_stack stack;
     (void)rti_peek_copy(NULL, &context, &fiber->context, sizeof(context));
     (void)rti_peek_copy(NULL, &stack, &fiber->stack, sizeof(stack));
-    struct rti_frame frame = frame_of(&context.saved);
-    uintptr_t low = (uintptr_t)stack.low;
+    struct rti_arch_kept kept = {.pc = NULL};
+    const struct rti_arch_kept *at = rti_arch_kept_of(&context.saved);
+    /* They lie on a stack that may be gone by now. */
+    if (at == NULL || !rti_port_peek(&kept, at, sizeof(kept))) {
+        kept.pc = NULL;
+    }
+    struct rti_frame frame = frame_of(&kept);
+    uintptr_t low = (uintptr_t)rti_stack_low(&stack);
     uintptr_t high = (uintptr_t)stack.high_guard;
     trace->count = 0;
     trace->is_whole = false;
@@ -75,7 +81,7 @@ uint8_t rti_backtrace_reason(const struct rti_fiber *fiber)
 
 RTI_NOINLINE void rti_backtrace_take_here(struct rti_backtrace *trace)
 {
-    struct rti_arch_context here;
+    struct rti_arch_kept here;
     rti_arch_look(&here);
     struct rti_frame frame = frame_of(&here);
     trace_walk(trace, &frame, UINTPTR_MAX);

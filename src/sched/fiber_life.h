@@ -18,60 +18,94 @@
 #include "sched/fiber.h"
 #include "sched/stack_slab.h"
 
-/* What one life has for itself; and its function, which rti_fiber_set_main tells. */
+/* What one life has for itself; and its function, which its maker writes. */
 struct rti_fiber_life {
     const struct rti_fiber *starter; /* who runs on the worker; NULL: it itself */
     const void *site;                /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
+    const void *line;                /* of the source, a rt_site; NULL: not known */
     uint32_t id;
     uint8_t priority;
     bool is_straight; /* by a call that goes straight (worker->straight) */
+    bool is_repeated; /* it comes from where the worker's last one came (rti_worker_repeats_origin)
+                       */
 };
 
 /* Prepares a slot for all its lives on `sched`. */
 void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
-                         void (*on_done)(struct rti_fiber *fiber));
-
-/* What it runs: once for a slot, or in every life. */
-static inline void rti_fiber_set_main(struct rti_fiber *fiber, void (*main)(void *arg), void *arg)
-{
-    fiber->main = main;
-    fiber->arg = arg;
-}
+                         const struct rti_fiber_kind *kind);
 
 /* Where a fiber begins; for contexts. */
 void rti_fiber_entry(void *transfer);
 
-/* Notes who starts the fiber: the one that runs here now, if any does. */
-static RTI_ALWAYSINLINE void
-rti_fiber_note_origin(struct rti_fiber *fiber, const struct rti_fiber *starter, const void *site)
+#if !RTI_ONE_WORKER
+/* The number of a spawn by who has this chain that is not the worker's last one; 0: there is no
+ * room to note where. */
+uint32_t rti_fiber_number_origin(struct rti_worker *worker, uint32_t chain, const void *site,
+                                 const void *line);
+#endif
+
+/* Is a spawn by `starter`, NULL for nobody, the same as the worker's last one? */
+static RTI_ALWAYSINLINE bool rti_worker_repeats_origin(const struct rti_worker *worker,
+                                                       const struct rti_fiber *starter,
+                                                       const void *site, const void *line)
 {
-#if RTI_HAS_TOOLS
-    if (RTI_LIKELY(starter != NULL)) {
-        rti_origin_init(&fiber->origin, site, &starter->origin, starter->run.id);
-    } else {
-        rti_origin_init(&fiber->origin, site, NULL, 0);
-    }
+#if !RTI_ONE_WORKER
+    const struct rti_origin_last *last = &worker->last_origin;
+    uint32_t chain = RTI_LIKELY(starter != NULL) ? starter->origin.number : 0;
+    return RTI_LIKELY(last->chain == chain) && RTI_LIKELY(last->address == site) &&
+           RTI_LIKELY(last->line == line);
 #else
-    (void)fiber, (void)starter, (void)site;
+    (void)worker, (void)starter, (void)site, (void)line;
+    return true;
 #endif
 }
 
-/* Notes where the fiber's stack comes from; NULL: from who makes the fiber. */
-static RTI_ALWAYSINLINE void rti_fiber_set_slab(struct rti_fiber *fiber,
-                                                struct rti_stack_slab *slab)
+/* Notes who starts the fiber: the one that runs here now, if any does. False: there is no room to
+ * note where. */
+static RTI_ALWAYSINLINE bool rti_fiber_note_origin(struct rti_fiber *fiber,
+                                                   struct rti_worker *worker,
+                                                   const struct rti_fiber *starter,
+                                                   const void *site, const void *line,
+                                                   bool is_repeated)
+{
+#if !RTI_ONE_WORKER
+    fiber->origin.parent = RTI_LIKELY(starter != NULL) ? starter->run.id : 0;
+    if (is_repeated || RTI_LIKELY(rti_worker_repeats_origin(worker, starter, site, line))) {
+        RT_DCHECK(rti_worker_repeats_origin(worker, starter, site, line));
+        fiber->origin.number = worker->last_origin.number;
+        return true;
+    }
+    uint32_t chain = starter != NULL ? starter->origin.number : 0;
+    fiber->origin.number = rti_fiber_number_origin(worker, chain, site, line);
+    return fiber->origin.number != 0;
+#else
+    (void)worker, (void)line, (void)is_repeated;
+#if RTI_HAS_TOOLS
+    fiber->origin.parent = starter == NULL ? 0 : starter->run.id;
+    fiber->origin.sites[0] = site;
+#else
+    (void)fiber, (void)starter, (void)site;
+#endif
+    return true;
+#endif
+}
+
+/* Notes whether the fiber's stack comes from the scheduler's slab; else from who makes the fiber.
+ */
+static RTI_ALWAYSINLINE void rti_fiber_set_slab(struct rti_fiber *fiber, bool is_of_slab)
 {
 #if RTI_HAS_SLABS
-    fiber->slab = slab;
+    fiber->is_of_slab = is_of_slab;
 #else
     (void)fiber;
-    RT_ASSERT(slab == NULL);
+    RT_ASSERT(!is_of_slab);
 #endif
 }
 
 static RTI_ALWAYSINLINE bool rti_fiber_has_slab(const struct rti_fiber *fiber)
 {
 #if RTI_HAS_SLABS
-    return fiber->slab != NULL;
+    return fiber->is_of_slab;
 #else
     (void)fiber;
     return false;
@@ -88,9 +122,9 @@ static RTI_ALWAYSINLINE void rti_fiber_clear_errno(struct rti_fiber *fiber)
 #endif
 }
 
-/* What a life begins with, whatever its stack. */
-static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
-                                                  const struct rti_worker *worker,
+/* What a life begins with, whatever its stack. False as rti_fiber_note_origin. */
+static RTI_ALWAYSINLINE bool rti_fiber_begin_life(struct rti_fiber *fiber,
+                                                  struct rti_worker *worker,
                                                   const struct rti_fiber_life *life)
 {
     const struct rti_fiber *starter = life->starter;
@@ -110,43 +144,44 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     rti_fiber_clear_errno(fiber);
-    rti_fiber_note_origin(fiber, starter, life->site);
+    bool is_noted =
+        rti_fiber_note_origin(fiber, worker, starter, life->site, life->line, life->is_repeated);
     rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
+    return is_noted;
 }
 
 /* Begins a life, on the stack that lies in fiber->stack, started by who runs on `worker`. The stack
- * is gone with the fiber's end unless it `is_lasting`. */
-static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
-                                             const struct rti_worker *worker,
+ * is gone with the fiber's end unless it `is_lasting`. False as rti_fiber_note_origin. */
+static RTI_ALWAYSINLINE bool rti_fiber_begin(struct rti_fiber *fiber, struct rti_worker *worker,
                                              const struct rti_fiber_life *life, bool is_lasting)
 {
     RT_DCHECK(rti_stack_is_intact(&fiber->stack));
-    rti_fiber_begin_life(fiber, worker, life);
-    rti_fiber_set_slab(fiber, NULL);
+    bool is_noted = rti_fiber_begin_life(fiber, worker, life);
+    rti_fiber_set_slab(fiber, false);
     fiber->run.is_direct = true;
     rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
-                      rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+                      rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
     rti_fiber_set_self_settling(fiber, is_lasting && fiber->stack.limit != NULL);
+    return is_noted;
 }
 
-/* The same for one that takes its stack from a slab when it first runs. */
-static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_stack_slab *slab,
-                                                struct rti_fiber *fiber,
-                                                const struct rti_worker *worker,
+/* The same for one that takes its stack from the slab when it first runs. */
+static RTI_ALWAYSINLINE bool rti_fiber_begin_in(struct rti_fiber *fiber, struct rti_worker *worker,
                                                 const struct rti_fiber_life *life)
 {
-    rti_fiber_begin_life(fiber, worker, life);
-    rti_fiber_set_slab(fiber, slab);
-    fiber->stack.low = NULL;
+    bool is_noted = rti_fiber_begin_life(fiber, worker, life);
+    rti_fiber_set_slab(fiber, true);
+    rti_stack_clear(&fiber->stack);
     /* Who would switch to it goes to the scheduler, which gives it its stack. */
     fiber->run.is_direct = false;
+    return is_noted;
 }
 
 /* Takes the stack of a fiber of a slab, which is about to run for the first time. */
 static RTI_ALWAYSINLINE void rti_fiber_enter_slab(struct rti_fiber *fiber, bool is_local)
 {
 #if RTI_HAS_SLABS
-    fiber->bay = rti_stack_slab_take_as(fiber->slab, &fiber->stack, is_local);
+    (void)rti_stack_slab_take_as(fiber->sched->slab, &fiber->stack, is_local);
     fiber->run.is_direct = true;
     rti_fiber_set_self_settling(fiber, fiber->stack.limit != NULL);
 #else
@@ -158,8 +193,8 @@ static RTI_ALWAYSINLINE void rti_fiber_enter_slab(struct rti_fiber *fiber, bool 
 static RTI_ALWAYSINLINE void rti_fiber_leave_slab(struct rti_fiber *fiber, bool is_local)
 {
 #if RTI_HAS_SLABS
-    if (RTI_LIKELY(fiber->stack.low != NULL)) {
-        rti_stack_slab_give_as(fiber->slab, fiber->bay, is_local);
+    if (RTI_LIKELY(!rti_stack_is_none(&fiber->stack))) {
+        rti_stack_slab_give_as(fiber->sched->slab, fiber->stack.owner, is_local);
     }
 #else
     (void)fiber, (void)is_local;

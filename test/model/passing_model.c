@@ -148,7 +148,7 @@ static void kill_it(void)
 /* And as rti_cx_cancel does. */
 static void cancel_it(void)
 {
-    rti_u32_store_relaxed(&cancel.is_requested, 1);
+    rti_u8_store_relaxed(&cancel.is_requested, 1);
     rti_fence_seqcst();
     find_it();
 }

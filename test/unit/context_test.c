@@ -499,7 +499,11 @@ static void audit_with_sp_outside(void *arg)
 {
     (void)arg;
     rti_context_init(&fibers[0], stacks[0], STACK_SIZE, echo);
+#if defined(__x86_64__)
+    fibers[0].saved.kept[-1].sp = stacks[1];
+#else
     fibers[0].saved.sp = stacks[1];
+#endif
     rti_context_audit(&fibers[0]);
 }
 

@@ -28,9 +28,9 @@ TEST(stack_usable_part_is_aligned_and_between_the_guards)
 TEST(stack_write_below_or_above_the_usable_part_breaks_a_guard)
 {
     rti_stack_init(&stack, memory, SIZE);
-    stack.low[0] ^= 1;
+    rti_stack_low(&stack)[0] ^= 1;
     CHECK(!rti_stack_is_intact(&stack));
-    stack.low[0] ^= 1;
+    rti_stack_low(&stack)[0] ^= 1;
     CHECK(rti_stack_is_intact(&stack));
     stack.high_guard[7] ^= 1;
     CHECK(!rti_stack_is_intact(&stack));
@@ -40,7 +40,7 @@ TEST(stack_guard_is_the_word_of_the_specification)
 {
     rti_stack_init(&stack, memory, SIZE);
     uint64_t word;
-    memcpy(&word, stack.low, sizeof(word));
+    memcpy(&word, rti_stack_low(&stack), sizeof(word));
     CHECK(word == UINT64_C(0xDEADBEEFCAFEBABE));
     memcpy(&word, stack.high_guard, sizeof(word));
     CHECK(word == UINT64_C(0xDEADBEEFCAFEBABE));

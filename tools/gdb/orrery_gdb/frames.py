@@ -46,7 +46,7 @@ class ParkedUnwinder(Unwinder):
         registers = REGISTERS.get(pending.architecture().name())
         if registers is None:
             return None
-        saved = task.fiber["context"]["saved"]
+        saved = task.registers
         # The innermost frame is given a place just below the fiber's stack: gdb takes a stack whose
         # frames do not go one way for a corrupt one.
         kind = gdb.lookup_type("unsigned long")
@@ -215,7 +215,7 @@ class FiberFilter:
                 continue
             name = frame.name() or ""
             if not Parameter.verbose:
-                if name in ("rti_arch_entry", "rti_fiber_entry", "rti_task_main"):
+                if name in ("rti_arch_entry", "rti_fiber_entry", "rti_fiber_call", "rti_task_main"):
                     continue
                 is_library = is_of_library(frame)
                 if is_inside and is_library and not name.startswith("rt_"):
@@ -254,8 +254,10 @@ class ParameterPrefix(gdb.Command):
 
 def thread_of(fiber):
     """The gdb thread whose stack pointer lies in the fiber's stack, or None."""
-    low = int(fiber["stack"]["low"])
     high = int(fiber["stack"]["high_guard"])
+    low = high + int(fiber["stack"]["low_guard_at"])
+    if low == high:
+        low = int(fiber["stack"]["limit"])
     before = gdb.selected_thread()
     found = None
     with unselected():

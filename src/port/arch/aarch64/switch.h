@@ -30,6 +30,27 @@ _Static_assert(offsetof(struct rti_arch_context, fp) == 8, "the assembly says 8"
 _Static_assert(offsetof(struct rti_arch_context, pc) == 16, "the assembly says 16");
 _Static_assert(offsetof(struct rti_arch_context, base) == 24, "the assembly says 24");
 
+/* The registers of a context that does not run: they lie in it. */
+#define rti_arch_kept rti_arch_context
+
+/* Is it known to be about to begin, or parked? And it is not. */
+static RTI_ALWAYSINLINE bool rti_arch_is_marked(const struct rti_arch_context *context)
+{
+    return context->pc != NULL;
+}
+
+static inline void rti_arch_unmark(struct rti_arch_context *context)
+{
+    context->pc = NULL;
+}
+
+/* Where its registers are; NULL while it runs. */
+static inline const struct rti_arch_context *
+rti_arch_kept_of(const struct rti_arch_context *context)
+{
+    return context->pc == NULL ? NULL : context;
+}
+
 /* Where a new context begins, entry.S. Not a function of C: it expects {entry, argument} on top of
  * the stack and `transfer` in x0. */
 extern const char rti_arch_entry[];

@@ -5,8 +5,9 @@
 /* The switch on x86-64, System V.
  *
  * The switch is inline: it writes the stack pointer, the frame pointer, the base register and the
- * address of its own last label into one context, takes the same four from the other and jumps.
- * Nothing is pushed, no call and no ret is made. Every other register is a clobber, so the compiler
+ * address of its own last label into its own frame, where they are in nobody's way, and where that
+ * is into one context; takes the same four from where the other says, and jumps. Nothing is pushed,
+ * no call and no ret is made. Every other register is a clobber, so the compiler
  * saves what the surrounding function needs, in its own prologue and with its own unwind tables. A
  * debugger that is given the four saved values therefore stands in an ordinary function.
  *
@@ -37,28 +38,53 @@
 
 #include "base/assert.h"
 
-struct rti_arch_context {
+/* The registers of a context that does not run, on its own stack. */
+struct rti_arch_kept {
     void *sp;
     void *fp;
-    void *pc;   /* NULL while it runs */
+    void *pc;
     void *base; /* rbx */
+};
+
+struct rti_arch_context {
+    struct rti_arch_kept *kept; /* where they end; NULL while it runs */
     uint32_t mxcsr;
     uint16_t x87_control;
     uint16_t x87_now; /* scratch of the switch away: the word as the processor has it */
 };
 
-_Static_assert(offsetof(struct rti_arch_context, sp) == 0, "the assembly says 0");
-_Static_assert(offsetof(struct rti_arch_context, fp) == 8, "the assembly says 8");
-_Static_assert(offsetof(struct rti_arch_context, pc) == 16, "the assembly says 16");
-_Static_assert(offsetof(struct rti_arch_context, base) == 24, "the assembly says 24");
+_Static_assert(offsetof(struct rti_arch_context, kept) == 0, "the assembly says 0");
+_Static_assert(sizeof(struct rti_arch_kept) == 32, "the assembly says 32");
+_Static_assert(offsetof(struct rti_arch_kept, sp) == 0, "the assembly says 32 less");
+_Static_assert(offsetof(struct rti_arch_kept, fp) == 8, "the assembly says 24 less");
+_Static_assert(offsetof(struct rti_arch_kept, pc) == 16, "the assembly says 16 less");
+_Static_assert(offsetof(struct rti_arch_kept, base) == 24, "the assembly says 8 less");
+
+/* Is it known to be about to begin, or parked? And it is not. */
+static RTI_ALWAYSINLINE bool rti_arch_is_marked(const struct rti_arch_context *context)
+{
+    return context->kept != NULL;
+}
+
+static inline void rti_arch_unmark(struct rti_arch_context *context)
+{
+    context->kept = NULL;
+}
+
+/* Where its registers are; NULL while it runs. On its stack: who is not its owner peeks. */
+static inline const struct rti_arch_kept *rti_arch_kept_of(const struct rti_arch_context *context)
+{
+    return context->kept == NULL ? NULL : context->kept - 1;
+}
 
 /* Where a new context begins, entry.S. Not a function of C: it expects {entry, argument} on top of
  * the stack and `transfer` in rdi. */
 extern const char rti_arch_entry[];
 
-/* The switch as a function that comes back by a jump instead of a return, switch.S. */
+/* The switch as a function that comes back by a jump instead of a return, switch.S; to the context
+ * whose registers are there. */
 void *rti_arch_switch_called(void *transfer, struct rti_arch_context *from,
-                             struct rti_arch_context *to);
+                             struct rti_arch_kept *kept);
 
 /* An indirect jump lands here; with -fcf-protection the processor demands the mark. */
 #if defined(__CET__) && (__CET__ & 1)
@@ -151,26 +177,33 @@ static RTI_ALWAYSINLINE void *rti_arch_switch_tail(struct rti_arch_context *from
     if (rti_arch_fp_control_differs(from, to) || RT_CHECKS) {
         return rti_arch_switch_exchanging(transfer, from, to);
     }
-    return rti_arch_switch_called(transfer, from, to);
+    struct rti_arch_kept *kept = to->kept;
+    to->kept = NULL;
+    return rti_arch_switch_called(transfer, from, kept);
 }
 
-/* Saves here, continues there. The pc of the context that continues is NULL while it runs. */
+/* Saves here, continues there. What is kept of a context is nothing while it runs. What is kept
+ * lies at or above the end of the red zone below `sp`, so that a handler of a signal that comes
+ * before all four are taken leaves it alone. */
 static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
                                               struct rti_arch_context *to, void *transfer)
 {
-    void *pc = to->pc;
-    to->pc = NULL;
+    struct rti_arch_kept here;
+    struct rti_arch_kept *own = &here + 1;
+    struct rti_arch_kept *kept = to->kept;
+    to->kept = NULL;
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "movq %%rsp, 0(%%rsi)\n\t"
-                     "movq %%rbp, 8(%%rsi)\n\t"
-                     "movq %%rax, 16(%%rsi)\n\t"
-                     "movq %%rbx, 24(%%rsi)\n\t"
-                     "movq 0(%%rdx), %%rsp\n\t"
-                     "movq 8(%%rdx), %%rbp\n\t"
-                     "movq 24(%%rdx), %%rbx\n\t"
-                     "jmpq *%%rcx\n"
+                     "movq %%rcx, 0(%%rsi)\n\t"
+                     "movq %%rsp, -32(%%rcx)\n\t"
+                     "movq %%rbp, -24(%%rcx)\n\t"
+                     "movq %%rax, -16(%%rcx)\n\t"
+                     "movq %%rbx, -8(%%rcx)\n\t"
+                     "movq -32(%%rdx), %%rsp\n\t"
+                     "movq -24(%%rdx), %%rbp\n\t"
+                     "movq -8(%%rdx), %%rbx\n\t"
+                     "jmpq *-16(%%rdx)\n"
                      "1:\n\t" RTI_ARCH_LANDING
-                     : "+D"(transfer), "+S"(from), "+d"(to), "+c"(pc)
+                     : "+D"(transfer), "+S"(from), "+d"(kept), "+c"(own)
                      :
                      : "rax", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
                        "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
@@ -183,14 +216,14 @@ static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
 /* Continues there and forgets here. */
 _Noreturn static RTI_ALWAYSINLINE void rti_arch_leave(struct rti_arch_context *to, void *transfer)
 {
-    void *pc = to->pc;
-    to->pc = NULL;
-    __asm__ volatile("movq 0(%%rdx), %%rsp\n\t"
-                     "movq 8(%%rdx), %%rbp\n\t"
-                     "movq 24(%%rdx), %%rbx\n\t"
-                     "jmpq *%%rcx"
+    struct rti_arch_kept *kept = to->kept;
+    to->kept = NULL;
+    __asm__ volatile("movq -32(%%rdx), %%rsp\n\t"
+                     "movq -24(%%rdx), %%rbp\n\t"
+                     "movq -8(%%rdx), %%rbx\n\t"
+                     "jmpq *-16(%%rdx)"
                      :
-                     : "D"(transfer), "d"(to), "c"(pc)
+                     : "D"(transfer), "d"(kept)
                      : "memory");
     __builtin_unreachable();
 }
@@ -208,12 +241,14 @@ static inline void rti_arch_prepare(struct rti_arch_context *context, void *stac
                                     void (*entry)(void), void *argument)
 {
     uintptr_t *top = (uintptr_t *)stack_high - 2;
+    struct rti_arch_kept *kept = (struct rti_arch_kept *)(void *)top - 1;
     top[0] = (uintptr_t)entry;
     top[1] = (uintptr_t)argument;
-    context->sp = top;
-    context->base = NULL;
-    context->fp = NULL; /* ends the chain of frame pointers */
-    context->pc = (void *)(uintptr_t)rti_arch_entry;
+    kept->sp = top;
+    kept->base = NULL;
+    kept->fp = NULL; /* ends the chain of frame pointers */
+    kept->pc = (void *)(uintptr_t)rti_arch_entry;
+    context->kept = kept + 1;
 }
 
 /* Where the stack is now. */
@@ -225,7 +260,7 @@ static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
 }
 
 /* Where the caller is, as if it were about to be left: for a walk over its stack. */
-static RTI_ALWAYSINLINE void rti_arch_look(struct rti_arch_context *here)
+static RTI_ALWAYSINLINE void rti_arch_look(struct rti_arch_kept *here)
 {
     __asm__ volatile("leaq 0(%%rip), %%rax\n\t"
                      "movq %%rsp, 0(%0)\n\t"
