@@ -40,7 +40,9 @@
  * I3  A section is entered by who holds a station.                       (RT_DCHECK)
  *
  * Costs: four instructions for a section, none of them locked. Who comes pays some 15 microseconds,
- * and then nobody works alone for RTI_SOLO_PAUSE_NS.
+ * and then nobody works alone for RTI_SOLO_PAUSE_NS. If the barrier is refused in the middle of a
+ * run, by a filter that the program has set, who comes waits for that long instead, and nobody
+ * works alone any more.
  *
  * Rejected: a home of each mailbox at a station, with a plain list for its neighbours (an actor
  * then moves only with its station's help, and one that computes for ever keeps all others); a

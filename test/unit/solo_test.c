@@ -5,6 +5,8 @@
 #define RTI_MODULE "solo_test"
 #include "sched/solo.h"
 
+#include <pthread.h>
+
 #include "sched/crew_search.h"
 #include "support/crew.h"
 #include "support/test.h"
@@ -95,6 +97,73 @@ TEST(solo_does_not_begin_before_its_time)
     member->worker->now_ns = 1000;
     try_solo();
     CHECK(is_solo());
+    crew_world_close();
+}
+
+static bool refuse(struct rti_port *port)
+{
+    (void)port;
+    return false;
+}
+
+static void *visit(void *arg)
+{
+    (void)arg;
+    rti_solo_receive(crew);
+    CHECK_EQ(rti_u32_load_relaxed(&member->worker->is_solo), 0);
+    rti_solo_part(crew);
+    return NULL;
+}
+
+/* As it is from the moment on at which the program has set a filter that does not know of it. */
+TEST(solo_ends_for_good_when_the_barrier_is_refused)
+{
+    pthread_t visitor;
+    open_two();
+    struct rti_port *port = crew->sched->port;
+    const struct rti_port_ops *ops = port->ops;
+    struct rti_port_ops refusing = *ops;
+    refusing.fence_all = refuse;
+    try_solo();
+    CHECK(is_solo());
+    port->ops = &refusing;
+    CHECK_EQ(pthread_create(&visitor, NULL, visit, NULL), 0);
+    CHECK_EQ(pthread_join(visitor, NULL), 0);
+    CHECK(!is_solo());
+    member->worker->now_ns = port->ops->clock_ns(port) + 2 * RTI_SOLO_PAUSE_NS;
+    try_solo();
+    CHECK(!is_solo());
+    port->ops = ops;
+    crew_world_close();
+}
+
+/* The worker leaves its section only while who comes sleeps: both have one processor, and who comes
+ * goes first. */
+static bool sleep_and_let_work(struct rti_port *port, rti_atomic_u32 *word, uint32_t expected,
+                               uint64_t deadline_ns)
+{
+    (void)port;
+    (void)deadline_ns;
+    CHECK_EQ(rti_u32_load_relaxed(word), expected);
+    rti_solo_leave(member->worker);
+    return false;
+}
+
+TEST(solo_sleeps_if_who_works_alone_stays_inside)
+{
+    pthread_t visitor;
+    open_two();
+    struct rti_port *port = crew->sched->port;
+    const struct rti_port_ops *ops = port->ops;
+    struct rti_port_ops shared = *ops;
+    shared.futex_wait = sleep_and_let_work;
+    try_solo();
+    CHECK(rti_solo_enter(member->worker));
+    port->ops = &shared;
+    CHECK_EQ(pthread_create(&visitor, NULL, visit, NULL), 0);
+    CHECK_EQ(pthread_join(visitor, NULL), 0);
+    CHECK(!is_solo());
+    port->ops = ops;
     crew_world_close();
 }
 
