@@ -109,9 +109,10 @@ static void dump_task(struct dump *dump, const struct rti_task *task)
     rti_remark_add(&line, rti_task_state_name(state));
     if (is_parked && state != RTI_TASK_STATE_COMPLETE) {
         dump_add_wait(&line, &task->fiber, dump->now_ns);
-        if (joins != 0) {
+        const struct rti_sched *sched = rti_fiber_peek_sched(&task->fiber);
+        if (joins != 0 && sched != NULL) {
             rti_remark_add(&line, ", of task ");
-            rti_task_remark_name(&line, rti_tasks_slot(rti_tasks_with(task), joins - 1));
+            rti_task_remark_name(&line, rti_tasks_slot(sched->modules[RTI_MODULE_TASK], joins - 1));
         }
     }
     rti_remark_add(&line, ",");
@@ -154,7 +155,7 @@ static void dump_add_sites(struct rti_remark *line, const struct rti_fiber *fibe
 {
 #if RTI_HAS_TOOLS
     const void *sites[RTI_ORIGIN_SITES];
-    rti_fiber_tell_origin(fiber->sched, fiber, sites);
+    rti_fiber_tell_origin(fiber, sites);
     for (size_t i = 0; i < RTI_ORIGIN_SITES && sites[i] != NULL; i++) {
         rti_remark_add(line, i == 0 ? ", spawned at " : ", from ");
         rti_backtrace_remark_place(line, (uintptr_t)sites[i]);

@@ -209,7 +209,7 @@ struct report_subject {
 static void report_sites(struct rti_text *text, const struct report_subject *subject)
 {
     const void *origin[RTI_ORIGIN_SITES];
-    rti_fiber_tell_origin(subject->fiber->sched, subject->fiber, origin);
+    rti_fiber_tell_origin(subject->fiber, origin);
     for (size_t i = 0; subject->sites == NULL && i < RTI_ORIGIN_SITES; i++) {
         if (origin[i] != NULL) {
             rti_text_number(text, (uintptr_t)origin[i]);

@@ -40,6 +40,11 @@ static void trace_walk(struct rti_backtrace *trace, const struct rti_frame *fram
         bool is_told = RTI_CONTEXT_ANNOTATED && count > 3 &&
                        is_in_piece(trace->places[count - 3], (uintptr_t)rti_fiber_entry, 512);
         count -= is_told ? 3 : 2;
+        /* That calls the function of who is no task in another, which is most often gone by then.
+         */
+        if (count > 1 && is_in_piece(trace->places[count - 1], (uintptr_t)rti_fiber_call, 64)) {
+            count--;
+        }
     }
     trace->count = count;
 }

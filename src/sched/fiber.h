@@ -237,20 +237,30 @@ struct rti_fiber_options {
     const void *site; /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
 };
 
+/* Its scheduler, for who does not know whether its slot is just being made: then NULL. */
+static inline const struct rti_sched *rti_fiber_peek_sched(const struct rti_fiber *fiber)
+{
+    const struct rti_sched *sched = NULL;
+    (void)rti_peek_copy(NULL, (void *)&sched, &fiber->sched, sizeof(sched));
+    return sched;
+}
+
 #if RTI_HAS_TOOLS
 /* Where it was started, and its ancestors, youngest first; NULL ends the chain. Any thread, signal
  * handler. */
-static inline void rti_fiber_tell_origin(const struct rti_sched *sched,
-                                         const struct rti_fiber *fiber,
+static inline void rti_fiber_tell_origin(const struct rti_fiber *fiber,
                                          const void *sites[RTI_ORIGIN_SITES])
 {
 #if RTI_ONE_WORKER
-    (void)sched;
     sites[0] = fiber->origin.sites[0];
 #else
+    const struct rti_sched *sched = rti_fiber_peek_sched(fiber);
     uint32_t number = 0;
+    sites[0] = NULL;
     (void)rti_peek_copy(NULL, &number, &fiber->origin.number, sizeof(number));
-    rti_origins_tell(&sched->origins, number, sites, NULL);
+    if (sched != NULL) {
+        rti_origins_tell(&sched->origins, number, sites, NULL);
+    }
 #endif
 }
 #endif

@@ -9,8 +9,7 @@
 _Static_assert(sizeof(struct rti_poll_cx) <= sizeof(rt_cx), "RT_CX_WORDS is too small");
 _Static_assert(_Alignof(struct rti_poll_cx) <= _Alignof(rt_cx), "rt_cx is aligned too weakly");
 _Static_assert(sizeof(struct rti_inner_cx) <= sizeof(rt_cx), "RT_CX_WORDS is too small");
-_Static_assert(offsetof(struct rti_poll_cx, rest) == sizeof(struct rti_cx) &&
-                   offsetof(struct rti_inner_cx, rest) == sizeof(struct rti_cx),
+_Static_assert(offsetof(struct rti_poll_cx, rest) == offsetof(struct rti_inner_cx, rest),
                "both have their rest where cx_init looks for it");
 _Static_assert(sizeof(struct rti_budget_scope) <= sizeof(rt_budget_scope), "scope is too small");
 
@@ -202,9 +201,10 @@ static void cx_await_wake(struct rti_poll_cx *poll)
 static struct rti_cx_rest *cx_init(struct rti_cx *cx, enum rti_cx_kind kind,
                                    struct rti_sched *sched)
 {
-    *cx = (struct rti_cx){.magic = RTI_CX_MAGIC, .kind = kind & 1, .outcome = RT_OUTCOME_OK};
+    *cx = (struct rti_cx){
+        .magic = RTI_CX_MAGIC, .kind = (unsigned)kind & 1U, .outcome = RT_OUTCOME_OK};
     rti_cancel_init(&cx->cancel, sched);
-    rti_cx_place_rest(cx, (struct rti_cx_rest *)(void *)(cx + 1));
+    rti_cx_place_rest(cx, &((struct rti_inner_cx *)(void *)cx)->rest);
     return rti_cx_open_rest(cx);
 }
 
@@ -321,7 +321,7 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
 
 void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome)
 {
-    cx->outcome = outcome & 7;
+    cx->outcome = (unsigned)outcome & 7U;
     cx->cancel.is_seen = false; /* the outcome says it */
     cx_end(cx);
     rti_fiber_hinder(rti_cx_sched(cx), rti_cx_fiber(cx), false);

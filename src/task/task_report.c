@@ -5,6 +5,25 @@
 #include "base/peek.h"
 #include "task/tasks.h"
 
+#if !RTI_ONE_WORKER
+/* What lies apart from the slot; NULL while the slot is being made. */
+static const struct rti_task_side *report_side(const struct rti_task *task)
+{
+    uint32_t distance = 0;
+    (void)rti_peek_copy(NULL, &distance, &task->cx.cancel.owner_word, sizeof(distance));
+    uintptr_t rest = (uintptr_t)&task->cx + distance * RTI_CX_REST_UNIT;
+    return distance == 0
+               ? NULL
+               : (const struct rti_task_side *)(rest - offsetof(struct rti_task_side, rest));
+}
+#endif
+
+/* Was it given a name? */
+static RTI_UNSANITIZED bool report_has_name(const struct rti_task *task)
+{
+    return task->has_name;
+}
+
 /* Where a task was spawned, and its ancestors; NULL ends the chain. */
 static void report_sites_of(const struct rti_task *task, const rt_site *sites[RTI_TASK_SITES])
 {
@@ -14,11 +33,17 @@ static void report_sites_of(const struct rti_task *task, const rt_site *sites[RT
     _Static_assert(RTI_TASK_SITES == RTI_ORIGIN_SITES, "the chain of a task is its fiber's");
     const void *addresses[RTI_ORIGIN_SITES];
     const void *lines[RTI_ORIGIN_SITES];
-    uint32_t number;
+    uint32_t number = 0;
+    const struct rti_sched *sched = rti_fiber_peek_sched(&task->fiber);
+    const struct rti_task_side *side = report_side(task);
     (void)rti_peek_copy(NULL, &number, &task->fiber.origin.number, sizeof(number));
-    rti_origins_tell(&task->fiber.sched->origins, number, addresses, lines);
-    if (number == 0) {
-        (void)rti_peek_copy(NULL, (void *)&lines[0], &rti_task_side(task)->site, sizeof(lines[0]));
+    if (sched == NULL) {
+        sites[0] = NULL;
+        return;
+    }
+    rti_origins_tell(&sched->origins, number, addresses, lines);
+    if (number == 0 && side != NULL) {
+        (void)rti_peek_copy(NULL, (void *)&lines[0], &side->site, sizeof(lines[0]));
     }
     for (size_t i = 0; i < RTI_TASK_SITES; i++) {
         sites[i] = lines[i];
@@ -39,9 +64,14 @@ void rti_task_identify(const struct rti_task *task, struct rti_task_identity *id
     identity->serial &= ~RTI_TASK_TRACE_ID;
     report_sites_of(task, identity->sites);
     identity->name = identity->sites[0] == NULL ? NULL : identity->sites[0]->what;
-    if (task->has_name) {
-        (void)rti_peek_copy(NULL, &identity->name, &rti_task_side(task)->name,
+    if (report_has_name(task)) {
+#if RTI_ONE_WORKER
+        identity->name = rti_task_side(task)->name;
+#else
+        const struct rti_task_side *side = report_side(task);
+        (void)rti_peek_copy(NULL, &identity->name, side == NULL ? NULL : &side->name,
                             sizeof(identity->name));
+#endif
     }
 }
 
