@@ -395,6 +395,20 @@ static inline bool task_is_at_large(const struct rti_task *task)
     return rti_fiber_cx(&task->fiber) == &task->cx && rti_cx_region(&task->cx) == NULL;
 }
 
+/* What a task without a configuration orders. */
+static RTI_ALWAYSINLINE struct task_order task_order_of(struct rti_task *parent,
+                                                        const rt_site *site, rt_task_fn fn,
+                                                        void *arg, const void *address)
+{
+    return (struct task_order){.site = site,
+                               .fn = fn,
+                               .arg = arg,
+                               .config = &task_defaults,
+                               .address = address,
+                               .starter = &parent->fiber,
+                               .parent = parent};
+}
+
 /* The common case with several workers, of a task that starts one: there is a slot in the rack of
  * its station, and so a slab. NULL: it is any other case, and nothing has changed. */
 static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, struct rti_task *parent,
@@ -418,14 +432,8 @@ static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, stru
         task_foresee(next);
     }
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
-    const struct task_order order = {.site = site,
-                                     .fn = fn,
-                                     .arg = arg,
-                                     .config = &task_defaults,
-                                     .address = address,
-                                     .starter = &parent->fiber,
-                                     .parent = parent,
-                                     .desk = desk};
+    struct task_order order = task_order_of(parent, site, fn, arg, address);
+    order.desk = desk;
     task_begin(task, tasks, worker, &order, true, false);
     rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, false);
     task_start(worker, tasks, task, &order, false);
@@ -470,14 +478,8 @@ static RTI_NOINLINE rt_task *task_go_stacked(struct rti_tasks *tasks, struct rti
     }
     tasks->free_head = task->fiber.next_slot;
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
-    const struct task_order order = {.site = site,
-                                     .fn = fn,
-                                     .arg = arg,
-                                     .config = &task_defaults,
-                                     .address = address,
-                                     .starter = &parent->fiber,
-                                     .parent = parent,
-                                     .is_straight = true};
+    struct task_order order = task_order_of(parent, site, fn, arg, address);
+    order.is_straight = true;
     task_begin(task, tasks, worker, &order, false, true);
     rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, true);
     task_start_straight(worker, tasks, task, RT_PRIO_NORMAL);
@@ -512,15 +514,9 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
         task_foresee(next);
     }
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
-    const struct task_order order = {.site = site,
-                                     .fn = fn,
-                                     .arg = arg,
-                                     .config = &task_defaults,
-                                     .address = RTI_CALL_SITE(),
-                                     .starter = &parent->fiber,
-                                     .parent = parent,
-                                     .is_straight = true,
-                                     .is_repeated = true};
+    struct task_order order = task_order_of(parent, site, fn, arg, RTI_CALL_SITE());
+    order.is_straight = true;
+    order.is_repeated = true;
     task_begin(task, tasks, worker, &order, true, true);
     rti_cx_begin_again(&task->cx, &task->fiber);
     task_start_straight(worker, tasks, task, RT_PRIO_NORMAL);

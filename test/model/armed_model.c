@@ -5,7 +5,7 @@
  * clockwork each; the code of clockworks and of the crew's search. A lost call shows as a thread
  * that sleeps without a limit. */
 
-#include "crew_world.h"
+#include "search_world.h"
 #include "time/clockwork.h"
 
 enum { MEMBERS = 2, EARLY_NS = 1000 };
@@ -25,22 +25,6 @@ struct rti_worker *rti_worker_current(void)
 {
     unsigned self = explore_self();
     return self < MEMBERS ? members[self].worker : NULL;
-}
-
-void rti_warden_rouse(struct rti_warden *warden)
-{
-    (void)warden;
-}
-
-uint64_t rti_crew_live(const struct rti_crew *of)
-{
-    (void)of;
-    return 1;
-}
-
-void rti_member_main(void *arg)
-{
-    (void)arg;
 }
 
 static uint64_t clock_ns(struct rti_port *of)

@@ -4,7 +4,7 @@
  * sleep has it run by one of them, though it never runs anything itself again. Two stations, three
  * members; rings of 4. A lost wake-up shows as threads that all sleep. */
 
-#include "crew_world.h"
+#include "search_world.h"
 
 enum { STATIONS = 2, MEMBERS = 3, ITEMS = 2 };
 
@@ -30,28 +30,6 @@ struct rti_worker *rti_worker_current(void)
     return members[explore_self()].worker;
 }
 
-void rti_warden_rouse(struct rti_warden *warden)
-{
-    (void)warden;
-}
-
-uint64_t rti_crew_live(const struct rti_crew *of)
-{
-    (void)of;
-    return 1;
-}
-
-void rti_member_main(void *arg)
-{
-    (void)arg;
-}
-
-static uint64_t clock_ns(struct rti_port *of)
-{
-    (void)of;
-    return 1;
-}
-
 static rt_status thread_start(struct rti_port *of, struct rti_port_thread *thread,
                               void (*main)(void *), void *arg)
 {
@@ -67,7 +45,7 @@ static rt_status thread_start(struct rti_port *of, struct rti_port_thread *threa
 static void setup(void)
 {
     ops = *explore_port()->ops;
-    ops.clock_ns = clock_ns;
+    ops.clock_ns = world_clock;
     ops.wait = world_wait;
     ops.wake = world_wake;
     ops.thread_start = thread_start;

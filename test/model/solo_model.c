@@ -12,7 +12,7 @@
 #include "sched/solo.h"
 
 #include "actor/rest.h"
-#include "crew_world.h"
+#include "search_world.h"
 
 enum { STATIONS = 2, MEMBERS = 2, LETTERS = 3 };
 
@@ -37,33 +37,11 @@ struct rti_worker *rti_worker_current(void)
     return members[explore_self()].worker;
 }
 
-void rti_warden_rouse(struct rti_warden *warden)
-{
-    (void)warden;
-}
-
-uint64_t rti_crew_live(const struct rti_crew *of)
-{
-    (void)of;
-    return 1;
-}
-
-void rti_member_main(void *arg)
-{
-    (void)arg;
-}
-
-static uint64_t clock_ns(struct rti_port *of)
-{
-    (void)of;
-    return 1;
-}
-
 /* The first member holds a station and the other is idle; the box is idle. */
 static void setup(void)
 {
     ops = *explore_port()->ops;
-    ops.clock_ns = clock_ns;
+    ops.clock_ns = world_clock;
     ops.wait = world_wait;
     ops.wake = world_wake;
     port = (struct rti_port){.ops = &ops};

@@ -115,25 +115,32 @@ static void *visit(void *arg)
     return NULL;
 }
 
+/* Somebody from outside comes, on a thread of its own, and goes, while the port does this. */
+static void receive_a_visitor(const struct rti_port_ops *meanwhile)
+{
+    struct rti_port *port = crew->sched->port;
+    const struct rti_port_ops *ops = port->ops;
+    pthread_t visitor;
+    port->ops = meanwhile;
+    CHECK_EQ(pthread_create(&visitor, NULL, visit, NULL), 0);
+    CHECK_EQ(pthread_join(visitor, NULL), 0);
+    port->ops = ops;
+    CHECK(!is_solo());
+}
+
 /* As it is from the moment on at which the program has set a filter that does not know of it. */
 TEST(solo_ends_for_good_when_the_barrier_is_refused)
 {
-    pthread_t visitor;
     open_two();
     struct rti_port *port = crew->sched->port;
-    const struct rti_port_ops *ops = port->ops;
-    struct rti_port_ops refusing = *ops;
+    struct rti_port_ops refusing = *port->ops;
     refusing.fence_all = refuse;
     try_solo();
     CHECK(is_solo());
-    port->ops = &refusing;
-    CHECK_EQ(pthread_create(&visitor, NULL, visit, NULL), 0);
-    CHECK_EQ(pthread_join(visitor, NULL), 0);
-    CHECK(!is_solo());
+    receive_a_visitor(&refusing);
     member->worker->now_ns = port->ops->clock_ns(port) + 2 * RTI_SOLO_PAUSE_NS;
     try_solo();
     CHECK(!is_solo());
-    port->ops = ops;
     crew_world_close();
 }
 
@@ -151,19 +158,12 @@ static bool sleep_and_let_work(struct rti_port *port, rti_atomic_u32 *word, uint
 
 TEST(solo_sleeps_if_who_works_alone_stays_inside)
 {
-    pthread_t visitor;
     open_two();
-    struct rti_port *port = crew->sched->port;
-    const struct rti_port_ops *ops = port->ops;
-    struct rti_port_ops shared = *ops;
+    struct rti_port_ops shared = *crew->sched->port->ops;
     shared.futex_wait = sleep_and_let_work;
     try_solo();
     CHECK(rti_solo_enter(member->worker));
-    port->ops = &shared;
-    CHECK_EQ(pthread_create(&visitor, NULL, visit, NULL), 0);
-    CHECK_EQ(pthread_join(visitor, NULL), 0);
-    CHECK(!is_solo());
-    port->ops = ops;
+    receive_a_visitor(&shared);
     crew_world_close();
 }
 

@@ -56,9 +56,8 @@ def echo(name, connections):
 BENCHES = [
     Bench("switch", "two tasks yield to each other; one switch", "ns",
           {1: {"limit": 40 * MILLION, "orrery": 10 * MILLION, "boost_fiber": 3 * MILLION,
-               "libst": MILLION, "go": 2 * MILLION, "tokio": 500000, "erlang": MILLION},
-           2: {"orrery": 5 * MILLION, "go": 2 * MILLION, "tokio": 500000}},
-          [Goal(2.5, "limit"), Goal(0.1, "go"), Goal(0.15, "go", cores=2)]),
+               "libst": MILLION, "go": 2 * MILLION, "tokio": 500000, "erlang": MILLION}},
+          [Goal(2.5, "limit"), Goal(0.1, "go")]),
     Bench("spawn_join", "10⁶ trivial tasks, started and joined in batches of 1,000; one task", "ns",
           {1: {"orrery": MILLION, "orrery:fiber": MILLION, "orrery:actor": MILLION,
                "tokio": MILLION, "go": MILLION, "boost_fiber": 500000, "libst": 300000,
