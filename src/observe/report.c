@@ -169,7 +169,7 @@ static void report_stack(struct rti_text *text, const struct rti_fiber *fiber,
     if (at == NULL || !report_copy(options, &kept, at, sizeof(kept))) {
         return;
     }
-    const char *sp = kept.sp;
+    const char *sp = context.saved.sp;
     if (kept.pc == NULL || sp < rti_stack_low(&stack) || sp >= stack.high_guard) {
         return;
     }

@@ -181,11 +181,7 @@ static RTI_ALWAYSINLINE bool rti_context_is_marked(const struct rti_context *con
 /* The stack pointer of one that is NEW or PARKED. */
 static inline char *rti_context_sp(const struct rti_context *context)
 {
-#if RTI_ONE_WORKER
     return context->saved.sp;
-#else
-    return rti_arch_kept_of(&context->saved)->sp;
-#endif
 }
 
 /* It is neither, or not yet. */

@@ -53,7 +53,7 @@ class ParkedUnwinder(Unwinder):
         below = gdb.Value(int(saved["sp"]) - 64).cast(kind)
         info = pending.create_unwind_info(FrameId(below, pending.read_register("pc")))
         for field, register in registers.items():
-            if has_field(saved, field):
+            if field in saved:
                 like = pending.read_register(register)
                 info.add_saved_register(register, saved[field].cast(kind).cast(like.type))
         return info
@@ -254,10 +254,14 @@ class ParameterPrefix(gdb.Command):
 
 def thread_of(fiber):
     """The gdb thread whose stack pointer lies in the fiber's stack, or None."""
-    high = int(fiber["stack"]["high_guard"])
-    low = high + int(fiber["stack"]["low_guard_at"])
-    if low == high:
-        low = int(fiber["stack"]["limit"])
+    stack = fiber["stack"]
+    high = int(stack["high_guard"])
+    if has_field(stack, "low"):
+        low = int(stack["low"])
+    elif int(stack["low_guard_at"]) != 0:
+        low = high + int(stack["low_guard_at"])
+    else:
+        low = int(stack["limit"])
     before = gdb.selected_thread()
     found = None
     with unselected():

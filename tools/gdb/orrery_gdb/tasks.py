@@ -22,6 +22,9 @@ from .values import (
 TASK_BIT = 0x80000000
 POLL_BIT = 0x40000000
 
+# The registers of a task that does not run, as its context calls them.
+REGISTER_NAMES = ("sp", "fp", "pc", "base")
+
 # No chain of spawns is longer, and what stands in it for an address that is not known.
 SPAWNS_MAX = 16
 NOWHERE = 1
@@ -80,12 +83,16 @@ class Task:
 
     @property
     def registers(self):
-        """Where it continues; None or a pc of 0 while it runs. Where the slot has them not, they
-        are on its stack."""
+        """Where it continues, by name; None, or a pc of 0, while it runs. Those that its slot has
+        not are below its stack pointer."""
         saved = self.fiber["context"]["saved"]
-        if not has_field(saved, "kept"):
-            return saved
-        return (saved["kept"] - 1).dereference() if int(saved["kept"]) != 0 else None
+        if not has_field(saved, "pc"):
+            if int(saved["sp"]) == 0:
+                return None
+            kept = gdb.lookup_type("struct rti_arch_kept").pointer()
+            below = (saved["sp"].cast(kept) - 1).dereference()
+            return {"sp": saved["sp"], "fp": below["fp"], "pc": below["pc"], "base": below["base"]}
+        return {name: saved[name] for name in REGISTER_NAMES if has_field(saved, name)}
 
     @property
     def waits_for(self):
@@ -109,7 +116,11 @@ class Task:
     def waited_ns(self):
         if int(self.fiber["wait"]) == 0 or self.state != STATES["RTI_RUNNABLE_PARKED"]:
             return None
-        return max(0, now_ns() - number(self.run["parked_ns"]))
+        # On a small machine the fiber has a word for it; elsewhere it is where a queue links it.
+        holder = self.fiber if has_field(self.fiber, "parked_ns") else self.run
+        if not has_field(holder, "parked_ns"):
+            return None
+        return max(0, now_ns() - number(holder["parked_ns"]))
 
     @property
     def sites(self):

@@ -54,6 +54,7 @@ rti_arch_kept_of(const struct rti_arch_context *context)
 /* Where a new context begins, entry.S. Not a function of C: it expects {entry, argument} on top of
  * the stack and `transfer` in x0. */
 extern const char rti_arch_entry[];
+#define RTI_ARCH_ENTRY_BYTES 64 /* it has no more */
 
 /* The switch as a function that comes back by a branch instead of a return, switch.S. */
 void *rti_arch_switch_called(void *transfer, struct rti_arch_context *from,
@@ -209,8 +210,9 @@ static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
     return sp;
 }
 
-/* Where the caller is, as if it were about to be left: for a walk over its stack. */
-static RTI_ALWAYSINLINE void rti_arch_look(struct rti_arch_context *here)
+/* Where the caller is, as if it were about to be left: for a walk over its stack. Gives the stack
+ * pointer. */
+static RTI_ALWAYSINLINE void *rti_arch_look(struct rti_arch_context *here)
 {
     __asm__ volatile("adr x9, .\n\t"
                      "mov x10, sp\n\t"
@@ -219,6 +221,7 @@ static RTI_ALWAYSINLINE void rti_arch_look(struct rti_arch_context *here)
                      :
                      : "r"(here)
                      : "x9", "x10", "memory");
+    return here->sp;
 }
 
 /* chkfeat clears the bits of x16 whose feature is on, bit 0 the guarded control stack; on a
