@@ -47,13 +47,16 @@ static inline struct rti_fiber *rti_channel_berth_fiber(const struct rti_channel
 
 _Static_assert(sizeof(struct rti_channel_berth) <= RTI_STACK_TOP_ROOM, "a fiber has room for it");
 
-/* The berth of a fiber, given what it has room for on its stack. Another worker's only with the
- * lock that the fiber has parked with at a channel: its stack was known before. */
+/* The berth of a fiber, given what it has room for on its stack. Another worker's only if it is
+ * settled at a channel whose lock the caller has (rti_fiber_is_settled_at). */
 static inline struct rti_channel_berth *rti_channel_berth_of(struct rti_fiber *fiber,
                                                              struct rti_channel_berth *on_stack)
 {
     (void)on_stack;
-    return rti_stack_top(&fiber->stack);
+    RTI_PLAIN_READ(&fiber->stack.high_guard, sizeof(fiber->stack.high_guard));
+    void *top = rti_stack_top(&fiber->stack);
+    RT_DCHECK((uintptr_t)top % RTI_STACK_GUARD_ROOM == 0);
+    return __builtin_assume_aligned(top, RTI_STACK_GUARD_ROOM); /* so that stores are one */
 }
 
 static inline bool rti_channel_berth_is_ready(const struct rti_fiber *fiber)
