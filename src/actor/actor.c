@@ -152,7 +152,7 @@ static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct r
     }
     actor->fiber.fn = code->fn;
     actor->fiber.arg = code->arg;
-    (void)rti_fiber_begin(&actor->fiber, worker, &life, !config->malloc_stack);
+    rti_fiber_begin(&actor->fiber, worker, &life, !config->malloc_stack);
 }
 
 /* Remembers for the caller why it has no new actor. */

@@ -362,9 +362,11 @@ static inline void fiber_init_context(struct rti_fiber *fiber, const struct rti_
 }
 
 #if !RTI_ONE_WORKER
-RTI_NOINLINE uint32_t rti_fiber_number_origin(struct rti_worker *worker, uint32_t chain,
-                                              const void *site, const void *line)
+RTI_NOINLINE uint32_t rti_worker_number_origin_any(struct rti_worker *worker,
+                                                   const struct rti_fiber *starter,
+                                                   const void *site, const void *line)
 {
+    uint32_t chain = starter != NULL ? starter->origin.number : 0;
     uint32_t number = rti_origins_number(&worker->sched->origins, chain, site, line);
     if (number != 0) {
         worker->last_origin = (struct rti_origin_last){
@@ -427,7 +429,8 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber_forget_origin(fiber);
     if (worker != NULL) {
         const void *site = options->site == NULL ? RTI_ORIGIN_NOWHERE : options->site;
-        (void)rti_fiber_note_origin(fiber, worker, starter, site, NULL, false);
+        rti_fiber_note_starter(fiber, starter);
+        rti_fiber_note_origin(fiber, site, rti_worker_number_origin(worker, starter, site, NULL));
     }
     fiber_init_context(fiber, starter, is_foreign);
     bool is_good = fiber->stack.limit != NULL;

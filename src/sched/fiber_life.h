@@ -22,12 +22,11 @@
 struct rti_fiber_life {
     const struct rti_fiber *starter; /* who runs on the worker; NULL: it itself */
     const void *site;                /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
-    const void *line;                /* of the source, a rt_site; NULL: not known */
+    uint32_t origin;                 /* the number of that, if it is_numbered */
     uint32_t id;
     uint8_t priority;
     bool is_straight; /* by a call that goes straight (worker->straight) */
-    bool is_repeated; /* it comes from where the worker's last one came (rti_worker_repeats_origin)
-                       */
+    bool is_numbered; /* its maker has asked (rti_worker_number_origin) */
 };
 
 /* Prepares a slot for all its lives on `sched`. */
@@ -37,12 +36,9 @@ void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
 /* Where a fiber begins; for contexts. */
 void rti_fiber_entry(void *transfer);
 
-#if !RTI_ONE_WORKER
-/* The number of a spawn by who has this chain that is not the worker's last one; 0: there is no
- * room to note where. */
-uint32_t rti_fiber_number_origin(struct rti_worker *worker, uint32_t chain, const void *site,
-                                 const void *line);
-#endif
+/* rti_worker_number_origin for one that is not the worker's last. */
+uint32_t rti_worker_number_origin_any(struct rti_worker *worker, const struct rti_fiber *starter,
+                                      const void *site, const void *line);
 
 /* Is a spawn by `starter`, NULL for nobody, the same as the worker's last one? */
 static RTI_ALWAYSINLINE bool rti_worker_repeats_origin(const struct rti_worker *worker,
@@ -60,33 +56,51 @@ static RTI_ALWAYSINLINE bool rti_worker_repeats_origin(const struct rti_worker *
 #endif
 }
 
-/* Notes who starts the fiber: the one that runs here now, if any does. False: there is no room to
- * note where. */
-static RTI_ALWAYSINLINE bool rti_fiber_note_origin(struct rti_fiber *fiber,
-                                                   struct rti_worker *worker,
-                                                   const struct rti_fiber *starter,
-                                                   const void *site, const void *line,
-                                                   bool is_repeated)
+/* The number of a spawn of that kind. */
+static RTI_ALWAYSINLINE uint32_t rti_worker_repeated_origin(const struct rti_worker *worker)
 {
 #if !RTI_ONE_WORKER
-    fiber->origin.parent = RTI_LIKELY(starter != NULL) ? starter->run.id : 0;
-    if (is_repeated || RTI_LIKELY(rti_worker_repeats_origin(worker, starter, site, line))) {
-        RT_DCHECK(rti_worker_repeats_origin(worker, starter, site, line));
-        fiber->origin.number = worker->last_origin.number;
-        return true;
-    }
-    uint32_t chain = starter != NULL ? starter->origin.number : 0;
-    fiber->origin.number = rti_fiber_number_origin(worker, chain, site, line);
-    return fiber->origin.number != 0;
+    return worker->last_origin.number;
 #else
-    (void)worker, (void)line, (void)is_repeated;
+    (void)worker;
+    return 0;
+#endif
+}
+
+/* The number of a spawn by `starter`, who runs on the worker, NULL for nobody; 0: there is no room
+ * to note where. One worker: there are no numbers. */
+static RTI_ALWAYSINLINE uint32_t rti_worker_number_origin(struct rti_worker *worker,
+                                                          const struct rti_fiber *starter,
+                                                          const void *site, const void *line)
+{
+    return RTI_LIKELY(rti_worker_repeats_origin(worker, starter, site, line))
+               ? rti_worker_repeated_origin(worker)
+               : rti_worker_number_origin_any(worker, starter, site, line);
+}
+
+/* Notes who starts the fiber: the one that runs here now, if any does. */
+static RTI_ALWAYSINLINE void rti_fiber_note_starter(struct rti_fiber *fiber,
+                                                    const struct rti_fiber *starter)
+{
 #if RTI_HAS_TOOLS
-    fiber->origin.parent = starter == NULL ? 0 : starter->run.id;
+    fiber->origin.parent = RTI_LIKELY(starter != NULL) ? starter->run.id : 0;
+#else
+    (void)fiber, (void)starter;
+#endif
+}
+
+/* And where. */
+static RTI_ALWAYSINLINE void rti_fiber_note_origin(struct rti_fiber *fiber, const void *site,
+                                                   uint32_t number)
+{
+#if !RTI_ONE_WORKER
+    (void)site;
+    fiber->origin.number = number;
+#elif RTI_HAS_TOOLS
+    (void)number;
     fiber->origin.sites[0] = site;
 #else
-    (void)fiber, (void)starter, (void)site;
-#endif
-    return true;
+    (void)fiber, (void)site, (void)number;
 #endif
 }
 
@@ -122,8 +136,8 @@ static RTI_ALWAYSINLINE void rti_fiber_clear_errno(struct rti_fiber *fiber)
 #endif
 }
 
-/* What a life begins with, whatever its stack. False as rti_fiber_note_origin. */
-static RTI_ALWAYSINLINE bool rti_fiber_begin_life(struct rti_fiber *fiber,
+/* What a life begins with, whatever its stack. */
+static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
                                                   struct rti_worker *worker,
                                                   const struct rti_fiber_life *life)
 {
@@ -144,37 +158,37 @@ static RTI_ALWAYSINLINE bool rti_fiber_begin_life(struct rti_fiber *fiber,
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     rti_fiber_clear_errno(fiber);
-    bool is_noted =
-        rti_fiber_note_origin(fiber, worker, starter, life->site, life->line, life->is_repeated);
+    rti_fiber_note_starter(fiber, starter);
+    rti_fiber_note_origin(fiber, life->site,
+                          life->is_numbered
+                              ? life->origin
+                              : rti_worker_number_origin(worker, starter, life->site, NULL));
     rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
-    return is_noted;
 }
 
 /* Begins a life, on the stack that lies in fiber->stack, started by who runs on `worker`. The stack
- * is gone with the fiber's end unless it `is_lasting`. False as rti_fiber_note_origin. */
-static RTI_ALWAYSINLINE bool rti_fiber_begin(struct rti_fiber *fiber, struct rti_worker *worker,
+ * is gone with the fiber's end unless it `is_lasting`. */
+static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber, struct rti_worker *worker,
                                              const struct rti_fiber_life *life, bool is_lasting)
 {
     RT_DCHECK(rti_stack_is_intact(&fiber->stack));
-    bool is_noted = rti_fiber_begin_life(fiber, worker, life);
+    rti_fiber_begin_life(fiber, worker, life);
     rti_fiber_set_slab(fiber, false);
     fiber->run.is_direct = true;
     rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
                       rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
     rti_fiber_set_self_settling(fiber, is_lasting && fiber->stack.limit != NULL);
-    return is_noted;
 }
 
 /* The same for one that takes its stack from the slab when it first runs. */
-static RTI_ALWAYSINLINE bool rti_fiber_begin_in(struct rti_fiber *fiber, struct rti_worker *worker,
+static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_fiber *fiber, struct rti_worker *worker,
                                                 const struct rti_fiber_life *life)
 {
-    bool is_noted = rti_fiber_begin_life(fiber, worker, life);
+    rti_fiber_begin_life(fiber, worker, life);
     rti_fiber_set_slab(fiber, true);
     rti_stack_clear(&fiber->stack);
     /* Who would switch to it goes to the scheduler, which gives it its stack. */
     fiber->run.is_direct = false;
-    return is_noted;
 }
 
 /* Takes the stack of a fiber of a slab, which is about to run for the first time. */

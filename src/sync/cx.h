@@ -262,7 +262,8 @@ static RTI_ALWAYSINLINE bool rti_cx_is_clean(const struct rti_cx *cx)
 
 static RTI_ALWAYSINLINE void rti_cx_begin_again(struct rti_cx *cx, struct rti_fiber *fiber)
 {
-    RT_ASSERT(rti_cx_fiber(cx) == fiber);
+    /* Where its fiber lies was said once and for all (rti_cx_place_fiber). */
+    RT_DCHECK(rti_cx_fiber(cx) == fiber);
     RT_DCHECK(rti_cx_is_clean(cx) && rti_fiber_cx(fiber) == NULL && rti_cx_rest(cx) == NULL &&
               !cx->is_shield);
     cx->magic = RTI_CX_MAGIC;

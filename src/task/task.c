@@ -132,17 +132,39 @@ static RTI_ALWAYSINLINE void task_note_sites(struct rti_task *task, const rt_sit
 #endif
 }
 
-/* The same, if the table of origins has no room for it; and its name, if it was given one. */
-static RTI_ALWAYSINLINE void task_note_aside(struct rti_task *task, const struct task_order *order,
-                                             bool is_noted)
+#if !RTI_ONE_WORKER
+/* task_number_origin for a spawn that is not the worker's last one. What it needs of the order is
+ * given one by one: see task_join_region. */
+static RTI_NOINLINE uint32_t task_number_origin_any(struct rti_task *task,
+                                                    struct rti_worker *worker,
+                                                    const struct rti_fiber *starter,
+                                                    const void *address, const rt_site *site)
 {
-    if (RTI_UNLIKELY(!is_noted)) {
-        rti_task_side(task)->site = order->site;
+    uint32_t number = rti_worker_number_origin_any(worker, starter, address, site);
+    if (RTI_UNLIKELY(number == 0)) {
+        rti_task_side(task)->site = site;
     }
-    if (RTI_UNLIKELY(order->config->name != NULL)) {
-        rti_task_side(task)->name = order->config->name;
-        task->has_name = true;
-    }
+    return number;
+}
+#endif
+
+/* The number of its spawn; if the table of origins has no room for it, 0, and its site is noted
+ * aside. */
+static RTI_ALWAYSINLINE uint32_t task_number_origin(struct rti_task *task,
+                                                    struct rti_worker *worker,
+                                                    const struct task_order *order)
+{
+#if RTI_ONE_WORKER
+    (void)task, (void)worker, (void)order;
+    return 0;
+#else
+    bool is_repeated =
+        order->is_repeated ||
+        RTI_LIKELY(rti_worker_repeats_origin(worker, order->starter, order->address, order->site));
+    return RTI_LIKELY(is_repeated)
+               ? rti_worker_repeated_origin(worker)
+               : task_number_origin_any(task, worker, order->starter, order->address, order->site);
+#endif
 }
 
 /* Where it comes from, and whose trace it goes on with. */
@@ -191,28 +213,43 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
                                         struct rti_worker *worker, const struct task_order *order,
                                         bool is_of_slab, bool is_local)
 {
+    /* One store for all of these, which is why has_trace is among them: whose trace it has is said
+     * below, if anybody has one. */
+    RT_DCHECK(!task->has_message && !task->is_staked);
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
-    task->is_doomed = false;
     task->has_value = false;
     task->has_name = false;
+    task->has_message = false;
+    task->has_trace = false;
+    task->unused = 0;
+    task->is_doomed = false;
+    task->is_staked = false;
     task->fiber.fn_valued = order->fn;
     task->fiber.arg = order->arg;
-    RT_DCHECK(!rti_task_has_duties(task) && !task->has_message && task->joins == 0);
+    RT_DCHECK(!rti_task_has_duties(task) && task->joins == 0);
     RT_DCHECK(task->hook_depth == 0 && task->fiber.run.kind == &rti_task_kind);
+    RT_DCHECK(!order->is_repeated ||
+              rti_worker_repeats_origin(worker, order->starter, order->address, order->site));
     task_begin_sites(task, worker, order->site, order->parent);
     struct rti_fiber_life life = {
         .starter = order->starter,
         .site = order->address,
-        .line = order->site,
+        .origin = task_number_origin(task, worker, order),
         .id = task_next_serial(tasks, is_local) | RTI_TASK_TRACE_ID,
         .priority = task_priority(order->config),
         .is_straight = order->is_straight,
-        .is_repeated = order->is_repeated,
+        .is_numbered = true,
     };
-    bool is_noted = is_of_slab ? rti_fiber_begin_in(&task->fiber, worker, &life)
-                               : rti_fiber_begin(&task->fiber, worker, &life, true);
-    task_note_aside(task, order, is_noted);
+    if (is_of_slab) {
+        rti_fiber_begin_in(&task->fiber, worker, &life);
+    } else {
+        rti_fiber_begin(&task->fiber, worker, &life, true);
+    }
+    if (RTI_UNLIKELY(order->config->name != NULL)) {
+        rti_task_side(task)->name = order->config->name;
+        task->has_name = true;
+    }
 }
 
 /* Takes a stack of this size, 0 for the usual one, for a slot; false if there is none. */
@@ -473,6 +510,7 @@ static RTI_NOINLINE rt_task *task_go_stacked(struct rti_tasks *tasks, struct rti
     struct rti_worker *worker = &tasks->sched->worker;
     struct rti_task *parent = RTI_CONTAINER_OF(worker->fiber, struct rti_task, fiber);
     RT_DCHECK(parent == rti_task_of(worker) && task == tasks->free_head);
+    RTI_ASSUME(parent != NULL);
     if (RTI_UNLIKELY(!task_take_stack(task, tasks, 0))) {
         return NULL;
     }

@@ -98,10 +98,11 @@ struct rti_task {
     bool has_value : 1;    /* its function returned */
     bool has_name : 1;     /* the side has its name; else it is called as its function is */
     bool has_message : 1;  /* the annex says how it ended */
-    bool has_trace : 1;    /* the annex has its trace context, or that of a life without one */
-    bool is_doomed;        /* killed while a hook runs: it ends when the hook has */
-    bool is_staked;        /* its holder waits; killed meanwhile, nobody has the handle */
-    uint16_t hook_depth;   /* hooks of it that run on its own fiber now, one inside another */
+    bool has_trace : 1;    /* the annex has its trace context */
+    uint8_t unused : 3;
+    bool is_doomed;      /* killed while a hook runs: it ends when the hook has */
+    bool is_staked;      /* its holder waits; killed meanwhile, nobody has the handle */
+    uint16_t hook_depth; /* hooks of it that run on its own fiber now, one inside another */
     uint16_t hook_count;
     rti_local_bits locals_set; /* a bit per key */
     uint32_t joins;         /* whom it waits for in a join: the index, counted from 1; 0: nobody */
