@@ -13,9 +13,6 @@
 /* Stacks are painted where debugging is worth the time of filling them. */
 #define ACTOR_PAINTS_STACKS (RT_STACK_PAINT || RT_CHECKS)
 
-/* No stack is larger: sums with it cannot overflow. */
-#define ACTOR_STACK_SIZE_MAX (PTRDIFF_MAX / 4)
-
 _Static_assert(RT_ACTOR_STACK_SIZE_MIN >= RTI_STACK_SIZE_MIN, "a stack that no fiber can run on");
 _Static_assert(RT_MAX_ACTORS > 0 && RT_MAX_ACTORS <= 1 << 20, "the id has room for generations");
 
@@ -35,7 +32,7 @@ static bool actor_config_is_valid(const actor_config *config)
 {
     return (unsigned)config->priority < RTI_PRIORITY_LEVELS &&
            (config->stack_size == 0 || config->stack_size >= RT_ACTOR_STACK_SIZE_MIN) &&
-           config->stack_size <= ACTOR_STACK_SIZE_MAX;
+           config->stack_size <= RT_STACK_SIZE_MAX;
 }
 
 static void actor_copy_name(struct rti_actor *actor, const char *name)

@@ -92,14 +92,15 @@ struct rti_stack {
 #endif
 _Static_assert(RTI_STACK_TOP_ROOM % RTI_STACK_GUARD_ROOM == 0, "what lies below stays aligned");
 
-/* No more of the memory is used. */
+/* No stack is larger: the place of the low guard could not be said. */
 #if RTI_ONE_WORKER
-#define RTI_STACK_SIZE_MAX (SIZE_MAX - RTI_STACK_GUARD_ROOM)
+#define RTI_STACK_SIZE_MAX SIZE_MAX
 #else
-#define RTI_STACK_SIZE_MAX ((size_t)1 << 30)
+#define RTI_STACK_SIZE_MAX ((size_t)INT32_MAX)
 #endif
+_Static_assert(RT_STACK_SIZE_MAX < RTI_STACK_SIZE_MAX / 4 * 3, "who may ask for it gets more");
 
-/* Panics: the memory is none, or too small. */
+/* Panics: the memory is none, or too small, or too large. */
 _Noreturn RTI_COLD void rti_stack_refuse(void);
 
 /* Says where it lies. `is_single`: one word is looked at for both ends; never on a Cortex-M. */
@@ -195,20 +196,19 @@ static inline void rti_stack_mend(const struct rti_stack *stack)
     *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
 }
 
-/* Takes memory of at least RTI_STACK_SIZE_MIN bytes, cut to 16-byte alignment, and sets the guards.
- */
+/* Takes memory of RTI_STACK_SIZE_MIN to RTI_STACK_SIZE_MAX bytes, cut to 16-byte alignment, and
+ * sets the guards. */
 static inline void rti_stack_init(struct rti_stack *stack, void *memory, size_t size)
 {
     uintptr_t start = (uintptr_t)memory;
     uintptr_t unit = RTI_STACK_GUARD_ROOM;
     uintptr_t aligned = (start + unit - 1) & ~(unit - 1);
-    if (RTI_UNLIKELY(memory == NULL || size < RTI_STACK_SIZE_MIN)) {
+    if (RTI_UNLIKELY(memory == NULL || size < RTI_STACK_SIZE_MIN || size > RTI_STACK_SIZE_MAX)) {
         rti_stack_refuse();
     }
     size_t usable = (size - (size_t)(aligned - start)) & ~(size_t)(unit - 1);
     char *low = (char *)memory + (aligned - start);
-    rti_stack_set_bounds(stack, low, usable <= RTI_STACK_SIZE_MAX ? usable : RTI_STACK_SIZE_MAX,
-                         false);
+    rti_stack_set_bounds(stack, low, usable, false);
     stack->limit = RTI_STACK_FORBIDDEN != 0 ? low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
     rti_stack_set_owner(stack, 0);
     rti_stack_mend(stack);

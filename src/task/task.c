@@ -16,9 +16,6 @@
 #include "task/task_report.h"
 #include "task/tasks.h"
 
-/* No stack is larger: sums with it cannot overflow. */
-#define TASK_STACK_SIZE_MAX (PTRDIFF_MAX / 4)
-
 _Static_assert(RT_TASK_STACK_SIZE >= RTI_STACK_SIZE_MIN, "a stack that no fiber can run on");
 _Static_assert(RT_MAX_TASKS > 0 && RT_MAX_TASKS <= 1 << 20, "the handle has room for generations");
 
@@ -57,7 +54,7 @@ static inline bool task_config_is_valid(const rt_task_config *config)
 {
     return (unsigned)config->priority < RTI_PRIORITY_LEVELS &&
            (config->stack_size == 0 || config->stack_size >= RTI_STACK_SIZE_MIN) &&
-           config->stack_size <= TASK_STACK_SIZE_MAX;
+           config->stack_size <= RT_STACK_SIZE_MAX;
 }
 
 /* What the task does when its function has returned, on its own stack. */

@@ -317,7 +317,7 @@ rt_status rt_task_reserve(const rt_task_room *room)
     }
     if (room == NULL || room->tasks == 0 || room->tasks > TASKS_MAX - RT_MAX_TASKS ||
         (room->stack_size != 0 && room->stack_size < RTI_STACK_SIZE_MIN) ||
-        room->stack_size > PTRDIFF_MAX / 4) {
+        room->stack_size > RT_STACK_SIZE_MAX) {
         return (rt_status){RT_ERR_INVALID, "so many tasks, or such stacks, there cannot be"};
     }
     if (tasks->more != NULL) {

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #define RTI_MODULE "stack_test"
 #include "sched/stack.h"
+
+#if !RTI_ONE_WORKER
+#include <sys/mman.h>
+#endif
 
 #include "support/test.h"
 
@@ -71,3 +76,31 @@ TEST(stack_below_the_minimum_panics)
 {
     CHECK_PANICS("stack", init_too_small, NULL);
 }
+
+#if !RTI_ONE_WORKER
+TEST(stack_of_the_largest_size_has_its_guards_at_its_ends)
+{
+    size_t size = (size_t)RT_STACK_SIZE_MAX + RTI_STACK_RESERVE;
+    char *large = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(large != MAP_FAILED);
+    rti_stack_init(&stack, large, size);
+    CHECK(rti_stack_low(&stack) == large && rti_stack_low_guard(&stack) == large);
+    CHECK_EQ(rti_stack_size(&stack), size);
+    CHECK(rti_stack_is_intact(&stack));
+    large[0] ^= 1;
+    CHECK(!rti_stack_is_intact(&stack));
+    CHECK_EQ(munmap(large, size), 0);
+}
+
+static void init_too_large(void *arg)
+{
+    (void)arg;
+    rti_stack_init(&stack, memory, RTI_STACK_SIZE_MAX + 1);
+}
+
+TEST(stack_above_the_maximum_panics)
+{
+    CHECK_PANICS("stack", init_too_large, NULL);
+}
+#endif

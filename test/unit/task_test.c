@@ -99,6 +99,12 @@ static void *wants_too_much(void *arg)
     config.stack_size = 1;
     CHECK(rt_go_ex(tasks_echo, NULL, &config) == NULL);
     CHECK_STATUS(status, RT_ERR_INVALID);
+    config.stack_size = RT_STACK_SIZE_MAX;
+    CHECK(rt_go_ex(tasks_echo, NULL, &config) == NULL);
+    CHECK_STATUS(status, RT_ERR_NOMEM);
+    config.stack_size = (size_t)RT_STACK_SIZE_MAX + 1;
+    CHECK(rt_go_ex(tasks_echo, NULL, &config) == NULL);
+    CHECK_STATUS(status, RT_ERR_INVALID);
     config.stack_size = SIZE_MAX;
     CHECK(rt_go_ex(tasks_echo, NULL, &config) == NULL);
     CHECK_STATUS(status, RT_ERR_INVALID);

@@ -429,8 +429,12 @@ static void *asks_for_bad_rooms(void *arg)
     CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 1, .stack_size = 4095}), RT_ERR_INVALID);
     CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 1, .stack_size = SIZE_MAX}),
                  RT_ERR_INVALID);
-    CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 1, .stack_size = PTRDIFF_MAX / 8}),
-                 RT_ERR_NOMEM);
+    CHECK_STATUS(
+        rt_task_reserve(&(rt_task_room){.tasks = 1, .stack_size = (size_t)RT_STACK_SIZE_MAX + 1}),
+        RT_ERR_INVALID);
+    CHECK_STATUS(
+        rt_task_reserve(&(rt_task_room){.tasks = 1 << 20, .stack_size = RT_STACK_SIZE_MAX}),
+        RT_ERR_NOMEM);
     CHECK_EQ(module()->capacity, RT_MAX_TASKS);
     CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = 1}));
     CHECK_STATUS(rt_task_reserve(&(rt_task_room){.tasks = 1}), RT_ERR_STATE);
