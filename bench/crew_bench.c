@@ -125,11 +125,12 @@ static double run_round(uint32_t workers, size_t fibers_count, void (*main_fn)(v
                                      .views = views};
     rti_crew_init(&crew, &sched, &config);
     for (size_t i = 0; i < fibers_count; i++) {
+        static const struct rti_fiber_kind kind = {rti_fiber_call, nothing};
         struct rti_fiber_options options = {.id = (uint32_t)i + 1,
                                             .priority = 2,
-                                            .main = main_fn,
+                                            .fn = main_fn,
                                             .arg = (void *)(uintptr_t)i,
-                                            .on_done = nothing};
+                                            .kind = &kind};
         rti_stack_init(&options.stack, stacks[i], STACK_BYTES);
         rti_fiber_init(&fibers[i], &options);
         rti_lock_init(&lines[i].lock, &sched, RTI_LOCK_CHANNEL);

@@ -83,11 +83,12 @@ static double run_round(void (*main_fn)(void *))
         exit(1);
     }
     for (size_t i = 0; i < 2; i++) {
+        static const struct rti_fiber_kind kind = {rti_fiber_call, nothing};
         struct rti_fiber_options options = {.id = (uint32_t)i + 1,
                                             .priority = 2,
-                                            .main = main_fn,
+                                            .fn = main_fn,
                                             .arg = (void *)(uintptr_t)i,
-                                            .on_done = nothing};
+                                            .kind = &kind};
         rti_stack_init(&options.stack, stacks[i], STACK_BYTES);
         rti_fiber_init(&fibers[i], &options);
         rti_waitlist_init(&lines[i]);

@@ -29,6 +29,13 @@
 #endif
 #endif
 
+/* The largest stack that an actor or a task may ask for, bytes; not to be changed. */
+#if defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ == 4
+#define RT_STACK_SIZE_MAX 0x10000000
+#else
+#define RT_STACK_SIZE_MAX 0x40000000
+#endif
+
 #ifndef RT_MAX_LOCALS
 #define RT_MAX_LOCALS 8 /* keys of task-local values, at most 32 */
 #endif

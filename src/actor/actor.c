@@ -13,9 +13,6 @@
 /* Stacks are painted where debugging is worth the time of filling them. */
 #define ACTOR_PAINTS_STACKS (RT_STACK_PAINT || RT_CHECKS)
 
-/* No stack is larger: sums with it cannot overflow. */
-#define ACTOR_STACK_SIZE_MAX (PTRDIFF_MAX / 4)
-
 _Static_assert(RT_ACTOR_STACK_SIZE_MIN >= RTI_STACK_SIZE_MIN, "a stack that no fiber can run on");
 _Static_assert(RT_MAX_ACTORS > 0 && RT_MAX_ACTORS <= 1 << 20, "the id has room for generations");
 
@@ -35,7 +32,7 @@ static bool actor_config_is_valid(const actor_config *config)
 {
     return (unsigned)config->priority < RTI_PRIORITY_LEVELS &&
            (config->stack_size == 0 || config->stack_size >= RT_ACTOR_STACK_SIZE_MIN) &&
-           config->stack_size <= ACTOR_STACK_SIZE_MAX;
+           config->stack_size <= RT_STACK_SIZE_MAX;
 }
 
 static void actor_copy_name(struct rti_actor *actor, const char *name)
@@ -52,12 +49,14 @@ static void actor_copy_name(struct rti_actor *actor, const char *name)
     actor->name[length] = '\0';
 }
 
+static const struct rti_fiber_kind actor_kind = {rti_fiber_call, rti_actor_on_done};
+
 void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
 {
     actor->id = ACTOR_ID_INVALID;
     actor->reachable_id = ACTOR_ID_INVALID;
     actor->actors = actors;
-    rti_fiber_init_slot(&actor->fiber, actors->sched, rti_actor_on_done);
+    rti_fiber_init_slot(&actor->fiber, actors->sched, &actor_kind);
     actor->fiber.run.is_actor = true;
     rti_mailbox_init(&actor->mailbox, rti_fiber_wake, &actor->fiber, actors->sched->is_local);
 #if RTI_KEEPS_WAITER
@@ -148,7 +147,8 @@ static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct r
     if (ACTOR_PAINTS_STACKS) {
         rti_stack_paint(&actor->fiber.stack);
     }
-    rti_fiber_set_main(&actor->fiber, code->fn, code->arg);
+    actor->fiber.fn = code->fn;
+    actor->fiber.arg = code->arg;
     rti_fiber_begin(&actor->fiber, worker, &life, !config->malloc_stack);
 }
 

@@ -134,7 +134,7 @@ uint64_t rti_io_deadline(struct rti_io_call *call)
         uint64_t limit = call->timeout_ms < 0 ? RTI_TIME_NEVER : io_limit(call);
         uint64_t budget = rti_io_blocks(call) || call->timeout_ms == RTI_IO_GIVING_BACK
                               ? RTI_TIME_NEVER
-                              : rti_worker_current()->fiber->deadline_ns;
+                              : rti_fiber_deadline(rti_worker_current()->fiber);
         call->deadline_ns = budget < limit ? budget : limit;
     }
     return call->deadline_ns;
@@ -151,7 +151,7 @@ rt_status rti_io_unanswered(const struct rti_io_call *call)
         cancel->is_seen = true;
         return RTI_IO_CANCELLED;
     }
-    bool is_budget = cancel != NULL && call->deadline_ns == worker->fiber->deadline_ns;
+    bool is_budget = cancel != NULL && call->deadline_ns == rti_fiber_deadline(worker->fiber);
     if (is_budget) {
         cancel->is_seen = true;
         return (rt_status){RT_ERR_BUDGET_EXHAUSTED, "the budget of the context is used up"};

@@ -44,7 +44,7 @@ static uint32_t node_of_actor(const struct search *search, actor_id id)
 }
 
 /* The fiber whose cleanup stack this is. */
-static uint32_t node_of_holder(const struct search *search, const struct rti_list *holder)
+static uint32_t node_of_holder(const struct search *search, const struct rti_cleanups *holder)
 {
     for (uint32_t i = 0; i < RTI_DEADLOCK_NODES; i++) {
         const struct rti_fiber *fiber = search->deadlock->nodes[i].fiber;
@@ -69,7 +69,7 @@ static void node_add_target(struct rti_deadlock_node *node, uint32_t target)
 static void node_add_waiter(const struct search *search, struct rti_deadlock_node *node,
                             const struct rti_waiter *place, const struct rti_waiter *waiter)
 {
-    struct rti_list *holder = NULL;
+    struct rti_cleanups *holder = NULL;
     if (waiter->event == RTI_EVENT_CANCEL) {
         return;
     }
@@ -130,7 +130,7 @@ static bool node_snap(const struct search *search, const struct rti_fiber *fiber
         return false;
     }
 #if RTI_HAS_TOOLS
-    return rti_peek_copy(peek, parked_ns, &fiber->parked_ns, sizeof(*parked_ns));
+    return rti_peek_copy(peek, parked_ns, rti_fiber_parked_ns(fiber), sizeof(*parked_ns));
 #else
     *parked_ns = 0;
     return true;

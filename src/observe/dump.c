@@ -41,7 +41,7 @@ static uint64_t dump_parked_ns(const struct rti_fiber *fiber)
 {
     uint64_t parked_ns = 0;
 #if RTI_HAS_TOOLS
-    (void)rti_peek_copy(NULL, &parked_ns, &fiber->parked_ns, sizeof(parked_ns));
+    (void)rti_peek_copy(NULL, &parked_ns, rti_fiber_parked_ns(fiber), sizeof(parked_ns));
 #else
     (void)fiber;
 #endif
@@ -98,10 +98,10 @@ static void dump_task(struct dump *dump, const struct rti_task *task)
     struct rti_remark line;
     enum rti_task_state state = rti_task_state(task);
     bool is_parked = rti_runnable_state(&task->fiber.run) == RTI_RUNNABLE_PARKED;
-    const struct rti_task *joins = NULL;
+    uint32_t joins = 0;
     struct rti_task_identity identity;
     rti_task_identify(task, &identity);
-    (void)rti_peek_copy(NULL, (void *)&joins, &task->joins, sizeof(joins));
+    (void)rti_peek_copy(NULL, &joins, &task->joins, sizeof(joins));
     rti_remark_init(&line);
     rti_remark_add(&line, "task ");
     rti_task_remark_identity(&line, &identity);
@@ -109,9 +109,10 @@ static void dump_task(struct dump *dump, const struct rti_task *task)
     rti_remark_add(&line, rti_task_state_name(state));
     if (is_parked && state != RTI_TASK_STATE_COMPLETE) {
         dump_add_wait(&line, &task->fiber, dump->now_ns);
-        if (joins != NULL) {
+        const struct rti_sched *sched = rti_fiber_peek_sched(&task->fiber);
+        if (joins != 0 && sched != NULL) {
             rti_remark_add(&line, ", of task ");
-            rti_task_remark_name(&line, joins);
+            rti_task_remark_name(&line, rti_tasks_slot(sched->modules[RTI_MODULE_TASK], joins - 1));
         }
     }
     rti_remark_add(&line, ",");
@@ -154,7 +155,7 @@ static void dump_add_sites(struct rti_remark *line, const struct rti_fiber *fibe
 {
 #if RTI_HAS_TOOLS
     const void *sites[RTI_ORIGIN_SITES];
-    (void)rti_peek_copy(NULL, (void *)sites, fiber->origin.sites, sizeof(sites));
+    rti_fiber_tell_origin(fiber, sites);
     for (size_t i = 0; i < RTI_ORIGIN_SITES && sites[i] != NULL; i++) {
         rti_remark_add(line, i == 0 ? ", spawned at " : ", from ");
         rti_backtrace_remark_place(line, (uintptr_t)sites[i]);

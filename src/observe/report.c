@@ -14,6 +14,7 @@
 #include "sync/select.h"
 #include "sync/signals.h"
 #include "task/asyncs.h"
+#include "task/task_report.h"
 #include "task/tasks.h"
 #include "task/thread_pool.h"
 #include "time/deadline.h"
@@ -163,8 +164,13 @@ static void report_stack(struct rti_text *text, const struct rti_fiber *fiber,
     unsigned char bytes[RTI_REPORT_STACK_MAX];
     struct rti_context context = fiber->context;
     struct rti_stack stack = fiber->stack;
+    const struct rti_arch_kept *at = rti_arch_kept_of(&context.saved);
+    struct rti_arch_kept kept = {.pc = NULL};
+    if (at == NULL || !report_copy(options, &kept, at, sizeof(kept))) {
+        return;
+    }
     const char *sp = context.saved.sp;
-    if (context.saved.pc == NULL || sp < stack.low || sp >= stack.high_guard) {
+    if (kept.pc == NULL || sp < rti_stack_low(&stack) || sp >= stack.high_guard) {
         return;
     }
     size_t size = (size_t)(stack.high_guard - sp);
@@ -175,11 +181,11 @@ static void report_stack(struct rti_text *text, const struct rti_fiber *fiber,
     }
     rti_text_line(text, "stack");
     rti_text_number(text, fiber->run.id);
-    rti_text_number(text, (uintptr_t)context.saved.pc);
+    rti_text_number(text, (uintptr_t)kept.pc);
     rti_text_number(text, (uintptr_t)sp);
-    rti_text_number(text, (uintptr_t)context.saved.fp);
+    rti_text_number(text, (uintptr_t)kept.fp);
 #if defined(__x86_64__) || defined(__aarch64__)
-    rti_text_number(text, (uintptr_t)context.saved.base);
+    rti_text_number(text, (uintptr_t)kept.base);
 #else
     rti_text_number(text, 0);
 #endif
@@ -202,10 +208,11 @@ struct report_subject {
 /* Where it was started, and its ancestors: an address, or `file:line`. */
 static void report_sites(struct rti_text *text, const struct report_subject *subject)
 {
-    const struct rti_origin *origin = &subject->fiber->origin;
+    const void *origin[RTI_ORIGIN_SITES];
+    rti_fiber_tell_origin(subject->fiber, origin);
     for (size_t i = 0; subject->sites == NULL && i < RTI_ORIGIN_SITES; i++) {
-        if (origin->sites[i] != NULL) {
-            rti_text_number(text, (uintptr_t)origin->sites[i]);
+        if (origin[i] != NULL) {
+            rti_text_number(text, (uintptr_t)origin[i]);
         }
     }
     for (size_t i = 0; subject->sites != NULL && i < RTI_TASK_SITES; i++) {
@@ -223,7 +230,7 @@ static void report_parked(struct rti_text *text, const struct report_subject *su
 {
     const struct rti_fiber *fiber = subject->fiber;
     size_t begin = text->length;
-    uint64_t parked_ns = fiber->parked_ns;
+    uint64_t parked_ns = *rti_fiber_parked_ns(fiber);
     const struct rti_wait *wait = fiber->wait;
     enum rti_runnable_state state = rti_runnable_state(&fiber->run);
     if (options->peek != NULL && state != RTI_RUNNABLE_PARKED) {
@@ -236,7 +243,7 @@ static void report_parked(struct rti_text *text, const struct report_subject *su
         report_stack(text, fiber, options);
     }
     if (rti_runnable_state(&fiber->run) != state || fiber->wait != wait ||
-        fiber->parked_ns != parked_ns) {
+        *rti_fiber_parked_ns(fiber) != parked_ns) {
         text->length = begin;
     }
 }
@@ -251,7 +258,8 @@ static void report_subject(struct rti_text *text, const struct report_subject *s
     rti_text_word(text, subject->name);
     rti_text_word(text, state_name(&fiber->run));
     rti_text_number(text, fiber->run.priority);
-    rti_text_number(text, fiber->parked_ns);
+    bool is_parked = rti_runnable_state(&fiber->run) == RTI_RUNNABLE_PARKED;
+    rti_text_number(text, is_parked ? *rti_fiber_parked_ns(fiber) : 0);
     rti_text_number(text, fiber->origin.parent);
     rti_text_number(text, subject->mail);
     rti_text_number(text, subject->sent);
@@ -290,11 +298,13 @@ static void report_task(struct rti_text *text, const struct rti_sched *sched, ui
     if (life == RTI_TASK_FREE || life == RTI_TASK_COMPLETE) {
         return;
     }
+    struct rti_task_identity identity;
+    rti_task_identify(task, &identity);
     struct report_subject subject = {
         .fiber = &task->fiber,
         .kind = "task",
-        .name = task->name != NULL ? task->name : "",
-        .sites = task->sites,
+        .name = identity.name != NULL ? identity.name : "",
+        .sites = identity.sites,
     };
     report_subject(text, &subject, options);
 }

@@ -11,11 +11,11 @@
 /* No place is longer: a name of 31 characters, an address and what stands between two places. */
 #define PLACE_CHARACTERS_MAX 56
 
-static struct rti_frame frame_of(const struct rti_arch_context *saved)
+static struct rti_frame frame_of(const struct rti_arch_kept *saved, const void *sp)
 {
     return (struct rti_frame)
     {
-        .pc = (uintptr_t)saved->pc, .sp = (uintptr_t)saved->sp, .fp = (uintptr_t)saved->fp,
+        .pc = (uintptr_t)saved->pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)saved->fp,
 #if defined(__x86_64__) || defined(__aarch64__)
         .base = (uintptr_t)saved->base,
 #endif
@@ -33,13 +33,18 @@ static bool is_in_piece(uintptr_t place, uintptr_t piece, size_t bytes)
 static void trace_walk(struct rti_backtrace *trace, const struct rti_frame *frame, uintptr_t high)
 {
     size_t count = rti_port_backtrace(frame, high, trace->places, RTI_BACKTRACE_MAX);
-    trace->is_whole =
-        count > 2 && is_in_piece(trace->places[count - 1], (uintptr_t)rti_arch_entry, PIECE_BYTES);
+    trace->is_whole = count > 2 && is_in_piece(trace->places[count - 1], (uintptr_t)rti_arch_entry,
+                                               RTI_ARCH_ENTRY_BYTES);
     if (trace->is_whole) {
         /* It calls rti_fiber_entry; in between a sanitizer may be told. */
         bool is_told = RTI_CONTEXT_ANNOTATED && count > 3 &&
                        is_in_piece(trace->places[count - 3], (uintptr_t)rti_fiber_entry, 512);
         count -= is_told ? 3 : 2;
+        /* That calls the function of who is no task in another, which is most often gone by then.
+         */
+        if (count > 1 && is_in_piece(trace->places[count - 1], (uintptr_t)rti_fiber_call, 64)) {
+            count--;
+        }
     }
     trace->count = count;
 }
@@ -51,8 +56,14 @@ void rti_backtrace_take(struct rti_backtrace *trace, const struct rti_fiber *fib
     struct rti_stack stack;
     (void)rti_peek_copy(NULL, &context, &fiber->context, sizeof(context));
     (void)rti_peek_copy(NULL, &stack, &fiber->stack, sizeof(stack));
-    struct rti_frame frame = frame_of(&context.saved);
-    uintptr_t low = (uintptr_t)stack.low;
+    struct rti_arch_kept kept = {.pc = NULL};
+    const struct rti_arch_kept *at = rti_arch_kept_of(&context.saved);
+    /* They lie on a stack that may be gone by now. */
+    if (at == NULL || !rti_port_peek(&kept, at, sizeof(kept))) {
+        kept.pc = NULL;
+    }
+    struct rti_frame frame = frame_of(&kept, context.saved.sp);
+    uintptr_t low = (uintptr_t)rti_stack_low(&stack);
     uintptr_t high = (uintptr_t)stack.high_guard;
     trace->count = 0;
     trace->is_whole = false;
@@ -75,9 +86,9 @@ uint8_t rti_backtrace_reason(const struct rti_fiber *fiber)
 
 RTI_NOINLINE void rti_backtrace_take_here(struct rti_backtrace *trace)
 {
-    struct rti_arch_context here;
-    rti_arch_look(&here);
-    struct rti_frame frame = frame_of(&here);
+    struct rti_arch_kept here;
+    const void *sp = rti_arch_look(&here);
+    struct rti_frame frame = frame_of(&here, sp);
     trace_walk(trace, &frame, UINTPTR_MAX);
 }
 

@@ -33,13 +33,16 @@ struct rti_cancel {
     struct rti_waiter *lone; /* one worker: waits beside the line; NULL: nobody */
     struct rti_sched *sched;
     struct rti_lock lock;
-    rti_atomic_u32 is_requested; /* bool; written under the lock */
+    /* What the context knows that it belongs to: here, because there is room. */
+    uint32_t owner_word;
+    uint16_t owner_half;
+    rti_atomic_u8 is_requested; /* bool; written under the lock */
     bool is_seen; /* a call of the one who was asked has failed for it; written by that one */
 };
 
 static inline void rti_cancel_init(struct rti_cancel *cancel, struct rti_sched *sched)
 {
-    rti_u32_init(&cancel->is_requested, 0);
+    rti_u8_init(&cancel->is_requested, 0);
     cancel->is_seen = false;
     rti_lock_init(&cancel->lock, sched, RTI_LOCK_CANCEL);
     rti_list_init(&cancel->line);
@@ -49,7 +52,7 @@ static inline void rti_cancel_init(struct rti_cancel *cancel, struct rti_sched *
 
 static inline bool rti_cancel_is_requested(const struct rti_cancel *cancel)
 {
-    return rti_u32_load_relaxed(&cancel->is_requested) != 0;
+    return rti_u8_load_relaxed(&cancel->is_requested) != 0;
 }
 
 /* Wakes those claimed, in the order in which they came. A waker may end the object that the flag
@@ -135,7 +138,7 @@ static inline bool rti_cancel_request(struct rti_cancel *cancel, struct rti_list
 {
     rti_lock_acquire(&cancel->lock, cancel->sched);
     bool is_first = !rti_cancel_is_requested(cancel);
-    rti_u32_store_relaxed(&cancel->is_requested, 1);
+    rti_u8_store_relaxed(&cancel->is_requested, 1);
     rti_lock_release(&cancel->lock);
     if (is_first) {
         rti_cancel_claim_all(cancel, claimed);

@@ -14,42 +14,78 @@
  * may free its memory. A record must not lie in a frame that can be left without giving the thing
  * back: keep it in a pool, or make leaving the frame a bug that is caught.
  *
- * I1  A record runs at most once, and never after it was taken out.    (rti_cleanup_run_all) */
+ * I1  A record runs at most once, and never after it was taken out.    (rti_cleanup_run_all)
+ * I2  What `at` of a record in a stack points to is the record.        (rti_cleanup_remove) */
 
-#include "base/list.h"
+#include <stdbool.h>
+
+#include "base/assert.h"
 
 struct rti_cleanup {
-    struct rti_link link; /* in the holder's stack, or in none */
+    struct rti_cleanup *next; /* the one before it, which runs after it */
+    struct rti_cleanup **at;  /* what points to it; NULL: it is in no stack */
     void (*run)(struct rti_cleanup *cleanup);
 };
+
+/* The stack: one word, because each fiber has one, and most are empty. */
+struct rti_cleanups {
+    struct rti_cleanup *latest; /* NULL: there is nothing */
+};
+
+static inline void rti_cleanups_init(struct rti_cleanups *stack)
+{
+    stack->latest = NULL;
+}
+
+static RTI_ALWAYSINLINE bool rti_cleanups_are_none(const struct rti_cleanups *stack)
+{
+    return stack->latest == NULL;
+}
 
 static inline void rti_cleanup_init(struct rti_cleanup *cleanup,
                                     void (*run)(struct rti_cleanup *cleanup))
 {
     RT_DCHECK(run != NULL);
-    rti_link_init(&cleanup->link);
+    cleanup->at = NULL;
     cleanup->run = run;
 }
 
-static inline void rti_cleanup_push(struct rti_list *stack, struct rti_cleanup *cleanup)
+/* Is it in a stack? */
+static inline bool rti_cleanup_is_held(const struct rti_cleanup *cleanup)
 {
-    rti_list_push_head(stack, &cleanup->link);
+    return cleanup->at != NULL;
+}
+
+static inline void rti_cleanup_push(struct rti_cleanups *stack, struct rti_cleanup *cleanup)
+{
+    RT_DCHECK(!rti_cleanup_is_held(cleanup));
+    cleanup->next = stack->latest;
+    cleanup->at = &stack->latest;
+    if (cleanup->next != NULL) {
+        cleanup->next->at = &cleanup->next;
+    }
+    stack->latest = cleanup;
 }
 
 /* Takes a record out; does nothing if it is in no stack. */
 static inline void rti_cleanup_remove(struct rti_cleanup *cleanup)
 {
-    if (rti_link_is_linked(&cleanup->link)) {
-        rti_list_remove(&cleanup->link);
+    if (rti_cleanup_is_held(cleanup)) {
+        RT_DCHECK(*cleanup->at == cleanup);
+        *cleanup->at = cleanup->next;
+        if (cleanup->next != NULL) {
+            cleanup->next->at = cleanup->at;
+        }
+        cleanup->at = NULL;
     }
 }
 
 /* Runs what is there, the latest first, until the stack is empty. Most have nothing there. */
-static RTI_ALWAYSINLINE void rti_cleanup_run_all(struct rti_list *stack)
+static RTI_ALWAYSINLINE void rti_cleanup_run_all(struct rti_cleanups *stack)
 {
-    while (RTI_UNLIKELY(!rti_list_is_empty(stack))) {
-        struct rti_link *link = rti_list_pop(stack);
-        struct rti_cleanup *cleanup = RTI_CONTAINER_OF(link, struct rti_cleanup, link);
+    while (RTI_UNLIKELY(!rti_cleanups_are_none(stack))) {
+        struct rti_cleanup *cleanup = stack->latest;
+        rti_cleanup_remove(cleanup);
         cleanup->run(cleanup);
     }
 }

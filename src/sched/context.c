@@ -87,7 +87,7 @@ static RTI_UNSANITIZED RTI_OUTSIDE void context_begin(void *transfer, void *argu
 uintptr_t rti_context_room_below(const struct rti_context *context)
 {
     RT_ASSERT(rti_context_is_marked(context));
-    uintptr_t room = (uintptr_t)context->saved.sp - CONTEXT_RED_ZONE;
+    uintptr_t room = (uintptr_t)rti_context_sp(context) - CONTEXT_RED_ZONE;
 #if RTI_MEMCHECK
     (void)VALGRIND_MAKE_MEM_UNDEFINED(room - CONTEXT_ROOM, CONTEXT_ROOM);
 #endif
@@ -112,7 +112,7 @@ static void context_init(struct rti_context *context, void *stack_low, size_t st
     RT_ASSERT(entry != NULL);
     RT_ASSERT(stack_low != NULL && stack_size >= RTI_CONTEXT_STACK_MIN);
     RT_ASSERT(stack_size <= UINTPTR_MAX - (uintptr_t)stack_low);
-    *context = (struct rti_context){.saved = {.sp = NULL}};
+    *context = (struct rti_context){.saved = {0}};
     rti_context_set_bounds(context, stack_low, stack_size);
     char *high = rti_context_top_of(stack_low, stack_size);
 #if RTI_ASAN
@@ -137,7 +137,7 @@ void rti_context_init(struct rti_context *context, void *stack_low, size_t stack
                       void (*entry)(void *transfer))
 {
     context_init(context, stack_low, stack_size, entry);
-#if RTI_MEMCHECK
+#if RTI_MEMCHECK && RTI_CONTEXT_REGISTERS
     context->valgrind_stack_id = VALGRIND_STACK_REGISTER(stack_low, (char *)stack_low + stack_size);
 #endif
 }
@@ -154,7 +154,7 @@ void rti_context_place_annotated(struct rti_context *context, void *stack_low, s
 
 void rti_context_adopt(struct rti_context *context)
 {
-    *context = (struct rti_context){.saved = {.sp = NULL}};
+    *context = (struct rti_context){.saved = {0}};
     rti_arch_fp_control_save(&context->saved);
     rti_arch_set_guard(&context->saved, NULL);
 #if RTI_TSAN
@@ -175,14 +175,14 @@ void rti_context_forget(struct rti_context *context, void *stack_low, size_t sta
         __tsan_destroy_fiber(context->tsan_fiber);
     }
 #endif
-#if RTI_MEMCHECK
+#if RTI_MEMCHECK && RTI_CONTEXT_REGISTERS
     if (context->valgrind_stack_id != 0) {
         VALGRIND_STACK_DEREGISTER(context->valgrind_stack_id);
         /* What lay below the last stack pointer is memory like any other again. */
         (void)VALGRIND_MAKE_MEM_UNDEFINED(stack_low, stack_size);
     }
 #endif
-    *context = (struct rti_context){.saved = {.sp = NULL}};
+    *context = (struct rti_context){.saved = {0}};
 }
 
 void rti_context_keep_fp_control(struct rti_context *context)
@@ -203,10 +203,10 @@ void rti_context_set_unordered(struct rti_context *context, bool is_unordered)
 void rti_context_audit(const struct rti_context *context)
 {
     RT_ASSERT(rti_context_is_marked(context));
-    RT_ASSERT(context->saved.sp != NULL);
+    RT_ASSERT(rti_context_sp(context) != NULL);
 #if RTI_CONTEXT_BOUNDED
     if (context->stack_low != NULL) {
-        const char *sp = context->saved.sp;
+        const char *sp = rti_context_sp(context);
         RT_ASSERT(sp > context->stack_low);
         RT_ASSERT(sp < context->stack_low + context->stack_size);
     }

@@ -56,13 +56,16 @@
 /* Does a context know where its stack lies? For I1, and for the sanitizers. */
 #define RTI_CONTEXT_BOUNDED (RT_CHECKS || RTI_CONTEXT_ANNOTATED)
 
+/* Does init tell valgrind of the stack? Else who knows the stack does (fiber_life.c). */
+#define RTI_CONTEXT_REGISTERS (RTI_VALGRIND_KNOWS && RTI_CONTEXT_BOUNDED)
+
 struct rti_context {
     struct rti_arch_context saved; /* written by the switch away; meaningful while NEW or PARKED */
 #if RTI_CONTEXT_BOUNDED
     char *stack_low; /* NULL in an adopted context until a sanitizer reports it */
     size_t stack_size;
 #endif
-#if RTI_VALGRIND_KNOWS
+#if RTI_CONTEXT_REGISTERS
     unsigned valgrind_stack_id;
 #endif
 #if RTI_CONTEXT_ANNOTATED
@@ -168,18 +171,24 @@ static inline void rti_context_forget_bounds(struct rti_context *context)
 static RTI_ALWAYSINLINE bool rti_context_is_marked(const struct rti_context *context)
 {
 #if RTI_CONTEXT_MARKED
-    return context->saved.pc != NULL;
+    return rti_arch_is_marked(&context->saved);
 #else
     (void)context;
     return true;
 #endif
 }
 
+/* The stack pointer of one that is NEW or PARKED. */
+static inline char *rti_context_sp(const struct rti_context *context)
+{
+    return context->saved.sp;
+}
+
 /* It is neither, or not yet. */
 static inline void rti_context_unmark(struct rti_context *context)
 {
 #if RTI_CONTEXT_MARKED
-    context->saved.pc = NULL;
+    rti_arch_unmark(&context->saved);
 #else
     (void)context;
 #endif
@@ -190,7 +199,7 @@ static inline void rti_context_clear(struct rti_context *context)
 {
     rti_context_unmark(context);
     rti_context_forget_bounds(context);
-#if RTI_VALGRIND_KNOWS
+#if RTI_CONTEXT_REGISTERS
     context->valgrind_stack_id = 0;
 #endif
 }
@@ -217,7 +226,7 @@ static inline void rti_context_place(struct rti_context *context, void *stack_lo
 #else
     RT_DCHECK(stack_low != NULL && stack_size >= RTI_CONTEXT_STACK_MIN);
     rti_context_set_bounds(context, stack_low, stack_size);
-#if RTI_VALGRIND_KNOWS
+#if RTI_CONTEXT_REGISTERS
     context->valgrind_stack_id = 0;
 #endif
     rti_arch_prepare(&context->saved, rti_context_top_of(stack_low, stack_size),
@@ -231,13 +240,9 @@ static inline void rti_context_place(struct rti_context *context, void *stack_lo
  * told of it: then the thread may be about to leave (rti_context_pass). */
 static inline void rti_context_deinit(struct rti_context *context)
 {
-#if RTI_VALGRIND_KNOWS
+#if RTI_CONTEXT_REGISTERS
     if (RTI_CONTEXT_ANNOTATED || context->valgrind_stack_id != 0) {
-#if RTI_CONTEXT_BOUNDED
         rti_context_forget(context, context->stack_low, context->stack_size);
-#else
-        rti_context_forget(context, NULL, 0); /* who knows the stack says so: fiber_life.c */
-#endif
         return;
     }
 #endif

@@ -303,7 +303,7 @@ static void member_dispatch(struct rti_member *member, struct rti_runnable *runn
     rti_sched_record(worker->sched, &(struct rti_journal_event){.kind = RTI_JOURNAL_DISPATCH,
                                                                 .task = runnable->id,
                                                                 .value = runnable->priority});
-    runnable->step(runnable, worker);
+    rti_worker_step(worker, runnable);
     rti_worker_note(worker, RTI_NOTE_LEAVE, 0, 0);
     struct rti_fiber *departed = worker->departed;
     if (departed != NULL) {

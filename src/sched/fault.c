@@ -60,7 +60,8 @@ static bool fault_is_inside(const struct rti_fiber *fiber, const struct rti_faul
         return true;
     }
     /* A stack pointer in the guard page points to nothing that can be read. */
-    bool is_readable = fault->sp >= (uintptr_t)fiber->stack.low && fault->sp % sizeof(void *) == 0;
+    bool is_readable =
+        fault->sp >= (uintptr_t)rti_stack_low(&fiber->stack) && fault->sp % sizeof(void *) == 0;
     return fault->is_return_at_sp && is_readable && rti_text_holds(*(const uintptr_t *)fault->sp);
 }
 

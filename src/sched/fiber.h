@@ -26,9 +26,9 @@
  * Costs: a yield to another fiber of the same level is one switch, one queue, one pick and the two
  * guard words: see bench/sched_bench. */
 
+#include "base/peek.h"
 #include "sched/cancel.h"
 #include "sched/cleanup.h"
-#include "sched/origin.h"
 #include "sched/scheduler.h"
 #include "sched/stack.h"
 #include "sched/wait.h"
@@ -43,18 +43,24 @@ enum rti_fiber_end {
 };
 
 struct rti_cx;         /* sync/cx.h */
+struct rti_task;       /* task/task.h */
 struct rti_stack_slab; /* sched/stack_slab.h */
 
 /* The berth: room for the wait that a fiber enters most often, kept from one time to the next so
  * that what never changes is written once. Who uses it says what lies there (sync/channel_berth.h).
- * It is a variable of the fiber's first frame (rti_fiber_entry), in the page of the stack that
- * every fiber touches, and is gone with the frame: another fiber's may lie there then. Where memory
- * is scarce there is none. */
-#define RTI_HAS_BERTH   (!RTI_ONE_WORKER)
-#define RTI_BERTH_WORDS 28
+ * It lies above the frames on the fiber's stack (RTI_STACK_TOP_ROOM), in the page that every fiber
+ * touches, and is gone with the stack: another fiber's may lie there then. Where memory is scarce
+ * there is none. */
+#define RTI_HAS_BERTH (!RTI_ONE_WORKER)
 
 /* Do stacks come from slabs? A small machine has its arena. */
 #define RTI_HAS_SLABS (!RTI_ONE_WORKER)
+
+/* What all fibers of a kind do: actors, tasks, others. */
+struct rti_fiber_kind {
+    void (*main)(struct rti_fiber *fiber);    /* at its first turn: calls its function */
+    void (*on_done)(struct rti_fiber *fiber); /* at its end: I2 */
+};
 
 struct rti_fiber {
     struct rti_runnable run;
@@ -67,19 +73,9 @@ struct rti_fiber {
     int saved_errno; /* while it does not run */
 #endif
 #if RTI_HAS_SLABS
-    uint32_t bay;                /* of its stack in `slab`, once it has one */
-    struct rti_stack_slab *slab; /* where its stack is from; NULL: its maker knows */
+    bool is_of_slab; /* its stack is from sched->slab; else its maker knows */
 #endif
-    struct rti_wait *wait;      /* what it is parked on */
-    struct rti_context context; /* where it continues */
-    struct rti_stack stack;     /* low is NULL: it takes one from `slab` when it first runs */
-    void (*main)(void *arg);
-    void *arg;
-    void (*on_done)(struct rti_fiber *fiber);
 #if RT_HAS_TASKS
-    uint64_t deadline_ns;      /* logical, for policies that order by it; else RTI_TIME_NEVER */
-    struct rti_cancel *cancel; /* that of its context, which begins with it; NULL: it has none */
-    struct rti_list cleanups;  /* what it holds: the cleanup stack */
     bool is_hindered; /* its context is limited or, with one worker, cancelled: ask it each time */
 #endif
 #if !RTI_ONE_WORKER
@@ -88,17 +84,31 @@ struct rti_fiber {
 #if RTI_HAS_BERTH
     bool is_berth_ready; /* what never changes is written there */
 #endif
+    struct rti_wait *wait;      /* what it is parked on */
+    struct rti_context context; /* where it continues */
+    struct rti_stack stack;     /* none: it takes one from the slab when it first runs */
+    union {
+        void (*fn)(void *arg);         /* what it runs, as its kind does that */
+        void *(*fn_valued)(void *arg); /* of a task */
+        struct rti_task *next_slot;    /* of a task that does not run: task/task.h */
+    };
+    void *arg; /* of the function; what that has returned */
+#if RT_HAS_TASKS
+    struct rti_cancel *cancel;    /* that of its context, which begins with it; NULL: it has none */
+    struct rti_cleanups cleanups; /* what it holds: the cleanup stack */
+#endif
     struct rti_sched *sched; /* where it was started */
 #if RTI_HAS_TOOLS
-    uint64_t parked_ns;       /* the scheduler's clock at its last park */
-    struct rti_origin origin; /* who started it, and where */
+#if RTI_ONE_WORKER
+    uint64_t parked_ns; /* the scheduler's clock at its last park */
+#endif
+    struct rti_origin origin; /* who started it, and where (rti_fiber_tell_origin) */
 #endif
 #if RTI_HAS_BERTH
     /* Several workers: where it has last waited alone, a struct rti_channel_lock, or is about to;
      * NULL: nowhere yet, or it has ended, and its berth may be another's. Who wants to end its wait
      * looks there (sched/passing.h). */
     rti_atomic_ptr alone_at;
-    rti_atomic_ptr berth; /* NULL: it has never run. Written at its first turn */
 #endif
 };
 
@@ -124,14 +134,24 @@ static inline struct rti_cancel *rti_fiber_cancel(const struct rti_fiber *fiber)
 #endif
 }
 
+/* Its logical deadline, that of its budget; RTI_TIME_NEVER: it has none. */
+static inline uint64_t rti_fiber_deadline(const struct rti_fiber *fiber)
+{
+#if RT_HAS_TASKS
+    return fiber->sched->deadline_of == NULL ? RTI_TIME_NEVER : fiber->sched->deadline_of(fiber);
+#else
+    (void)fiber;
+    return RTI_TIME_NEVER;
+#endif
+}
+
 /* It has neither, and holds nothing. */
 static inline void rti_fiber_unburden(struct rti_fiber *fiber)
 {
 #if RT_HAS_TASKS
-    fiber->deadline_ns = RTI_TIME_NEVER;
     fiber->cancel = NULL;
     fiber->is_hindered = false;
-    rti_list_init(&fiber->cleanups);
+    rti_cleanups_init(&fiber->cleanups);
 #else
     (void)fiber;
 #endif
@@ -152,7 +172,7 @@ static inline void rti_fiber_settle_nowhere(struct rti_fiber *fiber)
 static inline bool rti_fiber_is_clean(const struct rti_fiber *fiber)
 {
 #if RT_HAS_TASKS
-    return rti_list_is_empty(&fiber->cleanups) && !fiber->is_hindered;
+    return rti_cleanups_are_none(&fiber->cleanups) && !fiber->is_hindered;
 #else
     (void)fiber;
     return true;
@@ -179,11 +199,26 @@ static RTI_ALWAYSINLINE void rti_fiber_set_self_settling(struct rti_fiber *fiber
 #endif
 }
 
-/* Notes when the fiber began to wait. */
+#if RTI_HAS_TOOLS
+/* Where it is said when the fiber began to wait, as long as it is parked. */
+static inline const uint64_t *rti_fiber_parked_ns(const struct rti_fiber *fiber)
+{
+#if RTI_ONE_WORKER
+    return &fiber->parked_ns;
+#else
+    return &fiber->run.parked_ns;
+#endif
+}
+#endif
+
+/* Notes when the fiber began to wait: it runs, is in no queue, and is in none until it has parked
+ * and is woken. */
 static RTI_ALWAYSINLINE void rti_fiber_note_parked(struct rti_fiber *fiber, uint64_t now_ns)
 {
-#if RTI_HAS_TOOLS
+#if RTI_HAS_TOOLS && RTI_ONE_WORKER
     fiber->parked_ns = now_ns;
+#elif RTI_HAS_TOOLS
+    fiber->run.parked_ns = now_ns;
 #else
     (void)fiber;
     (void)now_ns;
@@ -196,11 +231,42 @@ struct rti_fiber_options {
     /* Prepared by rti_stack_init, lent until on_done. All NULL: the fiber's own `stack` has been
      * prepared in place. */
     struct rti_stack stack;
-    void (*main)(void *arg);
+    const struct rti_fiber_kind *kind; /* its main is rti_fiber_call, or knows what to do with: */
+    void (*fn)(void *arg);
     void *arg;
-    void (*on_done)(struct rti_fiber *fiber);
     const void *site; /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
 };
+
+/* Its scheduler, for who does not know whether its slot is just being made: then NULL. */
+static inline const struct rti_sched *rti_fiber_peek_sched(const struct rti_fiber *fiber)
+{
+    const struct rti_sched *sched = NULL;
+    (void)rti_peek_copy(NULL, (void *)&sched, &fiber->sched, sizeof(sched));
+    return sched;
+}
+
+#if RTI_HAS_TOOLS
+/* Where it was started, and its ancestors, youngest first; NULL ends the chain. Any thread, signal
+ * handler. */
+static inline void rti_fiber_tell_origin(const struct rti_fiber *fiber,
+                                         const void *sites[RTI_ORIGIN_SITES])
+{
+#if RTI_ONE_WORKER
+    sites[0] = fiber->origin.sites[0];
+#else
+    const struct rti_sched *sched = rti_fiber_peek_sched(fiber);
+    uint32_t number = 0;
+    sites[0] = NULL;
+    (void)rti_peek_copy(NULL, &number, &fiber->origin.number, sizeof(number));
+    if (sched != NULL) {
+        rti_origins_tell(&sched->origins, number, sites, NULL);
+    }
+#endif
+}
+#endif
+
+/* The main of a kind: fn(arg), and nothing else. */
+void rti_fiber_call(struct rti_fiber *fiber);
 
 /* Prepares a fiber in the caller's memory; rti_fiber_start makes it ready. */
 void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options);

@@ -29,6 +29,7 @@
 
 #include <orrery/rt/types.h>
 
+#include "base/memcheck.h"
 #include "sched/chain.h"
 #include "sched/fiber_park.h"
 
@@ -57,16 +58,50 @@ static _Noreturn void fiber_finish(struct rti_worker *worker, enum rti_fiber_end
     rti_panic(RTI_MODULE, __LINE__, "a fiber that ended was resumed");
 }
 
+/* Was valgrind told of its stack when it was made? Where its context does not know that, the word
+ * of the stack's owner does, which is a bay only in a slab. */
+static RTI_ALWAYSINLINE bool fiber_is_told(const struct rti_fiber *fiber)
+{
+#if RTI_CONTEXT_REGISTERS
+    return fiber->context.valgrind_stack_id != 0;
+#elif RTI_VALGRIND_KNOWS
+    return fiber->stack.owner != 0 && !rti_fiber_has_slab(fiber);
+#else
+    (void)fiber;
+    return false;
+#endif
+}
+
+/* Tells valgrind of a stack that was lent, if its context does not. */
+static void fiber_tell_stack(struct rti_fiber *fiber)
+{
+#if RTI_MEMCHECK && RTI_VALGRIND_KNOWS && !RTI_CONTEXT_REGISTERS
+    char *low = rti_stack_usable(&fiber->stack);
+    rti_stack_set_owner(&fiber->stack,
+                        VALGRIND_STACK_REGISTER(low, low + rti_stack_frames_size(&fiber->stack)));
+#else
+    (void)fiber;
+#endif
+}
+
+/* The end of that. */
+static RTI_COLD void fiber_untell_stack(struct rti_fiber *fiber)
+{
+#if RTI_MEMCHECK && RTI_VALGRIND_KNOWS
+    VALGRIND_STACK_DEREGISTER(fiber->stack.owner);
+    /* What lay below the last stack pointer is memory like any other again. */
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(rti_stack_usable(&fiber->stack),
+                                      rti_stack_frames_size(&fiber->stack));
+#endif
+    rti_stack_set_owner(&fiber->stack, 0);
+}
+
 /* Lets the tools forget its context, and valgrind the stack that it was told of. */
 static RTI_ALWAYSINLINE void fiber_deinit_context(struct rti_fiber *fiber)
 {
-#if RTI_VALGRIND_KNOWS && !RTI_CONTEXT_BOUNDED
-    if (RTI_UNLIKELY(fiber->context.valgrind_stack_id != 0)) {
-        rti_context_forget(&fiber->context, rti_stack_usable(&fiber->stack),
-                           rti_stack_usable_size(&fiber->stack));
-        return;
+    if (!RTI_CONTEXT_REGISTERS && RTI_UNLIKELY(fiber_is_told(fiber))) {
+        fiber_untell_stack(fiber);
     }
-#endif
     rti_context_deinit(&fiber->context);
 }
 
@@ -89,7 +124,7 @@ static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fi
     }
     rti_fiber_clean_up(fiber);
     fiber_deinit_context(fiber);
-    fiber->on_done(fiber);
+    fiber->run.kind->on_done(fiber);
 }
 
 #if FIBER_SETTLES_ITSELF
@@ -108,22 +143,22 @@ static RTI_ALWAYSINLINE bool fiber_is_succeeded(struct rti_worker *worker, struc
 /* fiber_settle for one that stands on its own stack: nobody records, and no tool was told of it. */
 static RTI_ALWAYSINLINE void fiber_settle_itself(struct rti_worker *worker, struct rti_fiber *self)
 {
-    /* Who runs has no pc (rti_arch_switch), as rti_context_deinit would leave it. */
-    RT_DCHECK(self->wait == NULL && self->context.saved.pc == NULL);
+    /* Who runs has no mark (rti_arch_switch), as rti_context_deinit would leave it. */
+    RT_DCHECK(self->wait == NULL && !rti_context_is_marked(&self->context));
     RT_DCHECK(rti_ptr_load_relaxed(&self->alone_at) == NULL);
     rti_runnable_to_done_here(&self->run);
     worker->fiber = NULL;
     rti_sched_settled_here(rti_worker_lone_sched(worker));
     RTI_PROBE2(exit, self->run.id, self->end);
-    RT_DCHECK(rti_list_is_empty(&self->cleanups));
+    RT_DCHECK(rti_cleanups_are_none(&self->cleanups));
     rti_context_forget_bounds(&self->context);
-    self->on_done(self);
+    self->run.kind->on_done(self);
     RT_AUDIT(rti_sched_audit(worker->sched));
 }
 
-/* Begins `fiber`, of a slab, here at the top of the stack of `gone`, which lies at `here`, if that
- * is the stack that it gets; then true, and what is left is to give it its berth and to call its
- * function. */
+/* Begins `fiber`, of a slab, here at the top of the stack of `gone`, which ends at `here`, if that
+ * is the stack that it gets; then true, and what is left is to say that its berth is not ready and
+ * to call its function. */
 static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct rti_fiber *fiber,
                                               const char *here, struct rti_arch_context *gone,
                                               bool is_local)
@@ -132,13 +167,13 @@ static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct 
     RTI_PROBE1(start, fiber->run.id);
     rti_runnable_to_switched(&fiber->run);
     worker->fiber = fiber;
-    if (RTI_UNLIKELY(fiber->stack.low != here)) {
+    if (RTI_UNLIKELY(fiber->stack.high_guard != here)) {
         rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
-                          rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+                          rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
         return false;
     }
     rti_context_set_bounds(&fiber->context, rti_stack_usable(&fiber->stack),
-                           rti_stack_usable_size(&fiber->stack));
+                           rti_stack_frames_size(&fiber->stack));
     rti_arch_fp_control_switch(gone, &fiber->context.saved);
 #if RT_KEEP_ERRNO
     /* A store that would only say the same is one that later loads may wait for. */
@@ -156,7 +191,7 @@ static inline bool fiber_is_unborn(struct rti_runnable *next)
         return false;
     }
     const struct rti_fiber *fiber = rti_fiber_of(next);
-    return RTI_LIKELY(fiber->stack.low == NULL) && RTI_LIKELY(!rti_fiber_is_killed(fiber));
+    return RTI_LIKELY(rti_stack_is_none(&fiber->stack)) && RTI_LIKELY(!rti_fiber_is_killed(fiber));
 }
 
 /* Settles `self`, which has come to its end, and goes on with the next. It may stand below frames
@@ -165,7 +200,7 @@ static inline bool fiber_is_unborn(struct rti_runnable *next)
 static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on(struct rti_worker *worker,
                                                         struct rti_fiber *self)
 {
-    const char *here = self->stack.low;
+    const char *here = self->stack.high_guard;
     struct rti_arch_context gone;
     rti_arch_fp_control_remember(&gone, &self->context.saved);
     fiber_settle_itself(worker, self);
@@ -208,15 +243,15 @@ static RTI_ALWAYSINLINE bool fiber_is_settling_shared(const struct rti_worker *w
 static RTI_ALWAYSINLINE void fiber_settle_itself_shared(struct rti_worker *worker,
                                                         struct rti_fiber *self)
 {
-    RT_DCHECK(self->wait == NULL && self->context.saved.pc == NULL);
+    RT_DCHECK(self->wait == NULL && !rti_context_is_marked(&self->context));
     rti_runnable_to_done_here(&self->run);
     worker->fiber = NULL;
     rti_station_count(&worker->station->live, UINT64_MAX);
     rti_fiber_settle_nowhere(self);
     RTI_PROBE2(exit, self->run.id, self->end);
-    RT_DCHECK(rti_list_is_empty(&self->cleanups));
+    RT_DCHECK(rti_cleanups_are_none(&self->cleanups));
     rti_context_forget_bounds(&self->context);
-    self->on_done(self);
+    self->run.kind->on_done(self);
 }
 
 /* The next one at the station, RUNNING and counted as a dispatch, if it can be gone on with from
@@ -252,7 +287,7 @@ static RTI_ALWAYSINLINE struct rti_fiber *fiber_successor(struct rti_worker *wor
 static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on_shared(struct rti_worker *worker,
                                                                struct rti_fiber *self)
 {
-    const char *here = self->stack.low;
+    const char *here = self->stack.high_guard;
     struct rti_arch_context gone;
     rti_arch_fp_control_remember(&gone, &self->context.saved);
     fiber_settle_itself_shared(worker, self);
@@ -260,7 +295,7 @@ static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on_shared(struct rti_worker
     if (RTI_UNLIKELY(next == NULL)) {
         rti_context_pass(&gone, &worker->context, worker);
     }
-    if (RTI_LIKELY(next->stack.low == NULL)) {
+    if (RTI_LIKELY(rti_stack_is_none(&next->stack))) {
         if (RTI_LIKELY(fiber_begin_here(worker, next, here, &gone, false))) {
             return next;
         }
@@ -337,7 +372,7 @@ _Noreturn void rti_fiber_exit(struct rti_worker *worker)
         struct rti_fiber *next = fiber_pass_on(worker, self);
         /* The next one begins on this stack, but not below the frames of this one. */
         const struct rti_stack *stack = &next->stack;
-        char *top = rti_context_top_of(rti_stack_usable(stack), rti_stack_usable_size(stack));
+        char *top = rti_context_top_of(rti_stack_usable(stack), rti_stack_frames_size(stack));
         rti_context_restart(&next->context, top, rti_fiber_entry, worker);
     }
 #endif
@@ -365,31 +400,31 @@ static RTI_NOINLINE struct rti_fiber *fiber_return(struct rti_fiber *self, const
     fiber_finish(worker, RTI_FIBER_RETURNED);
 }
 
-/* The program's function returns to here, and it may fault before it has a frame. The berth lies on
- * the stack itself, also where a sanitizer would have it elsewhere. */
-RTI_UNSANITIZED RTI_OUTSIDE void rti_fiber_entry(void *transfer)
+/* The program's function takes its place, or returns to here. */
+RTI_OUTSIDE void rti_fiber_call(struct rti_fiber *fiber)
+{
+    fiber->fn(fiber->arg);
+}
+
+/* The program's function returns to here, and it may fault before it has a frame. */
+RTI_OUTSIDE void rti_fiber_entry(void *transfer)
 {
     struct rti_worker *worker = transfer;
-#if RTI_HAS_BERTH
-    void *berth[RTI_BERTH_WORDS];
-#endif
     struct rti_fiber *self = worker->fiber;
 #if RT_KEEP_ERRNO
     *worker->errno_address = 0;
 #endif
     for (;;) {
 #if RTI_HAS_BERTH
-        /* Relaxed: who looks for it at a channel has the lock that the fiber parks with there. */
-        rti_ptr_store_relaxed(&self->berth, berth);
         self->is_berth_ready = false;
 #endif
         const struct rti_cx *cx = rti_fiber_cx(self);
-        self->main(self->arg);
+        self->run.kind->main(self);
         self = fiber_return(self, cx);
     }
 }
 
-static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
+void rti_fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
 {
     struct rti_fiber *fiber = rti_fiber_of(runnable);
     if (RTI_UNLIKELY(rti_fiber_is_killed(fiber) && fiber->wait == NULL)) {
@@ -399,10 +434,10 @@ static void fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
         return;
     }
 #if RTI_HAS_SLABS
-    if (RTI_UNLIKELY(fiber->stack.low == NULL)) {
+    if (RTI_UNLIKELY(rti_stack_is_none(&fiber->stack))) {
         rti_fiber_enter_slab(fiber, rti_sched_is_local(worker->sched));
         rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
-                          rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+                          rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
     }
 #endif
     RTI_PROBE1(start, fiber->run.id);
@@ -418,27 +453,64 @@ static inline void fiber_init_context(struct rti_fiber *fiber, const struct rti_
                                       bool is_foreign)
 {
     void *low = rti_stack_usable(&fiber->stack);
-    size_t size = rti_stack_usable_size(&fiber->stack);
+    size_t size = rti_stack_frames_size(&fiber->stack);
     if (is_foreign) {
         rti_context_init(&fiber->context, low, size, rti_fiber_entry);
+        fiber_tell_stack(fiber);
         return;
     }
     rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
     rti_context_place(&fiber->context, low, size, rti_fiber_entry);
 }
 
+#if !RTI_ONE_WORKER
+RTI_NOINLINE uint32_t rti_worker_number_origin_any(struct rti_worker *worker,
+                                                   const struct rti_fiber *starter,
+                                                   const void *site, const void *line)
+{
+    uint32_t chain = starter != NULL ? starter->origin.number : 0;
+    uint32_t number = rti_origins_number(&worker->sched->origins, chain, site, line);
+    if (number != 0) {
+        worker->last_origin = (struct rti_origin_last){
+            .address = site, .line = line, .chain = chain, .number = number};
+    }
+    return number;
+}
+#endif
+
+/* It has never waited. */
+static inline void fiber_note_unparked(struct rti_fiber *fiber)
+{
+#if RTI_HAS_TOOLS && RTI_ONE_WORKER
+    fiber->parked_ns = 0;
+#else
+    (void)fiber;
+#endif
+}
+
+/* Nobody knows who starts it. */
+static inline void fiber_forget_origin(struct rti_fiber *fiber)
+{
+#if RTI_HAS_TOOLS
+    fiber->origin = (struct rti_origin){.parent = 0};
+#else
+    (void)fiber;
+#endif
+}
+
 void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *options)
 {
-    RT_ASSERT(options->main != NULL && options->on_done != NULL);
-    const struct rti_worker *worker = rti_worker_here();
+    RT_ASSERT(options->kind != NULL && options->fn != NULL);
+    struct rti_worker *worker = rti_worker_here();
     const struct rti_fiber *starter = worker == NULL ? NULL : worker->fiber;
-    bool is_foreign = options->stack.low != NULL;
+    bool is_foreign = !rti_stack_is_none(&options->stack);
     if (is_foreign) {
         fiber->stack = options->stack;
     }
     RT_ASSERT(rti_stack_is_intact(&fiber->stack));
-    rti_runnable_init(&fiber->run, options->id, options->priority, fiber_step);
+    rti_runnable_init(&fiber->run, options->id, options->priority, NULL);
     fiber->run.is_fiber = true;
+    fiber->run.kind = options->kind;
     fiber->run.is_direct = true;
     fiber->sched = NULL;
     rti_u32_init(&fiber->killed, 0);
@@ -447,45 +519,46 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     fiber->wait = NULL;
-    fiber->main = options->main;
+    fiber->fn = options->fn;
     fiber->arg = options->arg;
-    fiber->on_done = options->on_done;
     rti_fiber_unburden(fiber);
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
     rti_ptr_init(&fiber->alone_at, NULL);
-    rti_ptr_init(&fiber->berth, NULL);
 #endif
-    rti_fiber_set_slab(fiber, NULL);
-    rti_fiber_note_parked(fiber, 0);
-    rti_fiber_note_origin(fiber, starter, options->site);
+    rti_fiber_set_slab(fiber, false);
+    fiber_note_unparked(fiber);
+    fiber_forget_origin(fiber);
+    if (worker != NULL) {
+        const void *site = options->site == NULL ? RTI_ORIGIN_NOWHERE : options->site;
+        rti_fiber_note_starter(fiber, starter);
+        rti_fiber_note_origin(fiber, site, rti_worker_number_origin(worker, starter, site, NULL));
+    }
     fiber_init_context(fiber, starter, is_foreign);
     bool is_good = fiber->stack.limit != NULL;
-#if RTI_VALGRIND_KNOWS
     /* Not if valgrind was told of the stack: it wants to be told of its end from another. */
-    is_good = is_good && fiber->context.valgrind_stack_id == 0;
-#endif
+    is_good = is_good && !fiber_is_told(fiber);
     rti_fiber_set_self_settling(fiber, is_good);
 }
 
 void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
-                         void (*on_done)(struct rti_fiber *fiber))
+                         const struct rti_fiber_kind *kind)
 {
-    RT_ASSERT(on_done != NULL);
-    rti_runnable_init(&fiber->run, 0, 0, fiber_step);
+    RT_ASSERT(kind != NULL);
+    rti_runnable_init(&fiber->run, 0, 0, NULL);
+    fiber->run.kind = kind;
     fiber->run.is_fiber = true;
     fiber->sched = sched;
     fiber->wait = NULL;
-    fiber->stack.low = NULL;
-    rti_fiber_set_slab(fiber, NULL);
-    fiber->on_done = on_done;
+    rti_stack_clear(&fiber->stack);
+    rti_fiber_set_slab(fiber, false);
     rti_fiber_unburden(fiber);
 #if RTI_HAS_BERTH
     fiber->is_berth_ready = false;
     rti_ptr_init(&fiber->alone_at, NULL);
-    rti_ptr_init(&fiber->berth, NULL);
 #endif
-    rti_fiber_note_parked(fiber, 0);
+    fiber_note_unparked(fiber);
+    fiber_forget_origin(fiber);
     rti_context_clear(&fiber->context);
 }
 
@@ -519,7 +592,7 @@ void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber)
     if (RTI_UNLIKELY(rti_runnable_state(&fiber->run) != RTI_RUNNABLE_DONE)) {
         fiber_unlink_overflowed(sched, fiber);
     }
-    if (RTI_UNLIKELY(fiber->stack.low != NULL && !rti_stack_is_intact(&fiber->stack))) {
+    if (RTI_UNLIKELY(!rti_stack_is_none(&fiber->stack) && !rti_stack_is_intact(&fiber->stack))) {
         fiber->end = RTI_FIBER_OVERFLOWED;
         rti_stack_mend(&fiber->stack);
     }

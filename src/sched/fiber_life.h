@@ -18,60 +18,108 @@
 #include "sched/fiber.h"
 #include "sched/stack_slab.h"
 
-/* What one life has for itself; and its function, which rti_fiber_set_main tells. */
+/* What one life has for itself; and its function, which its maker writes. */
 struct rti_fiber_life {
     const struct rti_fiber *starter; /* who runs on the worker; NULL: it itself */
     const void *site;                /* the code that starts it, RTI_CALL_SITE(); NULL: not known */
+    uint32_t origin;                 /* the number of that, if it is_numbered */
     uint32_t id;
     uint8_t priority;
     bool is_straight; /* by a call that goes straight (worker->straight) */
+    bool is_numbered; /* its maker has asked (rti_worker_number_origin) */
 };
 
 /* Prepares a slot for all its lives on `sched`. */
 void rti_fiber_init_slot(struct rti_fiber *fiber, struct rti_sched *sched,
-                         void (*on_done)(struct rti_fiber *fiber));
-
-/* What it runs: once for a slot, or in every life. */
-static inline void rti_fiber_set_main(struct rti_fiber *fiber, void (*main)(void *arg), void *arg)
-{
-    fiber->main = main;
-    fiber->arg = arg;
-}
+                         const struct rti_fiber_kind *kind);
 
 /* Where a fiber begins; for contexts. */
 void rti_fiber_entry(void *transfer);
 
-/* Notes who starts the fiber: the one that runs here now, if any does. */
-static RTI_ALWAYSINLINE void
-rti_fiber_note_origin(struct rti_fiber *fiber, const struct rti_fiber *starter, const void *site)
+/* rti_worker_number_origin for one that is not the worker's last. */
+uint32_t rti_worker_number_origin_any(struct rti_worker *worker, const struct rti_fiber *starter,
+                                      const void *site, const void *line);
+
+/* Is a spawn by `starter`, NULL for nobody, the same as the worker's last one? */
+static RTI_ALWAYSINLINE bool rti_worker_repeats_origin(const struct rti_worker *worker,
+                                                       const struct rti_fiber *starter,
+                                                       const void *site, const void *line)
 {
-#if RTI_HAS_TOOLS
-    if (RTI_LIKELY(starter != NULL)) {
-        rti_origin_init(&fiber->origin, site, &starter->origin, starter->run.id);
-    } else {
-        rti_origin_init(&fiber->origin, site, NULL, 0);
-    }
+#if !RTI_ONE_WORKER
+    const struct rti_origin_last *last = &worker->last_origin;
+    uint32_t chain = RTI_LIKELY(starter != NULL) ? starter->origin.number : 0;
+    return RTI_LIKELY(last->chain == chain) && RTI_LIKELY(last->address == site) &&
+           RTI_LIKELY(last->line == line);
 #else
-    (void)fiber, (void)starter, (void)site;
+    (void)worker, (void)starter, (void)site, (void)line;
+    return true;
 #endif
 }
 
-/* Notes where the fiber's stack comes from; NULL: from who makes the fiber. */
-static RTI_ALWAYSINLINE void rti_fiber_set_slab(struct rti_fiber *fiber,
-                                                struct rti_stack_slab *slab)
+/* The number of a spawn of that kind. */
+static RTI_ALWAYSINLINE uint32_t rti_worker_repeated_origin(const struct rti_worker *worker)
+{
+#if !RTI_ONE_WORKER
+    return worker->last_origin.number;
+#else
+    (void)worker;
+    return 0;
+#endif
+}
+
+/* The number of a spawn by `starter`, who runs on the worker, NULL for nobody; 0: there is no room
+ * to note where. One worker: there are no numbers. */
+static RTI_ALWAYSINLINE uint32_t rti_worker_number_origin(struct rti_worker *worker,
+                                                          const struct rti_fiber *starter,
+                                                          const void *site, const void *line)
+{
+    return RTI_LIKELY(rti_worker_repeats_origin(worker, starter, site, line))
+               ? rti_worker_repeated_origin(worker)
+               : rti_worker_number_origin_any(worker, starter, site, line);
+}
+
+/* Notes who starts the fiber: the one that runs here now, if any does. */
+static RTI_ALWAYSINLINE void rti_fiber_note_starter(struct rti_fiber *fiber,
+                                                    const struct rti_fiber *starter)
+{
+#if RTI_HAS_TOOLS
+    fiber->origin.parent = RTI_LIKELY(starter != NULL) ? starter->run.id : 0;
+#else
+    (void)fiber, (void)starter;
+#endif
+}
+
+/* And where. */
+static RTI_ALWAYSINLINE void rti_fiber_note_origin(struct rti_fiber *fiber, const void *site,
+                                                   uint32_t number)
+{
+#if !RTI_ONE_WORKER
+    (void)site;
+    fiber->origin.number = number;
+#elif RTI_HAS_TOOLS
+    (void)number;
+    fiber->origin.sites[0] = site;
+#else
+    (void)fiber, (void)site, (void)number;
+#endif
+}
+
+/* Notes whether the fiber's stack comes from the scheduler's slab; else from who makes the fiber.
+ */
+static RTI_ALWAYSINLINE void rti_fiber_set_slab(struct rti_fiber *fiber, bool is_of_slab)
 {
 #if RTI_HAS_SLABS
-    fiber->slab = slab;
+    fiber->is_of_slab = is_of_slab;
 #else
     (void)fiber;
-    RT_ASSERT(slab == NULL);
+    RT_ASSERT(!is_of_slab);
 #endif
 }
 
 static RTI_ALWAYSINLINE bool rti_fiber_has_slab(const struct rti_fiber *fiber)
 {
 #if RTI_HAS_SLABS
-    return fiber->slab != NULL;
+    return fiber->is_of_slab;
 #else
     (void)fiber;
     return false;
@@ -90,7 +138,7 @@ static RTI_ALWAYSINLINE void rti_fiber_clear_errno(struct rti_fiber *fiber)
 
 /* What a life begins with, whatever its stack. */
 static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
-                                                  const struct rti_worker *worker,
+                                                  struct rti_worker *worker,
                                                   const struct rti_fiber_life *life)
 {
     const struct rti_fiber *starter = life->starter;
@@ -110,34 +158,35 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_life(struct rti_fiber *fiber,
     fiber->blocking_depth = 0;
     fiber->pin_depth = 0;
     rti_fiber_clear_errno(fiber);
-    rti_fiber_note_origin(fiber, starter, life->site);
+    rti_fiber_note_starter(fiber, starter);
+    rti_fiber_note_origin(fiber, life->site,
+                          life->is_numbered
+                              ? life->origin
+                              : rti_worker_number_origin(worker, starter, life->site, NULL));
     rti_context_inherit(&fiber->context, starter == NULL ? NULL : &starter->context);
 }
 
 /* Begins a life, on the stack that lies in fiber->stack, started by who runs on `worker`. The stack
  * is gone with the fiber's end unless it `is_lasting`. */
-static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber,
-                                             const struct rti_worker *worker,
+static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber, struct rti_worker *worker,
                                              const struct rti_fiber_life *life, bool is_lasting)
 {
     RT_DCHECK(rti_stack_is_intact(&fiber->stack));
     rti_fiber_begin_life(fiber, worker, life);
-    rti_fiber_set_slab(fiber, NULL);
+    rti_fiber_set_slab(fiber, false);
     fiber->run.is_direct = true;
     rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
-                      rti_stack_usable_size(&fiber->stack), rti_fiber_entry);
+                      rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
     rti_fiber_set_self_settling(fiber, is_lasting && fiber->stack.limit != NULL);
 }
 
-/* The same for one that takes its stack from a slab when it first runs. */
-static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_stack_slab *slab,
-                                                struct rti_fiber *fiber,
-                                                const struct rti_worker *worker,
+/* The same for one that takes its stack from the slab when it first runs. */
+static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_fiber *fiber, struct rti_worker *worker,
                                                 const struct rti_fiber_life *life)
 {
     rti_fiber_begin_life(fiber, worker, life);
-    rti_fiber_set_slab(fiber, slab);
-    fiber->stack.low = NULL;
+    rti_fiber_set_slab(fiber, true);
+    rti_stack_clear(&fiber->stack);
     /* Who would switch to it goes to the scheduler, which gives it its stack. */
     fiber->run.is_direct = false;
 }
@@ -146,7 +195,7 @@ static RTI_ALWAYSINLINE void rti_fiber_begin_in(struct rti_stack_slab *slab,
 static RTI_ALWAYSINLINE void rti_fiber_enter_slab(struct rti_fiber *fiber, bool is_local)
 {
 #if RTI_HAS_SLABS
-    fiber->bay = rti_stack_slab_take_as(fiber->slab, &fiber->stack, is_local);
+    (void)rti_stack_slab_take_as(fiber->sched->slab, &fiber->stack, is_local);
     fiber->run.is_direct = true;
     rti_fiber_set_self_settling(fiber, fiber->stack.limit != NULL);
 #else
@@ -158,8 +207,8 @@ static RTI_ALWAYSINLINE void rti_fiber_enter_slab(struct rti_fiber *fiber, bool 
 static RTI_ALWAYSINLINE void rti_fiber_leave_slab(struct rti_fiber *fiber, bool is_local)
 {
 #if RTI_HAS_SLABS
-    if (RTI_LIKELY(fiber->stack.low != NULL)) {
-        rti_stack_slab_give_as(fiber->slab, fiber->bay, is_local);
+    if (RTI_LIKELY(!rti_stack_is_none(&fiber->stack))) {
+        rti_stack_slab_give_as(fiber->sched->slab, fiber->stack.owner, is_local);
     }
 #else
     (void)fiber, (void)is_local;

@@ -33,8 +33,9 @@ void rti_key_chooser_init(struct rti_key_chooser *key);
 /* Only fibers have contexts with a budget of their own. */
 static inline uint64_t rti_key_deadline(const struct rti_runnable *runnable)
 {
-    return runnable->is_fiber ? RTI_CONTAINER_OF(runnable, struct rti_fiber, run)->deadline_ns
-                              : RTI_TIME_NEVER;
+    return runnable->is_fiber
+               ? rti_fiber_deadline(RTI_CONTAINER_OF(runnable, const struct rti_fiber, run))
+               : RTI_TIME_NEVER;
 }
 
 /* Does `a` come before `b` of the same level? Equals do not. */

@@ -58,6 +58,8 @@
  * I2  Nobody but the holder of the lock changes the state of such a fiber.   (explored: passing)
  * I3  One who was left is visible to others only when its registers are saved, and is shown once:
  *     worker->leaving is NULL when the one that was switched to goes on.     (explored: straight)
+ * I4  Who finds a fiber settled at a place whose lock it has finds its berth there or nobody's.
+ *                                                                      (explored: passing_berth)
  *
  * Memory order: what the switch has saved is released with the push into the ring, the mark PARKED
  * or the lock, by the same thread; who takes the fiber there acquires it.
@@ -122,6 +124,15 @@ static RTI_ALWAYSINLINE bool rti_fiber_settle_at(struct rti_fiber *self, void *p
     }
     return !rti_fiber_is_killed(self) &&
            (self->cancel == NULL || !rti_cancel_is_requested(self->cancel));
+}
+
+/* Is it here that the fiber waits alone, or has done so last? Who holds the lock of `place`. Then
+ * its stack, and the berth on it, is the one that it said so with, under this lock, and is not
+ * another's yet: who has it next comes here with the lock, after this one has said that it is
+ * nowhere (rti_fiber_settle_nowhere). */
+static inline bool rti_fiber_is_settled_at(const struct rti_fiber *fiber, const void *place)
+{
+    return rti_ptr_load_relaxed(&fiber->alone_at) == place;
 }
 
 /* Parks the running fiber, whose `wait` can be found only by who holds `lock`, which is the

@@ -7,17 +7,11 @@
 #include "sched/overrun.h"
 #include "sched/station.h"
 
-/* Where the frames end that a fiber's function has made, and its first one begins. That one holds
- * the berth, in which addresses of the runtime's functions are no calls. A fiber that has not come
- * so far has its last life's berth, or none. */
-static RTI_UNSANITIZED const uintptr_t *preempt_end(const struct rti_fiber *fiber, uintptr_t sp)
+/* Where the frames of a fiber end. Above them lies the berth, in which addresses of the runtime's
+ * functions are no calls. */
+static RTI_UNSANITIZED const uintptr_t *preempt_end(const struct rti_fiber *fiber)
 {
-    uintptr_t end = (uintptr_t)fiber->stack.high_guard;
-#if RTI_HAS_BERTH
-    uintptr_t berth = (uintptr_t)rti_ptr_load_relaxed(&fiber->berth);
-    end = berth >= sp && berth < end ? berth : end;
-#endif
-    return (const uintptr_t *)end;
+    return rti_stack_top(&fiber->stack);
 }
 
 RTI_UNSANITIZED bool rti_preempt_is_outside(const struct rti_fiber *fiber,
@@ -32,7 +26,7 @@ RTI_UNSANITIZED bool rti_preempt_is_outside(const struct rti_fiber *fiber,
     uintptr_t high;
     rti_text_bounds(&low, &high);
     const uintptr_t *word = (const uintptr_t *)((sp + sizeof(*word) - 1) & ~(sizeof(*word) - 1));
-    const uintptr_t *end = preempt_end(fiber, sp);
+    const uintptr_t *end = preempt_end(fiber);
     for (; word < end; word++) {
         uintptr_t value = *(const volatile uintptr_t *)word;
         RTI_MEMCHECK_DEFINED(value); /* not every word of a frame is written */

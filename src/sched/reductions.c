@@ -15,12 +15,14 @@
 /* The compiler's name. */
 RT_API void __sanitizer_cov_trace_pc(void);
 
-static RTI_OUTSIDE void reductions_used_up(struct rti_worker *worker)
+static RTI_OUTSIDE void reductions_used_up(struct rti_worker *worker, const char *sp)
 {
     worker->reductions = 0;
     /* These two functions lie outside of the table of the library's code, so what is looked for
-     * below them is a call of the runtime that has called the program. */
-    const struct rti_frame here = {.sp = (uintptr_t)__builtin_frame_address(0)};
+     * below them is a call of the runtime that has called the program. This one's frame is not
+     * looked at: a word of it that nobody writes may be left over from such a call, and would be
+     * there each time. */
+    const struct rti_frame here = {.sp = (uintptr_t)sp};
     if (rti_preempt_is_outside(worker->fiber, &here)) {
         rti_fiber_yield(worker);
     }
@@ -32,5 +34,5 @@ RTI_OUTSIDE void __sanitizer_cov_trace_pc(void)
     if (worker == NULL || worker->fiber == NULL || ++worker->reductions < RTI_REDUCTIONS_MAX) {
         return;
     }
-    reductions_used_up(worker);
+    reductions_used_up(worker, rti_arch_stack_pointer());
 }

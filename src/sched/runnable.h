@@ -5,8 +5,8 @@
 /* Everything that runs is a runnable: a fiber, a behaviour actor, a poll task, a machine loop.
  *
  * The scheduler knows a link, a priority, a state word and a `step` function, and nothing else. A
- * step runs on the scheduler's stack and comes back; a fiber's step switches to the fiber's own
- * stack.
+ * step runs on the scheduler's stack and comes back. Fibers have one step in common, which switches
+ * to the fiber's own stack (rti_fiber_step), and their kind in its place.
  *
  * States and their only edges:
  *
@@ -38,6 +38,7 @@
 #include "base/time.h"
 
 struct rti_worker;
+struct rti_fiber_kind;
 
 #define RTI_PRIORITY_LEVELS 4
 
@@ -52,12 +53,19 @@ enum rti_runnable_state {
 };
 
 struct rti_runnable {
+#if RTI_ONE_WORKER
     struct rti_runnable *next; /* the run queue's while READY */
-    rti_atomic_u32 state;      /* enum rti_runnable_state */
-    uint32_t id;               /* who it is in traces; given by its maker, never an address */
-    uint8_t priority;          /* 0 is the most urgent; fixed while READY */
-    bool is_fiber;             /* it is a struct rti_fiber */
-    bool is_direct; /* a suspending fiber may switch to it without the scheduler's help */
+#else
+    union {
+        struct rti_runnable *next; /* the run queue's while READY */
+        uint64_t parked_ns;        /* a fiber's while PARKED: the clock when it parked */
+    };
+#endif
+    rti_atomic_u32 state; /* enum rti_runnable_state */
+    uint32_t id;          /* who it is in traces; given by its maker, never an address */
+    uint8_t priority;     /* 0 is the most urgent; fixed while READY */
+    bool is_fiber;        /* it is a struct rti_fiber */
+    bool is_direct;       /* a suspending fiber may switch to it without the scheduler's help */
 #if !RTI_ONE_WORKER
     bool is_shared; /* several workers: the word below is changed by whoever wakes it, too */
     uint16_t pin;   /* several workers: it runs on this member only, 1 the first; 0: on any */
@@ -66,7 +74,12 @@ struct rti_runnable {
 #if !RTI_ONE_WORKER
     bool is_fresh; /* several workers: it was started and has not run yet */
 #endif
-    void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
+    union {
+        /* What is no fiber: a turn of it. Who looks for a step finds no fiber: no kind lies where a
+         * function does. */
+        void (*step)(struct rti_runnable *runnable, struct rti_worker *worker);
+        const struct rti_fiber_kind *kind; /* a fiber: sched/fiber.h */
+    };
 };
 
 static inline enum rti_runnable_state rti_runnable_state(const struct rti_runnable *runnable)

@@ -66,6 +66,7 @@ rt_status rti_sched_init(struct rti_sched *sched, struct rti_port *port,
     sched->worker.sched = sched;
 #if !RTI_ONE_WORKER
     sched->worker.processor = &sched->processor;
+    rti_origins_init(&sched->origins);
     sched->port_looked_ns = rti_sched_clock(sched);
 #endif
 #if RT_KEEP_ERRNO
@@ -417,7 +418,7 @@ static void sched_dispatch(struct rti_sched *sched, struct rti_runnable *runnabl
     rti_runnable_to_running(runnable);
     worker->turns++;
     (void)rti_worker_take_turn(worker);
-    runnable->step(runnable, worker);
+    rti_worker_step(worker, runnable);
     rti_worker_note(worker, RTI_NOTE_LEAVE, 0, 0);
     RT_ASSERT(worker->fiber == NULL);
     struct rti_fiber *departed = worker->departed;
@@ -461,7 +462,7 @@ static bool sched_turn_plainly(struct rti_sched *sched)
         rti_runnable_to_running(next);
         worker->turns++;
         worker->turns_until_look--;
-        next->step(next, worker);
+        rti_worker_step(worker, next);
         RT_ASSERT(worker->fiber == NULL);
         struct rti_fiber *departed = worker->departed;
         if (departed != NULL) {

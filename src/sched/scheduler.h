@@ -46,6 +46,7 @@
 #include "base/probe.h"
 #include "port/port.h"
 #include "sched/context.h"
+#include "sched/origin.h"
 #include "sched/processor.h"
 #include "sched/recorder.h"
 #include "sched/worker_local.h"
@@ -70,6 +71,8 @@ struct rti_timer_source {
 
 /* Is anything in the library that asks for its module in the quickest way? */
 #define RTI_GOES_STRAIGHT (RT_HAS_TASKS || RT_HAS_BEHAVIOURS)
+
+struct rti_stack_slab; /* sched/stack_slab.h */
 
 struct rti_worker {
     struct rti_fiber *fiber; /* runs here now; NULL on the worker's own stack */
@@ -117,6 +120,7 @@ struct rti_worker {
     uint64_t now_ns;             /* the clock at its last look */
     rti_atomic_u32 is_solo;      /* it works alone, and */
     rti_atomic_u32 is_inside;    /* is in a section that relies on that: see sched/solo.h */
+    struct rti_origin_last last_origin;
 #endif
 };
 
@@ -199,8 +203,26 @@ struct rti_sched {
 #if RT_TRACE
     uint64_t steps_max; /* observed turns after which a run gives up; 0: never */
 #endif
+#if RT_HAS_TASKS
+    /* The logical deadline of a fiber, for policies that order by it; NULL: no fiber has one. */
+    uint64_t (*deadline_of)(const struct rti_fiber *fiber);
+#endif
     void *modules[RTI_MODULE_COUNT];
+#if !RTI_ONE_WORKER
+    struct rti_stack_slab *slab; /* stacks for fibers that take theirs when they first run */
+    struct rti_origins origins;  /* where those come from that run */
+#endif
 };
+
+/* Says where stacks come from that are taken at the first turn. */
+static inline void rti_sched_set_slab(struct rti_sched *sched, struct rti_stack_slab *slab)
+{
+#if RTI_ONE_WORKER
+    (void)sched, (void)slab;
+#else
+    sched->slab = slab;
+#endif
+}
 
 /* What the worker picks from. Where there is one worker it lies beside it. */
 static RTI_ALWAYSINLINE struct rti_processor *rti_worker_processor(struct rti_worker *worker)
@@ -596,6 +618,20 @@ rti_worker_go_on(struct rti_worker *worker,
     worker->turns++;
     (void)rti_worker_take_turn(worker);
     return runnable;
+}
+
+/* The step of every fiber: goes to its stack. */
+void rti_fiber_step(struct rti_runnable *runnable, struct rti_worker *worker);
+
+/* Gives it a turn. */
+static RTI_ALWAYSINLINE void rti_worker_step(struct rti_worker *worker,
+                                             struct rti_runnable *runnable)
+{
+    if (runnable->is_fiber) {
+        rti_fiber_step(runnable, worker);
+    } else {
+        runnable->step(runnable, worker);
+    }
 }
 
 /* Walks everything and checks I1 and the processor's invariants. */

@@ -7,7 +7,9 @@
  * changed ends the fiber.
  *
  *     guard          low             limit                                       low + size
- *      | page(s)      | word | reserve | usable, grows downwards ............... | word |
+ *      | page(s)      | word | reserve | usable, grows downwards ........ | top | word |
+ *
+ * The top is room for what belongs to the fiber and not to a frame (fiber.h: the berth).
  *
  * Guard words are best effort: a frame that jumps over the word without touching it goes unseen,
  * and what it writes below is somebody else's. Where memory can be protected its owner puts a guard
@@ -65,29 +67,101 @@
 #define RTI_STACK_RESERVE 8192
 #endif
 
+/* `low` is the memory's start, where the low guard lies, 16-byte aligned. Where there may be a
+ * million stacks it follows from the other end. */
 struct rti_stack {
-    char *low;        /* the memory's start, where the low guard lies; 16-byte aligned */
-    char *high_guard; /* where the high guard lies, in the last eight bytes */
+    char *high_guard; /* where the high guard lies, in the last eight bytes; NULL: there is none */
     char *limit;      /* no call to the runtime begins below; NULL: not protected */
-#if !RTI_ONE_WORKER
-    char *low_guard; /* the word that is looked at for the low end; most often at `low` */
+#if RTI_ONE_WORKER
+    char *low;
+#else
+    int32_t low_guard_at; /* how far from the high guard the low one lies: below it. 0: there is
+                           * none but the page, and one word is looked at for both ends */
+    uint32_t owner;       /* its owner's: rti_bay */
 #endif
 };
 
 /* The guards take a whole alignment unit at each end, so that what lies between stays aligned. */
 #define RTI_STACK_GUARD_ROOM 16
 
-/* Panics: the memory is none, or too small. */
+/* The top. */
+#if RTI_ONE_WORKER
+#define RTI_STACK_TOP_ROOM 0
+#else
+#define RTI_STACK_TOP_ROOM 224
+#endif
+_Static_assert(RTI_STACK_TOP_ROOM % RTI_STACK_GUARD_ROOM == 0, "what lies below stays aligned");
+
+/* No stack is larger: the place of the low guard could not be said. */
+#if RTI_ONE_WORKER
+#define RTI_STACK_SIZE_MAX SIZE_MAX
+#else
+#define RTI_STACK_SIZE_MAX ((size_t)INT32_MAX)
+#endif
+_Static_assert(RT_STACK_SIZE_MAX < RTI_STACK_SIZE_MAX / 4 * 3, "who may ask for it gets more");
+
+/* Panics: the memory is none, or too small, or too large. */
 _Noreturn RTI_COLD void rti_stack_refuse(void);
 
-/* Says which word is looked at for the low end. On a Cortex-M it lies there. */
-static inline void rti_stack_set_low_guard(struct rti_stack *stack, char *low_guard)
+/* Says where it lies. `is_single`: one word is looked at for both ends; never on a Cortex-M. */
+static RTI_ALWAYSINLINE void rti_stack_set_bounds(struct rti_stack *stack, char *low, size_t size,
+                                                  bool is_single)
+{
+    stack->high_guard = low + size - sizeof(uint64_t);
+#if RTI_ONE_WORKER
+    (void)is_single;
+    stack->low = low;
+#else
+    stack->low_guard_at = is_single ? 0 : (int32_t)(sizeof(uint64_t) - size);
+#endif
+}
+
+/* Notes what its owner knows it by, where there are such owners. */
+static inline void rti_stack_set_owner(struct rti_stack *stack, uint32_t owner)
 {
 #if RTI_ONE_WORKER
-    (void)stack, (void)low_guard;
+    (void)stack, (void)owner;
 #else
-    stack->low_guard = low_guard;
+    stack->owner = owner;
 #endif
+}
+
+/* There is none, or not yet. */
+static inline void rti_stack_clear(struct rti_stack *stack)
+{
+    stack->high_guard = NULL;
+}
+
+static inline bool rti_stack_is_none(const struct rti_stack *stack)
+{
+    return stack->high_guard == NULL;
+}
+
+/* Is one word looked at for both ends? Then it is protected. */
+static inline bool rti_stack_is_single(const struct rti_stack *stack)
+{
+#if RTI_ONE_WORKER
+    (void)stack;
+    return false;
+#else
+    return stack->low_guard_at == 0;
+#endif
+}
+
+static inline char *rti_stack_low(const struct rti_stack *stack)
+{
+#if RTI_ONE_WORKER
+    return stack->low;
+#else
+    return rti_stack_is_single(stack) ? stack->limit - RTI_STACK_RESERVE - RTI_STACK_GUARD_ROOM
+                                      : stack->high_guard + stack->low_guard_at;
+#endif
+}
+
+/* All of it, the guards included. */
+static inline size_t rti_stack_size(const struct rti_stack *stack)
+{
+    return (size_t)(stack->high_guard - rti_stack_low(stack)) + sizeof(uint64_t);
 }
 
 /* From here to `low` any access faults; NULL: it is not protected. A Cortex-M has no such memory.
@@ -98,16 +172,17 @@ static inline char *rti_stack_guard(const struct rti_stack *stack)
     (void)stack;
     return NULL;
 #else
-    return stack->limit == NULL ? NULL : stack->low - RT_STACK_GUARD_SIZE;
+    return stack->limit == NULL ? NULL : rti_stack_low(stack) - RT_STACK_GUARD_SIZE;
 #endif
 }
 
+/* The word that is looked at for the low end. */
 static inline char *rti_stack_low_guard(const struct rti_stack *stack)
 {
 #if RTI_ONE_WORKER
     return stack->low;
 #else
-    return stack->low_guard;
+    return stack->high_guard + stack->low_guard_at;
 #endif
 }
 
@@ -121,35 +196,45 @@ static inline void rti_stack_mend(const struct rti_stack *stack)
     *(uint64_t *)(void *)stack->high_guard = RTI_STACK_GUARD;
 }
 
-/* Takes memory of at least RTI_STACK_SIZE_MIN bytes, cut to 16-byte alignment, and sets the guards.
- */
+/* Takes memory of RTI_STACK_SIZE_MIN to RTI_STACK_SIZE_MAX bytes, cut to 16-byte alignment, and
+ * sets the guards. */
 static inline void rti_stack_init(struct rti_stack *stack, void *memory, size_t size)
 {
     uintptr_t start = (uintptr_t)memory;
     uintptr_t unit = RTI_STACK_GUARD_ROOM;
     uintptr_t aligned = (start + unit - 1) & ~(unit - 1);
-    if (RTI_UNLIKELY(memory == NULL || size < RTI_STACK_SIZE_MIN)) {
+    if (RTI_UNLIKELY(memory == NULL || size < RTI_STACK_SIZE_MIN || size > RTI_STACK_SIZE_MAX)) {
         rti_stack_refuse();
     }
     size_t usable = (size - (size_t)(aligned - start)) & ~(size_t)(unit - 1);
-    stack->low = (char *)memory + (aligned - start);
-    stack->high_guard = stack->low + usable - sizeof(uint64_t);
-    stack->limit =
-        RTI_STACK_FORBIDDEN != 0 ? stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
-    rti_stack_set_low_guard(stack, stack->low);
+    char *low = (char *)memory + (aligned - start);
+    rti_stack_set_bounds(stack, low, usable, false);
+    stack->limit = RTI_STACK_FORBIDDEN != 0 ? low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
+    rti_stack_set_owner(stack, 0);
     rti_stack_mend(stack);
 }
 
-/* The part a context may use. */
+/* Where the top begins. */
+static inline void *rti_stack_top(const struct rti_stack *stack)
+{
+    return stack->high_guard + sizeof(uint64_t) - RTI_STACK_GUARD_ROOM - RTI_STACK_TOP_ROOM;
+}
+
+/* The part a fiber may use: its frames, and the top. */
 static inline void *rti_stack_usable(const struct rti_stack *stack)
 {
-    return stack->low + RTI_STACK_GUARD_ROOM;
+    return rti_stack_low(stack) + RTI_STACK_GUARD_ROOM;
 }
 
 static inline size_t rti_stack_usable_size(const struct rti_stack *stack)
 {
-    size_t size = (size_t)(stack->high_guard - stack->low) + sizeof(uint64_t);
-    return size - 2 * (size_t)RTI_STACK_GUARD_ROOM;
+    return rti_stack_size(stack) - 2 * (size_t)RTI_STACK_GUARD_ROOM;
+}
+
+/* The part a context may use, from the same address on. */
+static inline size_t rti_stack_frames_size(const struct rti_stack *stack)
+{
+    return (size_t)((char *)rti_stack_top(stack) - (char *)rti_stack_usable(stack));
 }
 
 /* Are the guards what they were? */
@@ -171,17 +256,17 @@ static inline void rti_stack_protect(struct rti_stack *stack)
                      RTI_STACK_RESERVE + (size_t)RTI_STACK_SIZE_MIN / 2)) {
         rti_stack_refuse();
     }
-    stack->limit = stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE;
+    stack->limit = rti_stack_low(stack) + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE;
 }
 
-/* What is left to the fiber's own frames. */
+/* What is left to the fiber itself. */
 size_t rti_stack_own_size(const struct rti_stack *stack);
 
 /* Does an access to this address hit the guard page? */
 static inline bool rti_stack_guards(const struct rti_stack *stack, uintptr_t address)
 {
     return rti_stack_guard(stack) != NULL && address >= (uintptr_t)rti_stack_guard(stack) &&
-           address < (uintptr_t)stack->low;
+           address < (uintptr_t)rti_stack_low(stack);
 }
 
 /* May a stack pointer of this fiber have this value, perhaps after it has gone too far? A frame
@@ -189,7 +274,7 @@ static inline bool rti_stack_guards(const struct rti_stack *stack, uintptr_t add
  * by less than another one. */
 static inline bool rti_stack_holds(const struct rti_stack *stack, uintptr_t sp)
 {
-    uintptr_t lowest = (uintptr_t)stack->low;
+    uintptr_t lowest = (uintptr_t)rti_stack_low(stack);
     uintptr_t guard = (uintptr_t)rti_stack_guard(stack);
     if (guard != 0) {
         lowest = guard - (lowest - guard);

@@ -222,8 +222,9 @@ static bool slab_describes(const struct rti_stack_slab *slab, rti_bay bay,
 {
     struct rti_stack stack;
     rti_stack_slab_describe(slab, bay, &stack);
-    return stack.low == last->low && stack.high_guard == last->high_guard &&
-           stack.limit == last->limit;
+    return stack.high_guard == last->high_guard && stack.limit == last->limit &&
+           rti_stack_size(&stack) == rti_stack_size(last) &&
+           rti_stack_is_single(&stack) == rti_stack_is_single(last);
 }
 
 uint32_t rti_stack_slab_audit(const struct rti_stack_slab *slab)

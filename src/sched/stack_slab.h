@@ -23,8 +23,8 @@
  *
  * What protects what. A bay has a guard page if the port can make one when it is first used. Its
  * lower guard word would commit a second page in every bay and finds nothing that the page does
- * not: `low_guard` of such a stack is its upper word. If the port has no more guards, the bay has
- * a guard word at each end instead, no reserve, and is settled on the worker's stack.
+ * not: such a stack has its upper word looked at for both ends. If the port has no more guards, the
+ * bay has a guard word at each end instead, no reserve, and is settled on the worker's stack.
  *
  * With one worker the bay that was given back last is not in the list but beside it, as `top`:
  * where one fiber begins after another has ended it is given and taken without a look at the list.
@@ -116,10 +116,10 @@ static inline void rti_stack_slab_describe(const struct rti_stack_slab *slab, rt
 {
     char *guard = slab->memory + (size_t)(bay >> 1) * slab->stride;
     bool is_guarded = (bay & 1) != 0;
-    stack->high_guard = guard + slab->stride - sizeof(uint64_t);
-    stack->low = guard + RT_STACK_GUARD_SIZE;
-    stack->limit = is_guarded ? stack->low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
-    rti_stack_set_low_guard(stack, is_guarded ? stack->high_guard : stack->low);
+    char *low = guard + RT_STACK_GUARD_SIZE;
+    rti_stack_set_bounds(stack, low, slab->stride - RT_STACK_GUARD_SIZE, is_guarded);
+    stack->limit = is_guarded ? low + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE : NULL;
+    rti_stack_set_owner(stack, bay);
 }
 
 /* The shelf of a worker; NULL if it has none: it is of another runtime, or holds no station. */

@@ -16,14 +16,15 @@ void rti_stack_slots_init(struct rti_stack_slots *slots, void *memory, size_t sl
 
 bool rti_stack_slots_take(struct rti_stack_slots *slots, struct rti_stack *stack)
 {
-    if (stack->low == NULL) {
+    if (rti_stack_is_none(stack)) {
         if (slots->given == slots->count) {
             return false;
         }
         rti_stack_init(stack, slots->memory + slots->given * slots->slot_size, slots->slot_size);
         slots->given++;
     }
-    RT_DCHECK((size_t)(stack->low - (char *)slots->memory) < slots->given * slots->slot_size);
+    RT_DCHECK((size_t)(rti_stack_low(stack) - (char *)slots->memory) <
+              slots->given * slots->slot_size);
     return true;
 }
 

@@ -149,6 +149,7 @@ static RTI_ALWAYSINLINE bool rti_stacks_take_as(struct rti_stacks *stacks,
         return rti_stacks_take_any(stacks, memory, stack);
     }
     const struct rti_kept_stack *kept = &stacks->kept[last];
+    RTI_KEEP(kept);
     rti_stacks_show(&kept->memory);
     *memory = kept->memory;
     *stack = kept->stack;
@@ -176,6 +177,7 @@ static RTI_ALWAYSINLINE void rti_stacks_give_as(struct rti_stacks *stacks,
     RT_ASSERT(memory->block != NULL);
     RT_DCHECK(rti_stack_is_intact(stack));
     struct rti_kept_stack *kept = &stacks->kept[stacks->kept_count];
+    RTI_KEEP(kept);
     kept->memory = *memory;
     kept->stack = *stack;
     rti_stacks_hide(memory);

@@ -5,10 +5,10 @@
 /* What a fiber waits with when it is the lone one of a channel.
  *
  * A wait on the stack is written anew each time: some twenty stores, most of them the same as last
- * time, and a rendezvous is little else than stores. So the wait of a lone one lies in its fiber's
- * first frame, and what never changes is written when the fiber first needs it. A lone one that was
- * served by hand has left everything as it was but the fields below. Any other end of the wait
- * unlinks and chains, and the berth is prepared again.
+ * time, and a rendezvous is little else than stores. So the wait of a lone one lies at the
+ * top of its stack, and what never changes is written when the fiber first needs it. A lone one
+ * that was served by hand has left everything as it was but the fields below. Any other end of the
+ * wait unlinks and chains, and the berth is prepared again.
  *
  * Where a fiber has no such room the berth is in the frame of the call, and never ready.
  *
@@ -45,15 +45,18 @@ static inline struct rti_fiber *rti_channel_berth_fiber(const struct rti_channel
 
 #if RTI_HAS_BERTH
 
-_Static_assert(sizeof(struct rti_channel_berth) <= RTI_BERTH_WORDS * sizeof(void *),
-               "a fiber has room for it");
+_Static_assert(sizeof(struct rti_channel_berth) <= RTI_STACK_TOP_ROOM, "a fiber has room for it");
 
-/* The berth of a fiber, given what it has room for on its stack. */
+/* The berth of a fiber, given what it has room for on its stack. Another worker's only if it is
+ * settled at a channel whose lock the caller has (rti_fiber_is_settled_at). */
 static inline struct rti_channel_berth *rti_channel_berth_of(struct rti_fiber *fiber,
                                                              struct rti_channel_berth *on_stack)
 {
     (void)on_stack;
-    return rti_ptr_load_relaxed(&fiber->berth);
+    RTI_PLAIN_READ(&fiber->stack.high_guard, sizeof(fiber->stack.high_guard));
+    void *top = rti_stack_top(&fiber->stack);
+    RT_DCHECK((uintptr_t)top % RTI_STACK_GUARD_ROOM == 0);
+    return __builtin_assume_aligned(top, RTI_STACK_GUARD_ROOM); /* so that stores are one */
 }
 
 static inline bool rti_channel_berth_is_ready(const struct rti_fiber *fiber)

@@ -248,8 +248,8 @@ static struct rti_channel *short_unfold(struct rti_sched *sched, struct rti_fibe
     rti_lock_acquire(&beside->lock, sched);
     struct rti_channel *channel = beside->channel;
     /* Again, now that it is entered. A fiber that has ended said so before it gave away its stack,
-     * where another may wait here by now. One that has not has said where its berth is. */
-    if (channel != NULL && rti_ptr_load_relaxed(&fiber->alone_at) == beside) {
+     * where another may wait here by now. */
+    if (channel != NULL && rti_fiber_is_settled_at(fiber, beside)) {
         const struct rti_channel_waiter *waiter = &rti_channel_berth_of(fiber, NULL)->waiter;
         if (channel->lone == waiter) {
             rti_channel_unfold(channel);

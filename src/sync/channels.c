@@ -6,6 +6,7 @@
 #include "base/marks.h"
 #include "sched/fiber.h"
 #include "sync/channel_visitor.h"
+#include "sync/cx.h"
 #include "sync/region.h"
 
 #define END_NONE        RT_MAX_CHANNEL_HANDLES
@@ -53,6 +54,7 @@ rt_status rti_channels_init(struct rti_channels *channels, struct rti_sched *sch
     }
     sched->unfold = rti_channel_unfold_fiber;
 #endif
+    sched->deadline_of = rti_cx_deadline_of;
     rti_ghost_init(&channels->ghost);
     channels->nothing =
         (struct rti_channel){.gates = {.send = RTI_GATE_SHUT, .recv = RTI_GATE_SHUT}};

@@ -9,6 +9,8 @@
 _Static_assert(sizeof(struct rti_poll_cx) <= sizeof(rt_cx), "RT_CX_WORDS is too small");
 _Static_assert(_Alignof(struct rti_poll_cx) <= _Alignof(rt_cx), "rt_cx is aligned too weakly");
 _Static_assert(sizeof(struct rti_inner_cx) <= sizeof(rt_cx), "RT_CX_WORDS is too small");
+_Static_assert(offsetof(struct rti_poll_cx, rest) == offsetof(struct rti_inner_cx, rest),
+               "both have their rest where cx_init looks for it");
 _Static_assert(sizeof(struct rti_budget_scope) <= sizeof(rt_budget_scope), "scope is too small");
 
 /* How long who gives up a poll context naps until its waker has been called. */
@@ -50,7 +52,7 @@ rt_status rti_cx_resolve(struct rti_worker *worker, rt_cx *given, struct rti_cx 
         return RT_SUCCESS;
     }
     struct rti_cx *cx = rti_cx_of(given);
-    if (!cx_is_known(cx) || (cx->kind == RTI_CX_FIBER && cx->fiber != worker->fiber)) {
+    if (!cx_is_known(cx) || (cx->kind == RTI_CX_FIBER && rti_cx_fiber(cx) != worker->fiber)) {
         return cx_unknown;
     }
     *out_cx = cx;
@@ -61,21 +63,29 @@ rt_status rti_cx_resolve(struct rti_worker *worker, rt_cx *given, struct rti_cx 
  */
 static bool cx_is_hindrance(const struct rti_cx *cx)
 {
-    const rt_budget *budget = &cx->budget;
+    const rt_budget *budget = rti_cx_budget(cx);
     return rti_cancel_is_requested(&cx->cancel) || cx->is_shield ||
            budget->deadline != RT_TIME_NEVER || budget->poll_quota != UINT32_MAX ||
            budget->cost_quota != UINT64_MAX;
 }
 
-/* A fiber's logical deadline, and whether it is hindered, are its current context's; a poll context
- * is marked. */
+uint64_t rti_cx_deadline_of(const struct rti_fiber *fiber)
+{
+    const struct rti_cx *cx = rti_fiber_cx(fiber);
+    return cx == NULL ? RTI_TIME_NEVER : rti_cx_budget(cx)->deadline;
+}
+
+/* Whether a fiber is hindered is its current context's to say; a poll context is marked. */
 static void cx_publish(struct rti_cx *cx)
 {
     if (cx->kind == RTI_CX_POLL) {
         cx->is_touched = true;
-    } else if (cx->inner == NULL) {
-        cx->fiber->deadline_ns = cx->budget.deadline;
-        rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, cx_is_hindrance(cx));
+    } else if (rti_cx_inner(cx) == NULL) {
+        if (rti_sched_is_local(rti_cx_sched(cx))) {
+            /* A scheduler without channels, whose module says it else, has one worker. */
+            rti_cx_sched(cx)->deadline_of = rti_cx_deadline_of;
+        }
+        rti_fiber_hinder(rti_cx_sched(cx), rti_cx_fiber(cx), cx_is_hindrance(cx));
     }
 }
 
@@ -96,7 +106,7 @@ static void cx_claim_alone(struct rti_cx *cx, struct rti_list *claimed)
     struct rti_waiter *waiter;
     /* Raised, then fence, then where it waits: pairs with rti_fiber_settle_at. */
     rti_fence_seqcst();
-    if (rti_channel_cancel_alone(rti_cx_sched(cx), cx->fiber, &waiter)) {
+    if (rti_channel_cancel_alone(rti_cx_sched(cx), rti_cx_fiber(cx), &waiter)) {
         rti_list_push_tail(claimed, &waiter->link);
     }
 #endif
@@ -107,15 +117,16 @@ static void cx_request(struct rti_cx *cx, struct rti_list *claimed)
 {
     if (!rti_cancel_is_requested(&cx->cancel) &&
         RTI_UNLIKELY(rti_sched_journal(rti_cx_sched(cx)) != NULL)) {
-        uint32_t task = cx->kind == RTI_CX_FIBER ? cx->fiber->run.id : 0;
+        uint32_t task = cx->kind == RTI_CX_FIBER ? rti_cx_fiber(cx)->run.id : 0;
         rti_sched_record(rti_cx_sched(cx),
                          &(struct rti_journal_event){.kind = RTI_JOURNAL_CANCEL, .task = task});
     }
-    for (struct rti_cx *at = cx; at != NULL && (at == cx || !at->is_shield); at = at->inner) {
+    for (struct rti_cx *at = cx; at != NULL && (at == cx || !at->is_shield);
+         at = rti_cx_inner(at)) {
         bool is_first = rti_cancel_request(&at->cancel, claimed);
         if (rti_sched_is_local(rti_cx_sched(at))) {
             cx_publish(at);
-        } else if (is_first && at->kind == RTI_CX_FIBER && at->inner == NULL) {
+        } else if (is_first && at->kind == RTI_CX_FIBER && rti_cx_inner(at) == NULL) {
             cx_claim_alone(at, claimed);
         }
     }
@@ -123,11 +134,26 @@ static void cx_request(struct rti_cx *cx, struct rti_list *claimed)
 
 static void cx_member_cancel(struct rti_region_member *member, struct rti_list *claimed)
 {
-    cx_request(RTI_CONTAINER_OF(member, struct rti_cx, member), claimed);
+    cx_request(RTI_CONTAINER_OF(member, struct rti_cx_rest, member)->cx, claimed);
 }
 
 static const struct rti_region_member_ops cx_member_ops = {.is_runnable = true,
                                                            .cancel = cx_member_cancel};
+
+const rt_budget rti_cx_unlimited = RT_BUDGET_UNLIMITED;
+
+struct rti_cx_rest *rti_cx_open_rest(struct rti_cx *cx)
+{
+    struct rti_cx_rest *rest = rti_cx_rest_of(cx);
+    if (rti_u8_load_relaxed(&cx->has_rest) == 0) {
+        RTI_PLAIN_WRITE(&rest->inner, sizeof(rest->inner));
+        *rest = (struct rti_cx_rest){.cx = cx, .budget = RT_BUDGET_UNLIMITED};
+        rti_region_member_init(&rest->member, &cx_member_ops);
+        /* Release pairs with rti_cx_rest: who cancels it meanwhile sees all of it, or nothing. */
+        rti_u8_store_release(&cx->has_rest, true);
+    }
+    return rest;
+}
 
 /* Takes hold of the waker of a poll context, with several workers; gives what the word was. */
 static uint32_t cx_seize_waker(struct rti_poll_cx *poll)
@@ -171,14 +197,15 @@ static void cx_await_wake(struct rti_poll_cx *poll)
     }
 }
 
-static void cx_init(struct rti_cx *cx, enum rti_cx_kind kind, struct rti_sched *sched)
+/* A context that has its rest behind it. */
+static struct rti_cx_rest *cx_init(struct rti_cx *cx, enum rti_cx_kind kind,
+                                   struct rti_sched *sched)
 {
-    *cx = (struct rti_cx){.magic = RTI_CX_MAGIC,
-                          .kind = (uint8_t)kind,
-                          .outcome = RT_OUTCOME_OK,
-                          .budget = RT_BUDGET_UNLIMITED};
+    *cx = (struct rti_cx){
+        .magic = RTI_CX_MAGIC, .kind = (unsigned)kind & 1U, .outcome = RT_OUTCOME_OK};
     rti_cancel_init(&cx->cancel, sched);
-    rti_region_member_init(&cx->member, &cx_member_ops);
+    rti_cx_place_rest(cx, &((struct rti_inner_cx *)(void *)cx)->rest);
+    return rti_cx_open_rest(cx);
 }
 
 /* What is left of a budget when so much was taken from it in a scope inside. */
@@ -196,21 +223,23 @@ static rt_budget cx_charge(rt_budget budget, uint64_t polls, uint64_t cost)
 /* Takes the innermost context of a fiber out of its chain; what it used, the outer one has used. */
 static void cx_leave_chain(struct rti_cx *cx)
 {
-    struct rti_cx *outer = cx->outer;
+    const struct rti_cx_rest *rest = rti_cx_rest_of(cx);
+    struct rti_cx *outer = rest->outer;
+    struct rti_cx_rest *around = outer == NULL ? NULL : rti_cx_rest_of(outer);
     rti_contexts_lock(rti_cx_sched(cx));
-    cx_set_current(cx->fiber, outer);
-    if (outer != NULL) {
-        outer->inner = NULL;
+    cx_set_current(rti_cx_fiber(cx), outer);
+    if (around != NULL) {
+        RTI_PLAIN_WRITE(&around->inner, sizeof(around->inner));
+        around->inner = NULL;
     }
     rti_contexts_unlock(rti_cx_sched(cx));
-    if (outer != NULL) {
-        outer->budget = cx_charge(outer->budget, cx->polls_taken, cx->cost_taken);
-        outer->polls_taken += cx->polls_taken;
-        outer->cost_taken += cx->cost_taken;
+    if (around != NULL) {
+        around->budget = cx_charge(around->budget, rest->polls_taken, rest->cost_taken);
+        around->polls_taken += rest->polls_taken;
+        around->cost_taken += rest->cost_taken;
         cx_publish(outer);
     } else {
-        cx->fiber->deadline_ns = RTI_TIME_NEVER;
-        rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, false);
+        rti_fiber_hinder(rti_cx_sched(cx), rti_cx_fiber(cx), false);
     }
 }
 
@@ -257,8 +286,12 @@ static void cx_end(struct rti_cx *cx)
         rti_region_timer_await_context(rti_cx_sched(cx), cx);
     }
     RT_DCHECK(rti_list_is_empty(&cx->cancel.line));
-    if (RTI_UNLIKELY(cx->member.region != NULL)) {
-        rti_region_leave(&cx->member, rti_cx_sched(cx), rti_cx_outcome(cx));
+    struct rti_cx_rest *rest = rti_cx_rest(cx);
+    if (rest != NULL) {
+        RT_ASSERT(rest->inner == NULL);
+        if (rest->member.region != NULL) {
+            rti_region_leave(&rest->member, rti_cx_sched(cx), rti_cx_outcome(cx));
+        }
     }
 }
 
@@ -266,7 +299,7 @@ static void cx_end(struct rti_cx *cx)
 static void cx_cleanup_run(struct rti_cleanup *cleanup)
 {
     struct rti_cx *cx = &RTI_CONTAINER_OF(cleanup, struct rti_inner_cx, cleanup)->cx;
-    RT_ASSERT(cx_is_known(cx) && rti_fiber_cx(cx->fiber) == cx);
+    RT_ASSERT(cx_is_known(cx) && rti_fiber_cx(rti_cx_fiber(cx)) == cx);
     cx_leave_chain(cx);
     cx_end(cx);
 }
@@ -281,26 +314,17 @@ void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sc
     cx->has_timers = false;
     cx->outcome = RT_OUTCOME_OK;
     rti_cancel_init(&cx->cancel, sched);
-    cx->budget = (rt_budget)RT_BUDGET_UNLIMITED;
-    cx->polls_taken = 0;
-    cx->cost_taken = 0;
-    cx->scope = NULL;
-    cx->fiber = fiber;
-    cx->outer = NULL;
-    cx->inner = NULL;
-    rti_region_member_init(&cx->member, &cx_member_ops);
+    rti_u8_init(&cx->has_rest, false);
     cx_set_current(fiber, cx);
     rti_fiber_hinder(sched, fiber, false);
-    /* The last life of the fiber may have had a deadline. */
-    fiber->deadline_ns = RTI_TIME_NEVER;
 }
 
 void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome)
 {
-    cx->outcome = (uint8_t)outcome;
+    cx->outcome = (unsigned)outcome & 7U;
     cx->cancel.is_seen = false; /* the outcome says it */
     cx_end(cx);
-    rti_fiber_hinder(rti_cx_sched(cx), cx->fiber, false);
+    rti_fiber_hinder(rti_cx_sched(cx), rti_cx_fiber(cx), false);
 }
 
 /* Puts a context of the running fiber, which is complete, on its cleanup stack. */
@@ -315,14 +339,19 @@ void rti_cx_begin_shield(struct rti_inner_cx *shield, struct rti_fiber *fiber, r
     struct rti_cx *cx = &shield->cx;
     struct rti_cx *outer = rti_fiber_cx(fiber);
     cx_set_current(fiber, NULL);
+    rti_cx_place_rest(cx, &shield->rest);
     rti_cx_init_fiber(cx, fiber, fiber->sched);
     cx->is_inner = true;
+    shield->fiber = fiber;
     cx->is_shield = true;
-    cx->budget.deadline = deadline;
-    cx->outer = outer;
+    struct rti_cx_rest *rest = rti_cx_open_rest(cx);
+    rest->budget.deadline = deadline;
+    rest->outer = outer;
     if (outer != NULL) {
+        struct rti_cx_rest *around = rti_cx_open_rest(outer);
         rti_contexts_lock(rti_cx_sched(cx));
-        outer->inner = cx;
+        RTI_PLAIN_WRITE(&around->inner, sizeof(around->inner));
+        around->inner = cx;
         rti_contexts_unlock(rti_cx_sched(cx));
     }
     cx_publish(cx);
@@ -340,15 +369,17 @@ rt_status rt_cx_init(rt_cx *storage)
     }
     struct rti_cx *cx = rti_cx_of(storage);
     struct rti_cx *outer = rti_fiber_cx(fiber);
-    cx_init(cx, RTI_CX_FIBER, rti_sched_current());
+    struct rti_cx_rest *rest = cx_init(cx, RTI_CX_FIBER, rti_sched_current());
     cx->is_inner = true;
-    cx->fiber = fiber;
-    cx->outer = outer;
+    ((struct rti_inner_cx *)(void *)storage)->fiber = fiber;
+    rest->outer = outer;
     if (outer != NULL) {
-        cx->budget = outer->budget;
+        struct rti_cx_rest *around = rti_cx_open_rest(outer);
+        rest->budget = around->budget;
         rti_contexts_lock(rti_cx_sched(cx));
-        outer->inner = cx;
-        rti_u32_init(&cx->cancel.is_requested, rti_cancel_is_requested(&outer->cancel));
+        RTI_PLAIN_WRITE(&around->inner, sizeof(around->inner));
+        around->inner = cx;
+        rti_u8_init(&cx->cancel.is_requested, rti_cancel_is_requested(&outer->cancel));
         rti_contexts_unlock(rti_cx_sched(cx));
     }
     cx_set_current(fiber, cx);
@@ -370,8 +401,8 @@ rt_status rt_cx_init_poll(rt_cx *storage, rt_waker waker)
     }
     struct rti_poll_cx *poll = (struct rti_poll_cx *)(void *)storage;
     *poll = (struct rti_poll_cx){.waker = waker};
-    cx_init(&poll->cx, RTI_CX_POLL, sched);
-    rti_list_init(&poll->cleanups);
+    (void)cx_init(&poll->cx, RTI_CX_POLL, sched);
+    rti_cleanups_init(&poll->cleanups);
     return RT_SUCCESS;
 }
 
@@ -475,7 +506,7 @@ bool rt_cx_is_cancelled(const rt_cx *given)
 rt_status rti_cx_see_cancel(struct rti_cx *cx)
 {
     for (struct rti_cx *at = cx; at != NULL && rti_cancel_is_requested(&at->cancel);
-         at = at->outer) {
+         at = rti_cx_outer(at)) {
         at->cancel.is_seen = true;
     }
     return (rt_status){RT_ERR_CANCELLED, "the context is cancelled"};
@@ -494,20 +525,24 @@ rt_status rti_cx_checkpoint(struct rti_cx *cx)
     if (rti_cancel_is_requested(&cx->cancel)) {
         return rti_cx_see_cancel(cx);
     }
-    bool has_deadline = cx->budget.deadline != RT_TIME_NEVER;
-    if (RTI_LIKELY(!has_deadline && cx->budget.poll_quota == UINT32_MAX &&
-                   cx->budget.cost_quota != 0)) {
-        cx->polls_taken++;
+    struct rti_cx_rest *rest = rti_cx_rest(cx);
+    if (RTI_LIKELY(rest == NULL)) {
+        return RT_SUCCESS; /* and no scope began that would count */
+    }
+    rt_budget *budget = &rest->budget;
+    bool has_deadline = budget->deadline != RT_TIME_NEVER;
+    if (RTI_LIKELY(!has_deadline && budget->poll_quota == UINT32_MAX && budget->cost_quota != 0)) {
+        rest->polls_taken++;
         return RT_SUCCESS;
     }
     /* The clock is read only for a deadline. */
     rt_time now = has_deadline ? rti_sched_clock(rti_cx_sched(cx)) : 0;
-    if (rt_budget_is_exhausted(&cx->budget, now)) {
+    if (rt_budget_is_exhausted(budget, now)) {
         return cx_exhaust(cx);
     }
-    rt_status status = rt_budget_take_poll(&cx->budget);
+    rt_status status = rt_budget_take_poll(budget);
     RT_ASSERT(!RT_FAILED(status));
-    cx->polls_taken++;
+    rest->polls_taken++;
     return RT_SUCCESS;
 }
 
@@ -529,23 +564,27 @@ rt_status rt_cx_spend(rt_cx *given, uint64_t cost)
     if (rti_cancel_is_requested(&cx->cancel)) {
         return rti_cx_see_cancel(cx);
     }
-    if (RT_FAILED(rt_budget_take_cost(&cx->budget, cost))) {
+    struct rti_cx_rest *rest = rti_cx_rest(cx);
+    if (rest == NULL) {
+        return RT_SUCCESS; /* as in rti_cx_checkpoint */
+    }
+    if (RT_FAILED(rt_budget_take_cost(&rest->budget, cost))) {
         return cx_exhaust(cx);
     }
-    cx->cost_taken += cost;
+    rest->cost_taken += cost;
     return RT_SUCCESS;
 }
 
 rt_budget rt_cx_budget(const rt_cx *given)
 {
     const struct rti_cx *cx = cx_find(given);
-    rt_budget unlimited = RT_BUDGET_UNLIMITED;
-    return cx == NULL ? unlimited : cx->budget;
+    return cx == NULL ? rti_cx_unlimited : *rti_cx_budget(cx);
 }
 
 void rti_cx_tighten(struct rti_cx *cx, rt_budget budget)
 {
-    cx->budget = rt_budget_meet(cx->budget, budget);
+    struct rti_cx_rest *rest = rti_cx_open_rest(cx);
+    rest->budget = rt_budget_meet(rest->budget, budget);
     cx_publish(cx);
 }
 
@@ -562,13 +601,14 @@ rt_status rt_cx_push_budget(rt_cx *given, rt_budget budget, rt_budget_scope *sto
         return RTI_CX_PASSING_FAIL;
     }
     struct rti_budget_scope *scope = (struct rti_budget_scope *)(void *)storage;
+    struct rti_cx_rest *rest = rti_cx_open_rest(cx);
     scope->cx = cx;
-    scope->outer = cx->scope;
-    scope->before = cx->budget;
-    cx->budget = rt_budget_meet(cx->budget, budget);
-    scope->polls_taken = cx->polls_taken;
-    scope->cost_taken = cx->cost_taken;
-    cx->scope = scope;
+    scope->outer = rest->scope;
+    scope->before = rest->budget;
+    rest->budget = rt_budget_meet(rest->budget, budget);
+    scope->polls_taken = rest->polls_taken;
+    scope->cost_taken = rest->cost_taken;
+    rest->scope = scope;
     cx_publish(cx);
     return RT_SUCCESS;
 }
@@ -583,12 +623,13 @@ rt_status rt_cx_pop_budget(rt_cx *given, rt_budget_scope *storage)
     if (cx == NULL) {
         return cx_missing(given);
     }
-    if (cx->scope != scope) {
+    struct rti_cx_rest *rest = rti_cx_rest(cx);
+    if (rest == NULL || rest->scope != scope) {
         return (rt_status){RT_ERR_STATE, "this is not the innermost scope of the context"};
     }
-    cx->budget = cx_charge(scope->before, cx->polls_taken - scope->polls_taken,
-                           cx->cost_taken - scope->cost_taken);
-    cx->scope = scope->outer;
+    rest->budget = cx_charge(scope->before, rest->polls_taken - scope->polls_taken,
+                             rest->cost_taken - scope->cost_taken);
+    rest->scope = scope->outer;
     scope->cx = NULL;
     cx_publish(cx);
     return RT_SUCCESS;
@@ -605,9 +646,10 @@ rt_outcome rt_cx_outcome(const rt_cx *given, rt_status_code status)
 void rti_cx_events_add(struct rti_cx_events *events, struct rti_cx *cx, struct rti_sched *sched,
                        struct rti_wait *wait, rt_time deadline)
 {
-    rt_time effective = rt_budget_deadline(cx == NULL ? NULL : &cx->budget, deadline);
+    const rt_budget *budget = cx == NULL ? NULL : rti_cx_budget(cx);
+    rt_time effective = rt_budget_deadline(budget, deadline);
     /* When both come at once it is the budget that is used up: the worse of the two. */
-    events->is_budget = cx != NULL && effective == cx->budget.deadline;
+    events->is_budget = budget != NULL && effective == budget->deadline;
     if (cx != NULL) {
         rti_cancel_add(&cx->cancel, wait, &events->cancel);
     }
@@ -669,17 +711,22 @@ void rti_cx_poll_end(struct rti_cx *cx)
 void rti_cx_audit(const struct rti_cx *cx)
 {
     RT_ASSERT(cx_is_known(cx));
-    if (rti_sched_is_local(rti_cx_sched(cx)) && cx->kind == RTI_CX_FIBER && cx->inner == NULL) {
-        RT_ASSERT(cx->fiber->is_hindered == cx_is_hindrance(cx));
+    if (rti_sched_is_local(rti_cx_sched(cx)) && cx->kind == RTI_CX_FIBER &&
+        rti_cx_inner(cx) == NULL) {
+        RT_ASSERT(rti_cx_fiber(cx)->is_hindered == cx_is_hindrance(cx));
     }
     rti_contexts_lock(rti_cx_sched(cx)); /* a cancellation is on its way inwards with it */
-    for (const struct rti_cx *at = cx; at->outer != NULL; at = at->outer) {
-        RT_ASSERT(at->outer->inner == at && at->outer->fiber == at->fiber);
-        RT_ASSERT(!rti_cancel_is_requested(&at->outer->cancel) ||
+    const struct rti_cx *outer;
+    for (const struct rti_cx *at = cx; (outer = rti_cx_outer(at)) != NULL; at = outer) {
+        RT_ASSERT(rti_cx_inner(outer) == at && rti_cx_fiber(outer) == rti_cx_fiber(at));
+        RT_ASSERT(!rti_cancel_is_requested(&outer->cancel) ||
                   rti_cancel_is_requested(&at->cancel) || at->is_shield);
     }
     rti_contexts_unlock(rti_cx_sched(cx));
-    for (const struct rti_budget_scope *at = cx->scope; at != NULL; at = at->outer) {
+    const struct rti_cx_rest *rest = rti_cx_rest(cx);
+    RT_ASSERT(rest == NULL || rest->cx == cx);
+    for (const struct rti_budget_scope *at = rest == NULL ? NULL : rest->scope; at != NULL;
+         at = at->outer) {
         RT_ASSERT(at->cx == cx);
     }
 }

@@ -72,31 +72,43 @@ struct rti_cx_op {
     uintptr_t on;
 };
 
-/* What every context has. What a fiber that is cancelled by nobody and limited by nothing touches
- * of it lies in the first two lines. */
+/* What a context needs that is limited, in a region, or has another inside or around it. Those of
+ * fibers that are none of these are so many that it lies apart, in memory that nobody touches until
+ * it is needed (rti_cx_open_rest). Inner and poll contexts have theirs behind them, always open. */
+struct rti_cx_rest {
+    struct rti_region_member member; /* of a region, if it has one */
+    struct rti_cx *cx;               /* whose it is */
+    struct rti_cx *inner;
+    struct rti_cx *outer;
+    struct rti_budget_scope *scope; /* innermost; NULL: none */
+    rt_budget budget;
+    uint64_t polls_taken; /* of the quotas, since it is open */
+    uint64_t cost_taken;
+};
+
+/* What every context has. */
 struct rti_cx {
     struct rti_cancel cancel; /* first: a fiber has a pointer to it, and so to all (rti_fiber_cx) */
     uint32_t magic;           /* RTI_CX_MAGIC between init and deinit */
-    uint8_t kind;             /* enum rti_cx_kind */
     bool is_touched;          /* POLL: it may be another than when it was made */
-    bool is_inner : 1;        /* FIBER: it is a struct rti_inner_cx */
-    bool is_shield : 1;       /* the cancellation of the context around does not reach it */
-    bool has_timers : 1;      /* timers of a region were started with it, and end with it */
-    bool is_passing : 1;      /* POLL: it ends with the call that it was made for */
-    bool is_refused : 1;      /* POLL: something was refused for that */
-    uint8_t outcome;          /* rt_outcome, but for a cancellation that was seen */
-    struct rti_region_member member; /* of a region, if it has one */
-    union {
-        struct rti_fiber *fiber;   /* FIBER: whose it is */
-        struct rti_cx *next_spare; /* POLL: of those that are kept for the next (task/asyncs.h) */
-    };
-    struct rti_cx *inner;
-    struct rti_budget_scope *scope; /* innermost; NULL: none */
-    struct rti_cx *outer;
-    rt_budget budget;
-    uint64_t polls_taken; /* of the quotas, since init */
-    uint64_t cost_taken;
+    /* What others look at who cancel it; written before they can. */
+    uint8_t kind : 1;   /* enum rti_cx_kind */
+    bool is_inner : 1;  /* FIBER: it is a struct rti_inner_cx */
+    bool is_shield : 1; /* the cancellation of the context around does not reach it */
+    uint8_t : 0;
+    /* Its owner's. */
+    uint8_t outcome : 3;    /* rt_outcome, but for a cancellation that was seen */
+    bool has_timers : 1;    /* timers of a region were started with it, and end with it */
+    bool is_passing : 1;    /* POLL: it ends with the call that it was made for */
+    bool is_refused : 1;    /* POLL: something was refused for that */
+    rti_atomic_u8 has_rest; /* bool: the rest counts. Raised by its owner */
+    /* Where the rest lies is cancel.owner_word: so many units behind the context. Where the fiber
+     * of an outermost one lies is cancel.owner_half: so many before it. */
 };
+
+/* What both count in, and the farthest that the former tells. */
+#define RTI_CX_REST_UNIT sizeof(void *)
+#define RTI_CX_REST_FAR  ((size_t)UINT32_MAX * RTI_CX_REST_UNIT)
 
 _Static_assert(offsetof(struct rti_cx, cancel) == 0, "a fiber's pointer is to both");
 
@@ -106,17 +118,95 @@ static inline struct rti_sched *rti_cx_sched(const struct rti_cx *cx)
     return cx->cancel.sched;
 }
 
+/* Says where the rest of a context lies. Nobody looks there before it is open. */
+static inline void rti_cx_place_rest(struct rti_cx *cx, const struct rti_cx_rest *rest)
+{
+    uintptr_t distance = (uintptr_t)rest - (uintptr_t)cx;
+    RT_DCHECK(distance <= RTI_CX_REST_FAR && distance % RTI_CX_REST_UNIT == 0);
+    cx->cancel.owner_word = (uint32_t)(distance / RTI_CX_REST_UNIT);
+}
+
+/* The rest of a context, open or not. */
+static inline struct rti_cx_rest *rti_cx_rest_of(const struct rti_cx *cx)
+{
+    return (struct rti_cx_rest *)((uintptr_t)cx + cx->cancel.owner_word * RTI_CX_REST_UNIT);
+}
+
+/* The same if it is open; NULL: it is not, and the context is in no region, has no budget, and none
+ * inside or around it. Acquire pairs with the release of its owner, who opens it at any time. */
+static inline struct rti_cx_rest *rti_cx_rest(const struct rti_cx *cx)
+{
+    return rti_u8_load_acquire(&cx->has_rest) == 0 ? NULL : rti_cx_rest_of(cx);
+}
+
+/* The same for its owner, or its maker, who needs it. */
+struct rti_cx_rest *rti_cx_open_rest(struct rti_cx *cx);
+
+extern const rt_budget rti_cx_unlimited;
+
+static inline const rt_budget *rti_cx_budget(const struct rti_cx *cx)
+{
+    const struct rti_cx_rest *rest = rti_cx_rest(cx);
+    return rest == NULL ? &rti_cx_unlimited : &rest->budget;
+}
+
+/* The region that it is a member of, or NULL. */
+static inline struct rti_region *rti_cx_region(const struct rti_cx *cx)
+{
+    const struct rti_cx_rest *rest = rti_cx_rest(cx);
+    return rest == NULL ? NULL : rest->member.region;
+}
+
+/* The contexts inside and around it, or NULL. */
+static inline struct rti_cx *rti_cx_inner(const struct rti_cx *cx)
+{
+    const struct rti_cx_rest *rest = rti_cx_rest(cx);
+    if (rest == NULL) {
+        return NULL;
+    }
+    RTI_PLAIN_READ(&rest->inner, sizeof(rest->inner));
+    return rest->inner;
+}
+
+static inline struct rti_cx *rti_cx_outer(const struct rti_cx *cx)
+{
+    const struct rti_cx_rest *rest = rti_cx_rest(cx);
+    return rest == NULL ? NULL : rest->outer;
+}
+
 /* A context that a fiber makes for itself, with what takes it apart if the fiber ends first. */
 struct rti_inner_cx {
     struct rti_cx cx;
+    struct rti_cx_rest rest;
     struct rti_cleanup cleanup;
+    struct rti_fiber *fiber;
 };
+
+/* Says whose the outermost context of a fiber is, which lies behind it. */
+static inline void rti_cx_place_fiber(struct rti_cx *cx, const struct rti_fiber *fiber)
+{
+    uintptr_t distance = (uintptr_t)cx - (uintptr_t)fiber;
+    RT_ASSERT(distance / RTI_CX_REST_UNIT <= UINT16_MAX && distance % RTI_CX_REST_UNIT == 0);
+    cx->cancel.owner_half = (uint16_t)(distance / RTI_CX_REST_UNIT);
+}
+
+/* The fiber whose it is; of a FIBER context. */
+static inline struct rti_fiber *rti_cx_fiber(const struct rti_cx *cx)
+{
+    RT_DCHECK(cx->kind == RTI_CX_FIBER);
+    if (RTI_UNLIKELY(cx->is_inner)) {
+        return RTI_CONTAINER_OF(cx, const struct rti_inner_cx, cx)->fiber;
+    }
+    return (struct rti_fiber *)((uintptr_t)cx - cx->cancel.owner_half * RTI_CX_REST_UNIT);
+}
 
 /* A poll context: a context, and the wait that a fiber has on its stack. Every task has room for a
  * context, and none for this. */
 struct rti_poll_cx {
     struct rti_cx cx;
-    struct rti_list cleanups; /* what it holds */
+    struct rti_cx_rest rest;
+    struct rti_cleanups cleanups; /* what it holds */
+    struct rti_cx *next_spare;    /* of those that are kept for the next (task/asyncs.h) */
     rt_waker waker;
     struct rti_cx_op op;      /* what it waits for */
     rti_atomic_u32 poll_word; /* enum rti_cx_poll_word; with several workers only */
@@ -159,8 +249,8 @@ static inline rt_outcome rti_cx_outcome(const struct rti_cx *cx)
 rt_status rti_cx_checkpoint(struct rti_cx *cx);
 
 /* Makes the outermost context of a fiber that has not begun, in memory of the fiber's maker, who
- * ends it after the fiber. Writes only what a fiber's context uses: this is on the way of every
- * spawn. */
+ * has said where its rest and the fiber lie, and ends it after the fiber. Writes only what a
+ * fiber's context uses: this is on the way of every spawn. */
 void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sched *sched);
 
 /* Is this memory the context of a fiber again and again, and has the last life left it as it found
@@ -172,8 +262,9 @@ static RTI_ALWAYSINLINE bool rti_cx_is_clean(const struct rti_cx *cx)
 
 static RTI_ALWAYSINLINE void rti_cx_begin_again(struct rti_cx *cx, struct rti_fiber *fiber)
 {
-    RT_ASSERT(cx->fiber == fiber);
-    RT_DCHECK(rti_cx_is_clean(cx) && rti_fiber_cx(fiber) == NULL && cx->outer == NULL &&
+    /* Where its fiber lies was said once and for all (rti_cx_place_fiber). */
+    RT_DCHECK(rti_cx_fiber(cx) == fiber);
+    RT_DCHECK(rti_cx_is_clean(cx) && rti_fiber_cx(fiber) == NULL && rti_cx_rest(cx) == NULL &&
               !cx->is_shield);
     cx->magic = RTI_CX_MAGIC;
     fiber->cancel = &cx->cancel;
@@ -201,11 +292,10 @@ void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome);
 static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rti_fiber *fiber,
                                               rt_outcome outcome, bool is_local)
 {
-    RT_ASSERT(cx->magic == RTI_CX_MAGIC && cx->inner == NULL);
-    RT_DCHECK(cx->fiber == fiber);
-    /* Gathered, because most have none of them. */
-    uintptr_t attached =
-        (uintptr_t)cx->member.region | (uintptr_t)cx->scope | (uintptr_t)cx->cancel.lone;
+    RT_ASSERT(cx->magic == RTI_CX_MAGIC);
+    RT_DCHECK(rti_cx_fiber(cx) == fiber);
+    /* Gathered, because most have none of them. Relaxed: nobody else opens the rest. */
+    uintptr_t attached = rti_u8_load_relaxed(&cx->has_rest) | (uintptr_t)cx->cancel.lone;
     /* Who is not hindered has not been limited nor, with one worker, been cancelled. With several
      * the line is looked at only if it is the owner's alone (cx_end). */
     if (RTI_LIKELY(outcome == RT_OUTCOME_OK) && RTI_LIKELY(!fiber->is_hindered) &&
@@ -302,7 +392,7 @@ static inline bool rti_cx_is_passing(struct rti_cx *cx)
     ((rt_status){RT_ERR_RESOURCE_EXHAUSTED, "no context is left that could hold it"})
 
 /* The stack for what an operation of this context holds; NULL outside of any runnable. */
-static inline struct rti_list *rti_cx_cleanups(struct rti_cx *cx, struct rti_worker *worker)
+static inline struct rti_cleanups *rti_cx_cleanups(struct rti_cx *cx, struct rti_worker *worker)
 {
     if (cx != NULL && cx->kind == RTI_CX_POLL) {
         cx->is_touched = true;
@@ -315,6 +405,9 @@ static inline struct rti_cx *rti_cx_of(rt_cx *cx)
 {
     return (struct rti_cx *)(void *)cx;
 }
+
+/* The logical deadline of a fiber: that of its current context. */
+uint64_t rti_cx_deadline_of(const struct rti_fiber *fiber);
 
 /* Meets the budget with another, for good. */
 void rti_cx_tighten(struct rti_cx *cx, rt_budget budget);

@@ -37,6 +37,6 @@ bool rti_waiter_is_of_line(const struct rti_waiter *waiter);
  * fiber or a poll context has. `place` is where a waiter of a line lies. False if that is no
  * mutex's line, or nobody holds it, or it is gone. For tools. */
 bool rti_waiter_mutex_holder(const struct rti_waiter *place, rti_peek peek,
-                             struct rti_list **holder);
+                             struct rti_cleanups **holder);
 
 #endif

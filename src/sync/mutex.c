@@ -101,7 +101,7 @@ void rti_mutex_call(struct rti_mutex *mutex, struct rti_line_call *call, struct 
 }
 
 /* Takes it if it is free. RT_ERR_WOULDBLOCK: another has it. The lock is held. */
-static rt_status mutex_try(struct rti_mutex *mutex, struct rti_list *holder)
+static rt_status mutex_try(struct rti_mutex *mutex, struct rti_cleanups *holder)
 {
     if (mutex->is_orphaned) {
         return mutex_orphaned;
@@ -118,7 +118,7 @@ static rt_status mutex_try(struct rti_mutex *mutex, struct rti_list *holder)
 
 rt_status rti_mutex_take(struct rti_mutex *mutex, struct rti_line_call *call)
 {
-    struct rti_list *holder = rti_cx_cleanups(call->cx, rti_worker_current());
+    struct rti_cleanups *holder = rti_cx_cleanups(call->cx, rti_worker_current());
     if (holder == NULL) {
         return (rt_status){RT_ERR_THREAD, "only a task, an actor or a poll context can hold it"};
     }
@@ -169,7 +169,7 @@ rt_status rt_mutex_lock(rt_mutex *storage, rt_cx *given)
 }
 
 /* What try_lock, unlock and recover begin with: the caller and its stack of what it holds. */
-static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, struct rti_list **out_holder)
+static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, struct rti_cleanups **out_holder)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_cx *cx = NULL;
@@ -188,7 +188,7 @@ static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, struct rti_list *
 
 rt_status rt_mutex_try_lock(rt_mutex *storage, rt_cx *given)
 {
-    struct rti_list *holder = NULL;
+    struct rti_cleanups *holder = NULL;
     rt_status status = mutex_caller(storage, given, &holder);
     if (RT_FAILED(status)) {
         return status;
@@ -219,13 +219,13 @@ void rti_mutex_release(struct rti_mutex *mutex)
 
 bool rti_mutex_is_held(const struct rti_mutex *mutex, struct rti_cx *cx, struct rti_worker *worker)
 {
-    const struct rti_list *holder = rti_cx_cleanups(cx, worker);
+    const struct rti_cleanups *holder = rti_cx_cleanups(cx, worker);
     return holder != NULL && mutex->holder == holder;
 }
 
 rt_status rt_mutex_unlock(rt_mutex *storage, rt_cx *given)
 {
-    struct rti_list *holder = NULL;
+    struct rti_cleanups *holder = NULL;
     rt_status status = mutex_caller(storage, given, &holder);
     if (RT_FAILED(status)) {
         return status;
@@ -240,7 +240,7 @@ rt_status rt_mutex_unlock(rt_mutex *storage, rt_cx *given)
 
 rt_status rt_mutex_recover(rt_mutex *storage, rt_cx *given)
 {
-    struct rti_list *holder = NULL;
+    struct rti_cleanups *holder = NULL;
     rt_status status = mutex_caller(storage, given, &holder);
     if (RT_FAILED(status)) {
         return status;
@@ -264,7 +264,7 @@ rt_status rt_mutex_recover(rt_mutex *storage, rt_cx *given)
 }
 
 bool rti_waiter_mutex_holder(const struct rti_waiter *place, rti_peek peek,
-                             struct rti_list **holder)
+                             struct rti_cleanups **holder)
 {
     struct rti_line_waiter waiter;
     struct rti_mutex mutex;

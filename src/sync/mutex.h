@@ -28,8 +28,8 @@ struct rti_mutex {
     uint32_t magic;
     bool is_orphaned;
     struct rti_line line;
-    struct rti_list *holder;    /* NULL: nobody */
-    struct rti_cleanup cleanup; /* on the holder's stack */
+    struct rti_cleanups *holder; /* NULL: nobody */
+    struct rti_cleanup cleanup;  /* on the holder's stack */
 };
 
 /* The mutex behind the storage; NULL if it is none. */

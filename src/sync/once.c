@@ -20,9 +20,9 @@ enum once_state { ONCE_NEW, ONCE_RUNNING, ONCE_DONE };
 
 struct rti_once {
     uint32_t magic;
-    uint8_t state;              /* enum once_state */
-    struct rti_list *runner;    /* RUNNING: its cleanup stack; NULL: it has none */
-    struct rti_cleanup cleanup; /* on the runner's stack */
+    uint8_t state;               /* enum once_state */
+    struct rti_cleanups *runner; /* RUNNING: its cleanup stack; NULL: it has none */
+    struct rti_cleanup cleanup;  /* on the runner's stack */
     struct rti_line line;
 };
 
@@ -138,7 +138,7 @@ static void once_call(struct rti_once *once, void (*fn)(void *arg), void *arg)
 static rt_status once_enter(struct rti_once *once, struct rti_line_call *call)
 {
     rt_status status = RT_SUCCESS;
-    struct rti_list *self = rti_cx_cleanups(call->cx, rti_worker_current());
+    struct rti_cleanups *self = rti_cx_cleanups(call->cx, rti_worker_current());
     rti_line_enter(&once->line);
     if (once->state == ONCE_RUNNING && (self == NULL || once->runner != self)) {
         call->who = self;

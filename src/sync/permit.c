@@ -100,7 +100,7 @@ void rti_permit_free(struct rti_channels *channels, struct rti_permit *permit)
 {
     struct rti_permits *permits = &channels->permits;
     RT_ASSERT(permit->serial != 0 && rti_permit_channel(permit) == NULL);
-    RT_ASSERT(!rti_link_is_linked(&permit->cleanup.link));
+    RT_ASSERT(!rti_cleanup_is_held(&permit->cleanup));
     rti_lock_acquire(&channels->lock, channels->sched);
     permit->serial = 0;
     permit->next_free = permits->free_head;
@@ -162,7 +162,7 @@ static RTI_COLD rt_status permit_refuse(struct rti_channels *channels)
 static void permit_hold(const struct rti_channel_call *call, struct rti_permit *record,
                         rt_send_permit *out_permit)
 {
-    struct rti_list *cleanups = rti_cx_cleanups(call->cx, rti_worker_current());
+    struct rti_cleanups *cleanups = rti_cx_cleanups(call->cx, rti_worker_current());
     uint64_t serial = record->serial;
     if (cleanups != NULL) {
         rti_cleanup_push(cleanups, &record->cleanup);

@@ -30,6 +30,7 @@
 #include <orrery/rt_static_config.h>
 
 #include "base/atomic.h"
+#include "base/list.h"
 #include "sched/cleanup.h"
 
 struct rti_channel;

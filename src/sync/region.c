@@ -221,13 +221,13 @@ rt_status rt_region_enter(rt_region *storage, rt_cx *given)
     if (region == NULL || worker == NULL || RT_FAILED(rti_cx_resolve(worker, given, &cx))) {
         return region_unknown;
     }
-    if (cx == NULL || cx->member.region != NULL) {
+    if (cx == NULL || rti_cx_region(cx) != NULL) {
         return (rt_status){RT_ERR_STATE, "the caller has no context, or it has a region"};
     }
     if (RTI_UNLIKELY(rti_cx_is_passing(cx))) {
         return RTI_CX_PASSING_FAIL;
     }
-    rt_status status = rti_region_join(region, &cx->member);
+    rt_status status = rti_region_join(region, &rti_cx_open_rest(cx)->member);
     if (!RT_FAILED(status)) {
         rti_cx_tighten(cx, region->budget);
     }
@@ -414,7 +414,7 @@ rt_status rt_region_close(rt_region *storage, rt_cx *given)
     if (region == NULL || worker == NULL || RT_FAILED(rti_cx_resolve(worker, given, &cx))) {
         return region_unknown;
     }
-    if (cx != NULL && cx->member.region == region) {
+    if (cx != NULL && rti_cx_region(cx) == region) {
         return (rt_status){RT_ERR_STATE, "a member would wait for itself"};
     }
     rt_status status = RT_SUCCESS;

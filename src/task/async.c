@@ -203,7 +203,7 @@ static void async_settle(struct rti_async *async)
 static RTI_ALWAYSINLINE bool async_waits_or_holds(struct rti_cx *cx)
 {
     const struct rti_poll_cx *poll = rti_cx_poll(cx);
-    return poll->is_waiting || !rti_list_is_empty(&poll->cleanups);
+    return poll->is_waiting || !rti_cleanups_are_none(&poll->cleanups);
 }
 
 /* The context stays with the task if it waits or holds something, or is not as it was lent. */
@@ -237,7 +237,7 @@ static RTI_NOINLINE void async_step_without(struct rti_async *async, struct rti_
     cx->is_passing = true;
     status = async->poll(async->state, (rt_cx *)(void *)cx);
     RT_SOMETIMES(true, "async: no context was left");
-    RT_ASSERT(rti_list_is_empty(&poll.cleanups));
+    RT_ASSERT(rti_cleanups_are_none(&poll.cleanups));
     bool is_needed = poll.is_waiting || cx->is_refused;
     (void)rt_cx_deinit((rt_cx *)(void *)cx);
     if (status.code != RT_ERR_WOULDBLOCK) {

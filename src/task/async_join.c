@@ -161,7 +161,7 @@ static bool join_is_plain(const struct async_join *join, const struct rti_async 
                           struct rti_cx *cx)
 {
     return self != NULL && self->cx == NULL && join->deadline == RT_TIME_NEVER &&
-           rti_list_is_empty(&rti_cx_poll(cx)->cleanups) && rti_asyncs_context_is_clean(cx);
+           rti_cleanups_are_none(&rti_cx_poll(cx)->cleanups) && rti_asyncs_context_is_clean(cx);
 }
 
 static void join_end_plain(struct rti_async *self)

@@ -377,7 +377,7 @@ static void asyncs_drop_spares(struct rti_asyncs *asyncs)
         cx = asyncs->desks[i].spare;
         if (cx != NULL) {
             asyncs->desks[i].spare = NULL;
-            cx->next_spare = asyncs->spares;
+            rti_cx_poll(cx)->next_spare = asyncs->spares;
             asyncs->spares = cx;
         }
     }

@@ -299,7 +299,7 @@ void rti_asyncs_context_end(struct rti_asyncs *asyncs, struct rti_cx *cx);
 static inline void rti_asyncs_context_remove(struct rti_asyncs *asyncs, struct rti_cx *cx)
 {
     RT_ASSERT(asyncs->spares == cx);
-    asyncs->spares = cx->next_spare;
+    asyncs->spares = rti_cx_poll(cx)->next_spare;
 }
 
 static inline struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs,
@@ -329,10 +329,11 @@ static inline struct rti_cx *rti_asyncs_context_take(struct rti_asyncs *asyncs,
 /* Is this context, which waits for nothing and holds nothing, as one that was just made? */
 static inline bool rti_asyncs_context_is_clean(const struct rti_cx *cx)
 {
-    return !rti_cancel_is_requested(&cx->cancel) && cx->scope == NULL &&
-           cx->budget.deadline == RT_TIME_NEVER && cx->budget.poll_quota == UINT32_MAX &&
-           cx->budget.cost_quota == UINT64_MAX && cx->member.region == NULL && !cx->has_timers &&
-           cx->magic == RTI_CX_MAGIC;
+    const struct rti_cx_rest *rest = rti_cx_rest_of(cx);
+    return !rti_cancel_is_requested(&cx->cancel) && rest->scope == NULL &&
+           rest->budget.deadline == RT_TIME_NEVER && rest->budget.poll_quota == UINT32_MAX &&
+           rest->budget.cost_quota == UINT64_MAX && rest->member.region == NULL &&
+           !cx->has_timers && cx->magic == RTI_CX_MAGIC;
 }
 
 /* Gives a clean one back. */
@@ -348,7 +349,7 @@ static inline void rti_asyncs_context_lay_by(struct rti_asyncs *asyncs,
         return;
     }
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    cx->next_spare = asyncs->spares;
+    rti_cx_poll(cx)->next_spare = asyncs->spares;
     asyncs->spares = cx;
     rti_lock_release(&asyncs->lock);
 }
@@ -357,7 +358,7 @@ static inline void rti_asyncs_context_lay_by(struct rti_asyncs *asyncs,
 static inline void rti_asyncs_context_give(struct rti_asyncs *asyncs,
                                            const struct rti_worker *worker, struct rti_cx *cx)
 {
-    RT_ASSERT(!rti_cx_poll(cx)->is_waiting && rti_list_is_empty(&rti_cx_poll(cx)->cleanups));
+    RT_ASSERT(!rti_cx_poll(cx)->is_waiting && rti_cleanups_are_none(&rti_cx_poll(cx)->cleanups));
     if (RTI_UNLIKELY(!rti_asyncs_context_is_clean(cx))) {
         rti_asyncs_context_end(asyncs, cx);
     } else {

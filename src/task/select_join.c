@@ -32,7 +32,7 @@ static rt_status join_arm_take(struct rti_arm *arm, struct rti_task *task)
     void **out_value = arm->value;
     rti_tasks_count(rti_tasks_with(task), RTI_TASKS_JOINED);
     if (out_value != NULL) {
-        *out_value = task->value;
+        *out_value = task->fiber.arg;
     }
     *handle = NULL;
     return rti_task_take(task, NULL);

@@ -17,9 +17,6 @@
 #include "task/task_report.h"
 #include "task/tasks.h"
 
-/* No stack is larger: sums with it cannot overflow. */
-#define TASK_STACK_SIZE_MAX (PTRDIFF_MAX / 4)
-
 _Static_assert(RT_TASK_STACK_SIZE >= RTI_STACK_SIZE_MIN, "a stack that no fiber can run on");
 _Static_assert(RT_MAX_TASKS > 0 && RT_MAX_TASKS <= 1 << 20, "the handle has room for generations");
 
@@ -36,6 +33,7 @@ struct task_order {
     struct rti_region *region;
     bool is_inherited; /* the region is that of who starts it */
     bool is_straight;  /* the call goes straight (worker->straight) */
+    bool is_repeated;  /* from where the last one on this worker came */
 };
 
 static const rt_status task_no_slot = {RT_ERR_NOMEM, "as many tasks exist as there is room for"};
@@ -47,17 +45,23 @@ static inline uint8_t task_priority(const rt_task_config *config)
     return (uint8_t)(is_default ? RT_PRIO_NORMAL : config->priority);
 }
 
+/* What a task is called; static, as the place of its spawn is. */
+static inline const char *task_name(const struct task_order *order)
+{
+    return order->config->name != NULL ? order->config->name : order->site->what;
+}
+
 static inline bool task_config_is_valid(const rt_task_config *config)
 {
     return (unsigned)config->priority < RTI_PRIORITY_LEVELS &&
            (config->stack_size == 0 || config->stack_size >= RTI_STACK_SIZE_MIN) &&
-           config->stack_size <= TASK_STACK_SIZE_MAX;
+           config->stack_size <= RT_STACK_SIZE_MAX;
 }
 
 /* What the task does when its function has returned, on its own stack. */
 static void task_finish(struct rti_task *task, void *value)
 {
-    task->value = value;
+    task->fiber.arg = value;
     task->has_value = true;
     if (RTI_UNLIKELY(rti_task_has_duties(task))) {
         /* A context that lay in a frame of the function is garbage now; without duties it is the
@@ -110,11 +114,11 @@ static RTI_ALWAYSINLINE void task_foresee_next(const struct rti_task *task)
 }
 
 /* The program's function returns to here, and it may fault before it has a frame. */
-RTI_OUTSIDE void rti_task_main(void *arg)
+RTI_OUTSIDE void rti_task_main(struct rti_fiber *fiber)
 {
-    struct rti_task *task = arg;
+    struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
     task_foresee_next(task);
-    task_finish(task, task->fn(task->arg));
+    task_finish(task, fiber->fn_valued(fiber->arg));
 }
 
 /* Might its starter have a trace context? Until the first is set all of them are empty. */
@@ -123,21 +127,71 @@ static RTI_ALWAYSINLINE bool task_has_trace(const struct rti_worker *worker)
     return !RTI_TRACES_TRAVEL || rti_traces_are_used(worker->sched);
 }
 
-/* Where it comes from: the site, and the last ones of its starter. */
+/* Where it comes from, where the fiber does not know it: the site, and the last ones of its
+ * starter. */
+static RTI_ALWAYSINLINE void task_note_sites(struct rti_task *task, const rt_site *site,
+                                             const struct rti_task *parent)
+{
+#if RTI_ONE_WORKER
+    task->sites[0] = site;
+    if (parent == NULL) {
+        task->sites[1] = NULL;
+        return;
+    }
+    memcpy(&task->sites[1], parent->sites, sizeof(task->sites) - sizeof(task->sites[0]));
+#else
+    (void)task, (void)site, (void)parent;
+#endif
+}
+
+#if !RTI_ONE_WORKER
+/* task_number_origin for a spawn that is not the worker's last one. What it needs of the order is
+ * given one by one: see task_join_region. */
+static RTI_NOINLINE uint32_t task_number_origin_any(struct rti_task *task,
+                                                    struct rti_worker *worker,
+                                                    const struct rti_fiber *starter,
+                                                    const void *address, const rt_site *site)
+{
+    uint32_t number = rti_worker_number_origin_any(worker, starter, address, site);
+    if (RTI_UNLIKELY(number == 0)) {
+        rti_task_side(task)->site = site;
+    }
+    return number;
+}
+#endif
+
+/* The number of its spawn; if the table of origins has no room for it, 0, and its site is noted
+ * aside. */
+static RTI_ALWAYSINLINE uint32_t task_number_origin(struct rti_task *task,
+                                                    struct rti_worker *worker,
+                                                    const struct task_order *order)
+{
+#if RTI_ONE_WORKER
+    (void)task, (void)worker, (void)order;
+    return 0;
+#else
+    bool is_repeated =
+        order->is_repeated ||
+        RTI_LIKELY(rti_worker_repeats_origin(worker, order->starter, order->address, order->site));
+    return RTI_LIKELY(is_repeated)
+               ? rti_worker_repeated_origin(worker)
+               : task_number_origin_any(task, worker, order->starter, order->address, order->site);
+#endif
+}
+
+/* Where it comes from, and whose trace it goes on with. */
 static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
                                               const struct rti_worker *worker, const rt_site *site,
                                               const struct rti_task *parent)
 {
-    task->sites[0] = site;
+    task_note_sites(task, site, parent);
     if (RTI_UNLIKELY(parent == NULL)) {
-        task->sites[1] = NULL;
         if (task_has_trace(worker)) {
             rti_trace_copy(rti_worker_current(), &rti_task_annex(task)->trace);
             task->has_trace = true;
         }
         return;
     }
-    memcpy(&task->sites[1], parent->sites, sizeof(task->sites) - sizeof(task->sites[0]));
     if (task_has_trace(worker)) {
         task->has_trace = parent->has_trace;
         if (parent->has_trace) {
@@ -180,27 +234,42 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
                                         struct rti_worker *worker, const struct task_order *order,
                                         bool is_of_slab, bool is_local)
 {
+    /* One store for all of these, which is why has_trace is among them: whose trace it has is said
+     * below, if anybody has one. */
+    RT_DCHECK(!task->has_message && !task->is_staked);
     task->outcome = RT_OUTCOME_OK;
     task->is_panicking = false;
-    task->is_doomed = false;
     task->has_value = false;
-    task->fn = order->fn;
-    task->arg = order->arg;
-    task->name = order->config->name != NULL ? order->config->name : order->site->what;
-    RT_DCHECK(!rti_task_has_duties(task) && !task->has_message && task->joins == NULL);
-    RT_DCHECK(task->hook_depth == 0 && task->fiber.main == rti_task_main);
+    task->has_name = false;
+    task->has_message = false;
+    task->has_trace = false;
+    task->unused = 0;
+    task->is_doomed = false;
+    task->is_staked = false;
+    task->fiber.fn_valued = order->fn;
+    task->fiber.arg = order->arg;
+    RT_DCHECK(!rti_task_has_duties(task) && task->joins == 0);
+    RT_DCHECK(task->hook_depth == 0 && task->fiber.run.kind == &rti_task_kind);
+    RT_DCHECK(!order->is_repeated ||
+              rti_worker_repeats_origin(worker, order->starter, order->address, order->site));
     task_begin_sites(task, worker, order->site, order->parent);
     struct rti_fiber_life life = {
         .starter = order->starter,
         .site = order->address,
+        .origin = task_number_origin(task, worker, order),
         .id = task_next_serial(tasks, worker, is_local) | RTI_TASK_TRACE_ID,
         .priority = task_priority(order->config),
         .is_straight = order->is_straight,
+        .is_numbered = true,
     };
     if (is_of_slab) {
-        rti_fiber_begin_in(&tasks->slab, &task->fiber, worker, &life);
+        rti_fiber_begin_in(&task->fiber, worker, &life);
     } else {
         rti_fiber_begin(&task->fiber, worker, &life, true);
+    }
+    if (RTI_UNLIKELY(order->config->name != NULL)) {
+        rti_task_side(task)->name = order->config->name;
+        task->has_name = true;
     }
 }
 
@@ -208,9 +277,10 @@ static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks 
 static RTI_ALWAYSINLINE bool task_take_stack(struct rti_task *task, struct rti_tasks *tasks,
                                              size_t stack_size)
 {
-    task->stack.size = stack_size != 0 ? stack_size : RT_TASK_STACK_SIZE;
-    task->stack.is_heap = false;
-    return rti_stacks_take(tasks->stacks, &task->stack, &task->fiber.stack);
+    struct rti_stack_block *block = &rti_task_side(task)->stack;
+    block->size = stack_size != 0 ? stack_size : RT_TASK_STACK_SIZE;
+    block->is_heap = false;
+    return rti_stacks_take(tasks->stacks, block, &task->fiber.stack);
 }
 
 /* Gives back the stack of a task that has ended, or did not come to begin. */
@@ -219,7 +289,8 @@ static RTI_ALWAYSINLINE void task_give_stack(struct rti_task *task, bool is_loca
     if (RTI_LIKELY(rti_fiber_has_slab(&task->fiber))) {
         rti_fiber_leave_slab(&task->fiber, is_local);
     } else {
-        rti_stacks_give(rti_tasks_with(task)->stacks, &task->stack, &task->fiber.stack);
+        rti_stacks_give(rti_tasks_with(task)->stacks, &rti_task_side(task)->stack,
+                        &task->fiber.stack);
     }
 }
 
@@ -228,8 +299,9 @@ static RTI_ALWAYSINLINE void task_give_stack(struct rti_task *task, bool is_loca
 static RTI_NOINLINE rt_status task_join_region(struct rti_task *task, struct rti_region *region,
                                                bool is_inherited)
 {
-    rt_status status = is_inherited ? rti_region_join_by(region, &task->cx.member)
-                                    : rti_region_join(region, &task->cx.member);
+    struct rti_region_member *member = &rti_cx_open_rest(&task->cx)->member;
+    rt_status status =
+        is_inherited ? rti_region_join_by(region, member) : rti_region_join(region, member);
     if (!RT_FAILED(status)) {
         rti_cx_tighten(&task->cx, region->budget);
     }
@@ -243,7 +315,7 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(struct rti_worker *worker,
 {
     struct rti_task *task = order->is_straight ? tasks->free_head : NULL;
     if (order->is_straight && RTI_LIKELY(task != NULL)) {
-        tasks->free_head = task->next;
+        tasks->free_head = task->fiber.next_slot;
         (void)rti_task_give_handle(task);
     } else {
         task = rti_tasks_take_at(tasks, order->desk);
@@ -280,10 +352,10 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(struct rti_worker *worker,
 static inline struct rti_region *task_region_of(const struct rti_fiber *fiber)
 {
     const struct rti_cx *cx = fiber == NULL ? NULL : rti_fiber_cx(fiber);
-    while (cx != NULL && cx->member.region == NULL) {
-        cx = cx->outer;
+    while (cx != NULL && rti_cx_region(cx) == NULL) {
+        cx = rti_cx_outer(cx);
     }
-    return cx == NULL ? NULL : cx->member.region;
+    return cx == NULL ? NULL : rti_cx_region(cx);
 }
 
 static RTI_ALWAYSINLINE rt_status task_order_check(struct task_order *order,
@@ -314,26 +386,26 @@ static RTI_ALWAYSINLINE void task_start_straight(struct rti_worker *worker, stru
 
 /* The same in any way. The task may have ended when it returns, and its slot be another's. */
 static RTI_ALWAYSINLINE void task_start(const struct rti_worker *worker, struct rti_tasks *tasks,
-                                        struct rti_task *task, struct rti_task_desk *desk,
+                                        struct rti_task *task, const struct task_order *order,
                                         bool is_local)
 {
-    const char *name = task->name;
-    rti_tasks_count_at(tasks, desk, RTI_TASKS_SPAWNED, is_local);
+    rti_tasks_count_at(tasks, order->desk, RTI_TASKS_SPAWNED, is_local);
     rti_task_to_held(&task->life);
     rti_fiber_start_begun(tasks->sched, &task->fiber);
     if (rti_worker_records(worker)) {
-        rti_worker_note_name(name);
+        rti_worker_note_name(task_name(order));
     }
 }
 
 /* The same by who has a desk, with several workers. */
 static RTI_ALWAYSINLINE void task_start_at_desk(struct rti_worker *worker, struct rti_tasks *tasks,
-                                                struct rti_task *task, struct rti_task_desk *desk)
+                                                struct rti_task *task,
+                                                const struct task_order *order)
 {
 #if !RTI_ONE_WORKER
     struct rti_sched *sched = tasks->sched;
     if (RTI_LIKELY(rti_sched_journal(sched) == NULL) && !rti_worker_records(worker)) {
-        rti_tasks_count_at(tasks, desk, RTI_TASKS_SPAWNED, false);
+        rti_tasks_count_at(tasks, order->desk, RTI_TASKS_SPAWNED, false);
         rti_task_to_held(&task->life);
         RTI_PROBE2(spawn, task->fiber.run.id, RT_PRIO_NORMAL);
         rti_u32_store_relaxed(&task->fiber.run.state, RTI_RUNNABLE_READY);
@@ -341,7 +413,7 @@ static RTI_ALWAYSINLINE void task_start_at_desk(struct rti_worker *worker, struc
         return;
     }
 #endif
-    task_start(worker, tasks, task, desk, false);
+    task_start(worker, tasks, task, order, false);
 }
 
 static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_order *order,
@@ -368,7 +440,7 @@ static RTI_ALWAYSINLINE rt_task *task_go(struct rti_worker *worker, struct task_
         task_start_straight(worker, tasks, task, task_priority(order->config));
         return handle;
     }
-    task_start(worker, tasks, task, order->desk, rti_sched_is_local(tasks->sched));
+    task_start(worker, tasks, task, order, rti_sched_is_local(tasks->sched));
     return handle;
 }
 
@@ -397,7 +469,7 @@ static const rt_task_config task_defaults = {.name = NULL};
 /* Is the task in no region, as far as is seen at once? */
 static inline bool task_is_at_large(const struct rti_task *task)
 {
-    return rti_fiber_cx(&task->fiber) == &task->cx && task->cx.member.region == NULL;
+    return rti_fiber_cx(&task->fiber) == &task->cx && rti_cx_region(&task->cx) == NULL;
 }
 
 /* What a task without a configuration orders. */
@@ -441,7 +513,7 @@ static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, stru
     order.desk = desk;
     task_begin(task, tasks, worker, &order, true, false);
     rti_cx_begin_fiber(&task->cx, &task->fiber, tasks->sched, false);
-    task_start_at_desk(worker, tasks, task, desk);
+    task_start_at_desk(worker, tasks, task, &order);
     return handle;
 }
 
@@ -478,10 +550,11 @@ static RTI_NOINLINE rt_task *task_go_stacked(struct rti_tasks *tasks, struct rti
     struct rti_worker *worker = &tasks->sched->worker;
     struct rti_task *parent = RTI_CONTAINER_OF(worker->fiber, struct rti_task, fiber);
     RT_DCHECK(parent == rti_task_of(worker) && task == tasks->free_head);
+    RTI_ASSUME(parent != NULL);
     if (RTI_UNLIKELY(!task_take_stack(task, tasks, 0))) {
         return NULL;
     }
-    tasks->free_head = task->next;
+    tasks->free_head = task->fiber.next_slot;
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
     struct task_order order = task_order_of(parent, site, fn, arg, address);
     order.is_straight = true;
@@ -508,11 +581,12 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
     if (!task_is_of_slab(tasks, 0)) {
         return task_go_stacked(tasks, task, site, fn, arg, RTI_CALL_SITE());
     }
-    if (RTI_UNLIKELY(!rti_cx_is_clean(&task->cx))) {
+    if (RTI_UNLIKELY(!rti_cx_is_clean(&task->cx)) ||
+        RTI_UNLIKELY(!rti_worker_repeats_origin(worker, &parent->fiber, RTI_CALL_SITE(), site))) {
         return task_go_plain(site, fn, arg, RTI_CALL_SITE());
     }
     /* From here on nothing is called that comes back: no register has to be saved. */
-    struct rti_task *next = task->next;
+    struct rti_task *next = task->fiber.next_slot;
     tasks->free_head = next;
     if (RTI_LIKELY(next != NULL)) {
         task_foresee(next);
@@ -520,6 +594,7 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
     struct task_order order = task_order_of(parent, site, fn, arg, RTI_CALL_SITE());
     order.is_straight = true;
+    order.is_repeated = true;
     task_begin(task, tasks, worker, &order, true, true);
     rti_cx_begin_again(&task->cx, &task->fiber);
     task_start_straight(worker, tasks, task, RT_PRIO_NORMAL);
@@ -602,7 +677,7 @@ static RTI_NOINLINE rt_outcome task_outcome_of_break(struct rti_task *task)
 {
     task->hook_depth = 0;
     if (!task->has_value) {
-        task->value = NULL; /* that of the slot's last life may still be there */
+        task->fiber.arg = NULL; /* that of the slot's last life may still be there */
     }
     return task_outcome(task);
 }
@@ -682,7 +757,7 @@ static RTI_NOINLINE void task_on_done_any(struct rti_task *task)
         fiber->end == RTI_FIBER_RETURNED ? rti_cx_outcome(&task->cx) : task_outcome_of_break(task);
     task->outcome = (uint8_t)outcome;
     fiber->cancel = NULL;
-    if (RTI_UNLIKELY(task->joins != NULL)) {
+    if (RTI_UNLIKELY(task->joins != 0)) {
         rti_task_join_end(task);
     }
     if (RTI_UNLIKELY(rti_task_has_duties(task))) {
@@ -699,12 +774,12 @@ static RTI_NOINLINE void task_on_done_shared(struct rti_task *task)
         task_on_done_any(task);
         return;
     }
-    RT_DCHECK(task->joins == NULL);
+    RT_DCHECK(task->joins == 0);
     task->fiber.cancel = NULL;
     task_conclude(task, RT_OUTCOME_OK, false);
 }
 
-void rti_task_on_done(struct rti_fiber *fiber)
+static void task_on_done(struct rti_fiber *fiber)
 {
     struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
     /* The common case: it has returned, was not cancelled and has no duties. */
@@ -715,13 +790,15 @@ void rti_task_on_done(struct rti_fiber *fiber)
         task_on_done_any(task);
     } else if (RTI_LIKELY(task->life.is_local)) {
         /* Who is not hindered was not cancelled; who joins and returns has left the join. */
-        RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == NULL);
+        RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == 0);
         fiber->cancel = NULL;
         task_conclude(task, RT_OUTCOME_OK, true);
     } else {
         task_on_done_shared(task);
     }
 }
+
+const struct rti_fiber_kind rti_task_kind = {rti_task_main, task_on_done};
 
 void rti_task_kill(struct rti_task *task)
 {

@@ -24,6 +24,9 @@
  * I4  A free slot has no hooks, no locals, no message and joins nobody, so a spawn has nothing
  *     to empty.                                      (rti_task_conclude, rti_tasks_give)
  *
+ * Of its fiber, `fn_valued` and `arg` are the program's function, until it runs; `next_slot` is the
+ * next free slot, or the next in the undertaker's line, and `arg` what the function has returned.
+ *
  * Who writes: the spawner until the start; the task itself while it runs; the module's end
  * (task_on_done) after it; who has the handle in use `handle`, `watcher` and `joins` of the one
  * that joins. */
@@ -50,6 +53,13 @@ struct rti_local {
     uint32_t key;
 };
 
+/* A bit for each key. */
+#if RT_MAX_LOCALS <= 16
+typedef uint16_t rti_local_bits;
+#else
+typedef uint32_t rti_local_bits;
+#endif
+
 /* An ensure hook. */
 struct rti_hook {
     rt_ensure_fn fn;
@@ -68,37 +78,40 @@ struct rti_task_annex {
     char message[RTI_TASK_MESSAGE_MAX + 1]; /* and what was said */
 };
 
+/* What many tasks have and many have not: a stack that is not of the slab, a region, a budget, a
+ * context inside their own. It lies in a table of its own too (rti_task_side), and what of it
+ * counts is said in the slot: `slab` of the fiber is NULL, `has_rest` of the context is set. */
+struct rti_task_side {
+    struct rti_cx_rest rest;      /* of `cx` */
+    struct rti_stack_block stack; /* of a stack that is not of the slab */
+    const char *name;             /* if has_name */
+    const rt_site *site;          /* if the origin of the fiber has no number: its spawn */
+};
+
 /* What every task has. A parked one costs this and a page of its stack: its size is a bound of
  * test/unit/tasks_test.c. */
 struct rti_task {
     struct rti_fiber fiber;
     struct rti_task_word life;
-    uint8_t outcome;        /* rt_outcome, from the end on */
-    bool is_panicking;      /* rt_panic_task was called */
-    bool is_doomed;         /* killed while a hook runs: it ends when the hook has */
-    bool has_value;         /* its function returned */
-    bool has_message;       /* the annex says how it ended */
-    bool has_trace;         /* the annex has its trace context, or that of a life without one */
-    bool is_staked;         /* its holder waits; killed meanwhile, nobody has the handle */
-    uint16_t hook_depth;    /* hooks of it that run on its own fiber now, one inside another */
-    uint32_t index;         /* of its slot */
+    uint8_t outcome;       /* rt_outcome, from the end on */
+    bool is_panicking : 1; /* rt_panic_task was called */
+    bool has_value : 1;    /* its function returned */
+    bool has_name : 1;     /* the side has its name; else it is called as its function is */
+    bool has_message : 1;  /* the annex says how it ended */
+    bool has_trace : 1;    /* the annex has its trace context */
+    uint8_t unused : 3;
+    bool is_doomed;      /* killed while a hook runs: it ends when the hook has */
+    bool is_staked;      /* its holder waits; killed meanwhile, nobody has the handle */
+    uint16_t hook_depth; /* hooks of it that run on its own fiber now, one inside another */
+    uint16_t hook_count;
+    rti_local_bits locals_set; /* a bit per key */
+    uint32_t joins;         /* whom it waits for in a join: the index, counted from 1; 0: nobody */
     rti_atomic_size handle; /* task_handle.h */
     uintptr_t next_handle;  /* of its next life */
-    union {
-        rt_task_fn fn;         /* until it runs */
-        struct rti_task *next; /* free slots, or the undertaker's line */
-    };
-    union {
-        void *arg;   /* until it runs */
-        void *value; /* what it has returned */
-    };
     struct rti_waiter *watcher; /* of the holder */
-    struct rti_task *joins;     /* whom it waits for in a join; NULL: nobody */
-    uint32_t hook_count;
-    uint32_t locals_set; /* a bit per key */
-    const char *name;
+#if RTI_ONE_WORKER
     const rt_site *sites[RTI_TASK_SITES]; /* youngest first; NULL ends the chain */
-    struct rti_stack_block stack;
+#endif
     struct rti_cx cx;
 };
 
@@ -111,16 +124,22 @@ static inline uint32_t rti_task_serial(const struct rti_task *task)
     return task->fiber.run.id & ~RTI_TASK_TRACE_ID;
 }
 
-/* What the fiber of a task runs; `arg` is the task. */
-void rti_task_main(void *arg);
+/* The index of its slot. */
+static inline uint32_t rti_task_index(const struct rti_task *task)
+{
+    return (uint32_t)(task->next_handle & RTI_TASK_INDEX_MASK) - 1;
+}
 
-/* A fiber's end, and what tells a task's fiber from any other. */
-void rti_task_on_done(struct rti_fiber *fiber);
+/* What the fiber of a task runs: the function, and what is to be done after it. */
+void rti_task_main(struct rti_fiber *fiber);
+
+/* What tells a task's fiber from any other. */
+extern const struct rti_fiber_kind rti_task_kind;
 
 /* The task that a fiber is; NULL if it is none. */
 static inline struct rti_task *rti_task_of_fiber(struct rti_fiber *fiber)
 {
-    if (fiber == NULL || fiber->on_done != rti_task_on_done) {
+    if (fiber == NULL || fiber->run.kind != &rti_task_kind) {
         return NULL;
     }
     return RTI_CONTAINER_OF(fiber, struct rti_task, fiber);

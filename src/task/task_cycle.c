@@ -12,7 +12,7 @@ static RTI_COLD void cycle_tell(const struct rti_task *waiter, const struct rti_
     rti_remark_add(&line, "deadlock: task ");
     rti_task_remark_name(&line, waiter);
     rti_task_remark_chain(&line, waiter);
-    for (const struct rti_task *at = target; at != waiter; at = at->joins) {
+    for (const struct rti_task *at = target; at != waiter; at = rti_task_joined(at)) {
         rti_port_log(line.text);
         rti_remark_init(&line);
         rti_remark_add(&line, "deadlock:   waits for task ");
@@ -31,7 +31,7 @@ static bool cycle_closes(const struct rti_task *waiter, const struct rti_task *t
         if (at == waiter) {
             return true;
         }
-        at = at->joins;
+        at = rti_task_joined(at);
     }
     return false;
 }
@@ -47,12 +47,12 @@ rt_status rti_task_join_begin(struct rti_task *waiter, struct rti_task *target, 
         return RT_SUCCESS;
     }
     struct rti_tasks *tasks = rti_tasks_with(waiter);
-    RT_ASSERT(waiter->joins == NULL);
+    RT_ASSERT(waiter->joins == 0);
     rti_lock_acquire(&tasks->lock, tasks->sched);
-    bool is_circle = target->joins != NULL && cycle_closes(waiter, target);
+    bool is_circle = target->joins != 0 && cycle_closes(waiter, target);
     is_circle = is_circle || target == waiter;
     if (!is_circle) {
-        waiter->joins = target;
+        waiter->joins = rti_task_index(target) + 1;
     }
     rti_lock_release(&tasks->lock);
     if (RTI_LIKELY(!is_circle)) {
@@ -66,7 +66,7 @@ void rti_task_join_end(struct rti_task *waiter)
 {
     if (cycle_is_noted(waiter)) {
         rti_lock_acquire(&rti_tasks_with(waiter)->lock, rti_tasks_with(waiter)->sched);
-        waiter->joins = NULL;
+        waiter->joins = 0;
         rti_lock_release(&rti_tasks_with(waiter)->lock);
     }
 }

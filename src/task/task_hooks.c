@@ -58,13 +58,13 @@ static void undertaker_start(struct rti_tasks *tasks);
 static struct rti_task *line_take(struct rti_undertaker *self)
 {
     struct rti_task **youngest = &self->line;
-    for (struct rti_task **at = &self->line; *at != NULL; at = &(*at)->next) {
+    for (struct rti_task **at = &self->line; *at != NULL; at = &(*at)->fiber.next_slot) {
         youngest = rti_task_serial(*at) > rti_task_serial(*youngest) ? at : youngest;
     }
     struct rti_task *task = *youngest;
     if (task != NULL) {
-        *youngest = task->next;
-        task->next = NULL;
+        *youngest = task->fiber.next_slot;
+        task->fiber.next_slot = NULL;
     }
     return task;
 }
@@ -115,13 +115,14 @@ static void undertaker_on_done(struct rti_fiber *fiber)
 
 static void undertaker_start(struct rti_tasks *tasks)
 {
+    static const struct rti_fiber_kind kind = {rti_fiber_call, undertaker_on_done};
     struct rti_undertaker *self = &tasks->undertaker;
     struct rti_fiber_options options = {.id = 0,
                                         .priority =
                                             tasks->is_cut_short ? RT_PRIO_LOW : RT_PRIO_HIGH,
-                                        .main = undertaker_main,
-                                        .arg = tasks,
-                                        .on_done = undertaker_on_done};
+                                        .kind = &kind,
+                                        .fn = undertaker_main,
+                                        .arg = tasks};
     rti_stack_init(&options.stack, self->stack, sizeof(self->stack));
     rti_fiber_init(&self->fiber, &options);
     rti_fiber_start(tasks->sched, &self->fiber);
@@ -133,7 +134,7 @@ void rti_task_bury(struct rti_task *task)
     struct rti_undertaker *self = &tasks->undertaker;
     RT_ASSERT(rti_fiber_current() == NULL && rti_task_has_duties(task));
     rti_lock_acquire(&tasks->lock, tasks->sched);
-    task->next = self->line;
+    task->fiber.next_slot = self->line;
     self->line = task;
     bool is_idle = !self->is_running;
     self->is_running = true;

@@ -60,10 +60,10 @@ static void join_fill(const struct rti_task *task, rt_task_result *result)
 {
     const struct rti_task_annex *annex = task->has_message ? rti_task_annex(task) : NULL;
     const rt_site *site =
-        annex != NULL && annex->panic_site != NULL ? annex->panic_site : task->sites[0];
+        annex != NULL && annex->panic_site != NULL ? annex->panic_site : rti_task_site(task);
     *result = (rt_task_result){.outcome = (rt_outcome)task->outcome,
                                .has_ended = true,
-                               .value = task->value,
+                               .value = task->fiber.arg,
                                .site = *site};
     _Static_assert(sizeof(result->message) == sizeof(annex->message), "a message fits");
     if (annex != NULL) {
@@ -230,7 +230,7 @@ static rt_status join_wait(struct rti_worker *worker, struct rti_task *task, voi
         return join_abandon(task, status);
     }
     if (value != NULL) {
-        *value = task->value;
+        *value = task->fiber.arg;
     }
     return rti_task_take(task, NULL);
 }
@@ -263,7 +263,7 @@ static RTI_ALWAYSINLINE bool join_ended(struct rti_worker *worker, struct rti_ta
     rti_tasks_count_at(tasks, desk, RTI_TASKS_JOINED, false);
     *status = RTI_LIKELY(task->outcome == RT_OUTCOME_OK) ? RT_SUCCESS : rti_task_status(task);
     if (value != NULL) {
-        *value = task->value;
+        *value = task->fiber.arg;
     }
     rti_task_to_free(&task->life);
     rti_tasks_give_at(tasks, desk, task);
@@ -312,7 +312,7 @@ rt_status rt_join(rt_task *handle, void **value)
     }
     rti_tasks_count_at(tasks, NULL, RTI_TASKS_JOINED, true);
     if (value != NULL) {
-        *value = task->value;
+        *value = task->fiber.arg;
     }
     rti_size_store_relaxed(&task->handle, 0);
     rti_task_to_free_here(&task->life);
@@ -339,7 +339,7 @@ rt_status rt_join_until(rt_task **handle, void **value, rt_time deadline)
         return status;
     }
     if (value != NULL) {
-        *value = task->value;
+        *value = task->fiber.arg;
     }
     *handle = NULL;
     rti_tasks_count(tasks, RTI_TASKS_JOINED);
@@ -386,7 +386,7 @@ rt_status rt_cancel(rt_task *handle, void **value)
         return status;
     }
     if (value != NULL) {
-        *value = task->value;
+        *value = task->fiber.arg;
     }
     return rti_task_take(task, NULL);
 }

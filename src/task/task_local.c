@@ -80,9 +80,9 @@ rt_status rt_local_set(rt_local key, void *value)
     }
     rti_task_annex(task)->locals[index] = (struct rti_local){.value = value, .key = key};
     if (value != NULL) {
-        task->locals_set |= UINT32_C(1) << index;
+        task->locals_set = (rti_local_bits)(task->locals_set | UINT32_C(1) << index);
     } else {
-        task->locals_set &= ~(UINT32_C(1) << index);
+        task->locals_set = (rti_local_bits)(task->locals_set & ~(UINT32_C(1) << index));
     }
     return RT_SUCCESS;
 }
@@ -113,7 +113,7 @@ void rti_task_drop_locals(struct rti_task *task)
             continue;
         }
         struct rti_local local = rti_task_annex(task)->locals[i];
-        task->locals_set &= ~(UINT32_C(1) << i);
+        task->locals_set = (rti_local_bits)(task->locals_set & ~(UINT32_C(1) << i));
         if (local_find(rti_tasks_with(task), local.key) == i &&
             rti_tasks_with(task)->keys[i].destroy != NULL) {
             local_destroy(rti_tasks_with(task)->keys[i].destroy, local.value);

@@ -14,6 +14,9 @@ struct rti_task_identity {
     const rt_site *sites[RTI_TASK_SITES];
 };
 
+/* Where a task was spawned. Who holds it. */
+const rt_site *rti_task_site(const struct rti_task *task);
+
 /* Any thread, signal handler. */
 void rti_task_identify(const struct rti_task *task, struct rti_task_identity *identity);
 

@@ -73,7 +73,7 @@ static bool visitor_join(struct rti_task *task, const struct rti_task_errand *er
         return true;
     }
     if (errand->value != NULL) {
-        *errand->value = task->value;
+        *errand->value = task->fiber.arg;
     }
     *status = rti_task_take(task, errand->result);
     return true;

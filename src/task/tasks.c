@@ -65,6 +65,8 @@ rt_status rti_tasks_init(struct rti_tasks *tasks, struct rti_sched *sched, uint6
     tasks->more = NULL;
     tasks->origins[0] = (uintptr_t)tasks->slots;
     tasks->origins[1] = 0;
+    tasks->more_sides = NULL;
+    rti_sched_set_slab(sched, NULL);
     tasks->more_annexes = NULL;
     rti_port_expect_dense(sched->port, &tasks->dense, NULL, 0);
     rti_stack_slab_init(&tasks->slab, sched);
@@ -102,12 +104,11 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     if (index >= RT_MAX_TASKS) {
         rti_port_use_dense(tasks->sched->port, &tasks->dense, task + 1);
     }
-    task->index = index;
     /* Relaxed: who looks up the new one has its handle from who made it. */
     rti_u32_store_relaxed(&tasks->fresh, index + 1);
     /* Never 0, because the index is counted from 1. */
     task->next_handle = RTI_TASK_HANDLE_STEP + index + 1;
-    task->joins = NULL;
+    task->joins = 0;
     task->watcher = NULL;
     task->is_staked = false;
     task->hook_count = 0;
@@ -115,11 +116,17 @@ struct rti_task *rti_tasks_take_fresh(struct rti_tasks *tasks)
     task->locals_set = 0;
     task->has_message = false;
     task->has_trace = false;
+    task->has_name = false;
     task->cx.magic = 0;
-    task->stack.block = NULL;
     rti_task_life_init(&task->life, tasks->sched->is_local);
-    rti_fiber_init_slot(&task->fiber, tasks->sched, rti_task_on_done);
-    rti_fiber_set_main(&task->fiber, rti_task_main, task);
+    rti_fiber_init_slot(&task->fiber, tasks->sched, &rti_task_kind);
+    struct rti_task_side *side =
+        index < RT_MAX_TASKS ? &tasks->sides[index] : &tasks->more_sides[index - RT_MAX_TASKS];
+    rti_cx_place_rest(&task->cx, &side->rest);
+    rti_cx_place_fiber(&task->cx, &task->fiber);
+    if (index < RT_MAX_TASKS) {
+        side->stack.block = NULL; /* a mapping is empty, and not to be touched */
+    }
     return task;
 }
 
@@ -274,10 +281,11 @@ static size_t tasks_spare(const struct rti_tasks *tasks)
 #endif
 }
 
-/* Where the annexes, the racks and the pile are in a mapping for so many tasks, which begins with
- * the slots; and its size. */
+/* Where the sides, the annexes, the racks and the pile are in a mapping for so many tasks, which
+ * begins with the slots; and its size. */
 struct tasks_mapping {
     size_t slots; /* `count` of them, and those that fit into racks */
+    size_t sides_at;
     size_t annexes_at;
     size_t racks_at;
     size_t pile_at;
@@ -287,7 +295,8 @@ struct tasks_mapping {
 static struct tasks_mapping tasks_mapping(const struct rti_tasks *tasks, size_t count)
 {
     struct tasks_mapping mapping = {.slots = count + tasks_spare(tasks)};
-    mapping.annexes_at = mapping.slots * sizeof(struct rti_task);
+    mapping.sides_at = mapping.slots * sizeof(struct rti_task);
+    mapping.annexes_at = mapping.sides_at + mapping.slots * sizeof(struct rti_task_side);
     mapping.racks_at = mapping.annexes_at + mapping.slots * sizeof(struct rti_task_annex);
     mapping.racks_at = (mapping.racks_at + RTI_CACHE_LINE - 1) / RTI_CACHE_LINE * RTI_CACHE_LINE;
     mapping.size = mapping.racks_at;
@@ -308,7 +317,7 @@ rt_status rt_task_reserve(const rt_task_room *room)
     }
     if (room == NULL || room->tasks == 0 || room->tasks > TASKS_MAX - RT_MAX_TASKS ||
         (room->stack_size != 0 && room->stack_size < RTI_STACK_SIZE_MIN) ||
-        room->stack_size > PTRDIFF_MAX / 4) {
+        room->stack_size > RT_STACK_SIZE_MAX) {
         return (rt_status){RT_ERR_INVALID, "so many tasks, or such stacks, there cannot be"};
     }
     if (tasks->more != NULL) {
@@ -319,7 +328,9 @@ rt_status rt_task_reserve(const rt_task_room *room)
         return (rt_status){RT_ERR_UNSUPPORTED, "this port cannot map memory"};
     }
     struct tasks_mapping mapping = tasks_mapping(tasks, room->tasks);
-    char *more = port->ops->memory_map(port, mapping.size);
+    /* No side is farther from its slot than the table of slots is long. */
+    bool is_near = mapping.sides_at <= RTI_CX_REST_FAR;
+    char *more = is_near ? port->ops->memory_map(port, mapping.size) : NULL;
     if (more == NULL) {
         return (rt_status){RT_ERR_NOMEM, "the system has no memory for so many tasks"};
     }
@@ -333,9 +344,10 @@ rt_status rt_task_reserve(const rt_task_room *room)
         return status;
     }
     rti_lock_acquire(&tasks->lock, tasks->sched);
-    rti_port_expect_dense(port, &tasks->dense, more, mapping.annexes_at);
+    rti_port_expect_dense(port, &tasks->dense, more, mapping.sides_at);
     tasks->more = (struct rti_task *)(void *)more;
     tasks->origins[1] = (uintptr_t)more - RT_MAX_TASKS * sizeof(struct rti_task);
+    tasks->more_sides = (struct rti_task_side *)(void *)(more + mapping.sides_at);
     tasks->more_annexes = (struct rti_task_annex *)(void *)(more + mapping.annexes_at);
     tasks->capacity = capacity;
 #if RT_MAX_WORKERS > 1
@@ -345,6 +357,7 @@ rt_status rt_task_reserve(const rt_task_room *room)
                    (struct rti_task **)(void *)(more + mapping.pile_at));
     }
 #endif
+    rti_sched_set_slab(tasks->sched, &tasks->slab);
     rti_lock_release(&tasks->lock);
     return RT_SUCCESS;
 }
@@ -526,7 +539,7 @@ void rti_tasks_audit(const struct rti_tasks *tasks)
     size_t free_count = 0;
     size_t alive = 0;
     RT_ASSERT(rti_tasks_fresh(tasks) <= tasks_slots(tasks));
-    for (const struct rti_task *at = tasks->free_head; at != NULL; at = at->next) {
+    for (const struct rti_task *at = tasks->free_head; at != NULL; at = at->fiber.next_slot) {
         tasks_audit_free(at);
         free_count++;
         RT_ASSERT(free_count <= rti_tasks_fresh(tasks));
@@ -535,7 +548,7 @@ void rti_tasks_audit(const struct rti_tasks *tasks)
     for (uint32_t i = 0; i < rti_tasks_fresh(tasks); i++) {
         const struct rti_task *task = rti_tasks_slot(tasks, i);
         enum rti_task_life life = rti_task_life(&task->life);
-        RT_ASSERT(task->index == i);
+        RT_ASSERT(rti_task_index(task) == i);
         free_count -= life == RTI_TASK_FREE;
         alive += tasks_is_alive(task);
         RT_ASSERT(life != RTI_TASK_RELEASED || rti_size_load_relaxed(&task->handle) == 0);

@@ -9,8 +9,8 @@
  * pages the system gives when they are first used, and from then on the tasks that name no size of
  * their own have their stacks from a slab, which has one for every slot.
  *
- * Beside each table of slots lies one of annexes, for what few tasks have. In a mapping its pages
- * are not given until a task with that index needs one.
+ * Behind each table of slots lie one of sides and one of annexes, for what not all tasks have and
+ * for what few have. In a mapping their pages are not given until a task with that index needs one.
  *
  * Slots are recycled last in, first out: the one that was used last is still in the caches. Slots
  * that were never used are not in the list but counted by `fresh`, so that a large table costs
@@ -37,6 +37,7 @@
  * Rejected: racks that others may take from (the holder would need a fence for every slot); a table
  * no longer than promised (a start would fail for want of a slot that lies in a rack). */
 
+#include "sched/fiber_life.h"
 #include "sched/lock.h"
 #include "sched/solo.h"
 #include "sched/stack_slab.h"
@@ -66,13 +67,14 @@ struct rti_local_key {
 struct rti_tasks {
     struct rti_sched *sched;
     struct rti_stacks *stacks;
-    uint64_t handles_lost;  /* of runtimes before this one */
-    bool is_cut_short;      /* tasks were killed: who should have joined them could not */
-    uint32_t capacity;      /* tasks that there may be */
-    struct rti_task *more;  /* those from RT_MAX_TASKS on; NULL: there are none */
-    uintptr_t origins[2];   /* where both parts would have the slot 0 */
-    struct rti_dense dense; /* the slots of `more` */
-    struct rti_task_annex *more_annexes; /* of `more` */
+    uint64_t handles_lost;            /* of runtimes before this one */
+    bool is_cut_short;                /* tasks were killed: who should have joined them could not */
+    uint32_t capacity;                /* tasks that there may be */
+    struct rti_task *more;            /* those from RT_MAX_TASKS on; NULL: there are none */
+    uintptr_t origins[2];             /* where both parts would have the slot 0 */
+    struct rti_dense dense;           /* the slots of `more` */
+    struct rti_task_side *more_sides; /* of `more` */
+    struct rti_task_annex *more_annexes; /* likewise */
 #if RT_MAX_WORKERS > 1
     uint32_t desks_count;        /* 0: there is one worker */
     uint32_t spare;              /* slots that there are beyond `capacity` */
@@ -93,6 +95,7 @@ struct rti_tasks {
     struct rti_local_key keys[RT_MAX_LOCALS];
     struct rti_undertaker undertaker;
     struct rti_task slots[RT_MAX_TASKS];
+    struct rti_task_side sides[RT_MAX_TASKS];
     struct rti_task_annex annexes[RT_MAX_TASKS];
 #if RT_MAX_WORKERS > 1
     struct rti_task_desk desks[RTI_TASK_DESKS];
@@ -113,13 +116,31 @@ static inline struct rti_tasks *rti_tasks_with(const struct rti_task *task)
     return task->fiber.sched->modules[RTI_MODULE_TASK];
 }
 
+/* Where the task keeps what not all have. */
+static inline struct rti_task_side *rti_task_side(const struct rti_task *task)
+{
+    return RTI_CONTAINER_OF(rti_cx_rest_of(&task->cx), struct rti_task_side, rest);
+}
+
+/* Has it a stack that is not of the slab? */
+static inline bool rti_task_has_block(const struct rti_task *task)
+{
+    return !rti_fiber_has_slab(&task->fiber) && rti_task_side(task)->stack.block != NULL;
+}
+
 /* Where the task keeps what few have. */
 static inline struct rti_task_annex *rti_task_annex(const struct rti_task *task)
 {
     struct rti_tasks *tasks = rti_tasks_with(task);
-    uint32_t index = task->index;
+    uint32_t index = rti_task_index(task);
     return index < RT_MAX_TASKS ? &tasks->annexes[index]
                                 : &tasks->more_annexes[index - RT_MAX_TASKS];
+}
+
+/* Whom it waits for in a join; NULL: nobody. Under the lock, or where nothing moves. */
+static inline struct rti_task *rti_task_joined(const struct rti_task *task)
+{
+    return task->joins == 0 ? NULL : rti_tasks_slot(rti_tasks_with(task), task->joins - 1);
 }
 
 /* How many slots were ever used. Any thread; with several workers it may have grown since. */
@@ -177,7 +198,7 @@ static RTI_ALWAYSINLINE struct rti_task *rti_tasks_pop(struct rti_tasks *tasks)
     if (RTI_UNLIKELY(task == NULL)) {
         return rti_tasks_take_fresh(tasks);
     }
-    tasks->free_head = task->next;
+    tasks->free_head = task->fiber.next_slot;
     return task;
 }
 
@@ -259,8 +280,8 @@ static inline struct rti_task *rti_tasks_take(struct rti_tasks *tasks)
  * consumed. */
 static RTI_ALWAYSINLINE void rti_tasks_push(struct rti_tasks *tasks, struct rti_task *task)
 {
-    RT_DCHECK(task->stack.block == NULL);
-    task->next = tasks->free_head;
+    RT_DCHECK(!rti_task_has_block(task));
+    task->fiber.next_slot = tasks->free_head;
     tasks->free_head = task;
 }
 
@@ -269,7 +290,7 @@ static RTI_ALWAYSINLINE void rti_tasks_push(struct rti_tasks *tasks, struct rti_
 static RTI_ALWAYSINLINE void rti_tasks_give_at(struct rti_tasks *tasks, struct rti_task_desk *desk,
                                                struct rti_task *task)
 {
-    RT_ASSERT(rti_task_life(&task->life) == RTI_TASK_FREE && task->stack.block == NULL);
+    RT_ASSERT(rti_task_life(&task->life) == RTI_TASK_FREE && !rti_task_has_block(task));
     rti_size_store_relaxed(&task->handle, 0);
     task->has_message = false;
     if (RTI_LIKELY(!rti_lock_is_shared(&tasks->lock))) {

@@ -97,7 +97,7 @@ static void breaks_low_guard(void *arg)
 {
     (void)arg;
     actors_sleep_ms(5);
-    *(volatile uint64_t *)(void *)rti_actor_current()->fiber.stack.low = 1;
+    *(volatile uint64_t *)(void *)rti_stack_low(&rti_actor_current()->fiber.stack) = 1;
     rt_yield();
     actors_say('!');
 }
@@ -537,7 +537,7 @@ static void overflows_with_everything(void *arg)
     CHECK_OK(rt_ipc_send(rt_self(), "1", 1, IPC_ASYNC));
     CHECK_OK(rt_ipc_send(rt_self(), "2", 1, IPC_ASYNC));
     CHECK_OK(rt_ipc_recv(&msg, 0));
-    *(volatile uint64_t *)(void *)rti_actor_current()->fiber.stack.low = 1;
+    *(volatile uint64_t *)(void *)rti_stack_low(&rti_actor_current()->fiber.stack) = 1;
     /* It is found out in the next switch, here in a wait that is taken apart. */
     (void)rt_ipc_send(b, NULL, 0, IPC_SYNC);
     actors_say('!');
@@ -573,14 +573,14 @@ static void looks_at_its_guards(void *arg)
     const struct rti_stack *stack = &rti_actor_current()->fiber.stack;
     char local;
     const uint64_t guard = UINT64_C(0xDEADBEEFCAFEBABE);
-    CHECK(memcmp(stack->low, &guard, 8) == 0);
+    CHECK(memcmp(rti_stack_low(stack), &guard, 8) == 0);
     CHECK(memcmp(stack->high_guard, &guard, 8) == 0);
     CHECK(&local > (char *)rti_stack_usable(stack));
     CHECK(&local < (char *)rti_stack_usable(stack) + rti_stack_usable_size(stack));
-    CHECK((char *)rti_stack_usable(stack) >= stack->low + 8);
+    CHECK((char *)rti_stack_usable(stack) >= rti_stack_low(stack) + 8);
     CHECK((char *)rti_stack_usable(stack) + rti_stack_usable_size(stack) <=
           (char *)stack->high_guard);
-    CHECK((size_t)((char *)stack->high_guard + 8 - (char *)stack->low) -
+    CHECK((size_t)((char *)stack->high_guard + 8 - (char *)rti_stack_low(stack)) -
               rti_stack_usable_size(stack) <=
           64);
     rt_exit();
@@ -596,7 +596,8 @@ TEST(actor_stack_has_a_guard_word_at_both_ends)
 static void spoils_and_repairs(void *arg)
 {
     (void)arg;
-    volatile uint64_t *guard = (volatile uint64_t *)(void *)rti_actor_current()->fiber.stack.low;
+    volatile uint64_t *guard =
+        (volatile uint64_t *)(void *)rti_stack_low(&rti_actor_current()->fiber.stack);
     for (int i = 0; i < 3; i++) {
         *guard = 1;
         *guard = RTI_STACK_GUARD;

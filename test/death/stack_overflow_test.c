@@ -453,7 +453,7 @@ static __attribute__((noinline)) void call_with_little_left(void)
 {
     struct rti_fiber *self = rti_fiber_current();
     char *here = rti_arch_stack_pointer();
-    volatile char *fill = alloca((size_t)(here - self->stack.low) - bytes_left - 256);
+    volatile char *fill = alloca((size_t)(here - rti_stack_low(&self->stack)) - bytes_left - 256);
     fill[0] = 1;
     for (int i = 0; i < 3; i++) {
         rt_message msg;

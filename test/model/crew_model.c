@@ -464,7 +464,7 @@ MODEL(crew_start_of_one_who_works_alone_is_seen_when_more_may_be_used){
     .setup = setup_narrow_solo,
     .threads = {start_alone, widen},
     .check = check_told,
-    .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(2)},
+    .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(1)},
     .executions_max = 300000,
 };
 

@@ -38,6 +38,12 @@ void rti_faults_unattend(struct rti_sched *of, void *stack)
     unused();
 }
 
+void rti_fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
+{
+    (void)runnable, (void)worker;
+    unused();
+}
+
 void rti_fiber_settle(struct rti_sched *of, struct rti_fiber *left)
 {
     (void)of, (void)left;

@@ -205,7 +205,7 @@ static void setup(void)
         rti_u32_init(&party->wakes, 0);
         party->worker.sched = &sched;
         party->worker.fiber = &party->fiber;
-        rti_list_init(&party->fiber.cleanups);
+        rti_cleanups_init(&party->fiber.cleanups);
     }
 }
 
@@ -261,7 +261,7 @@ static void check(void)
     uint64_t uses = 0;
     for (int i = 0; i < PARTIES; i++) {
         uses += parties[i].result == RT_OK && !parties[i].has_died;
-        EXPLORE_ASSERT(rti_list_is_empty(&parties[i].fiber.cleanups));
+        EXPLORE_ASSERT(rti_cleanups_are_none(&parties[i].fiber.cleanups));
     }
     EXPLORE_ASSERT(guarded == uses);
     EXPLORE_ASSERT(mutex()->holder == NULL && rti_line_is_empty(&mutex()->line));

@@ -10,6 +10,7 @@
 #include "sched/passing.h"
 
 #include "port/explore/port.h"
+#include "sync/channel_berth.h"
 
 /* A place to wait at, as a channel is: a lock, and who waits there. */
 struct place {
@@ -148,7 +149,7 @@ static void kill_it(void)
 /* And as rti_cx_cancel does. */
 static void cancel_it(void)
 {
-    rti_u32_store_relaxed(&cancel.is_requested, 1);
+    rti_u8_store_relaxed(&cancel.is_requested, 1);
     rti_fence_seqcst();
     find_it();
 }
@@ -199,4 +200,91 @@ MODEL(passing_serve_races_with_a_kill){
     .check = check_served_or_not,
     .bound = {EXPLORE_BOUND(3), EXPLORE_BOUND(2)},
     .executions_max = 200000,
+};
+
+/* The berth at the top of a stack. One waits alone, is served and ends, another has its stack after
+ * it and waits at the same place; who wants to end the wait of the first one takes what it finds
+ * there for the first one's only as long as it is. */
+static struct rti_fiber heir;
+static _Alignas(RTI_STACK_GUARD_ROOM) char stack[512];
+static rti_atomic_ptr bay;                   /* the stack, while nobody has it */
+static const struct rti_channel_berth *lone; /* who waits at the first place */
+static const struct rti_fiber *lone_owner;
+
+static void setup_berth(void)
+{
+    setup_at(NULL);
+    rti_u32_init(&heir.killed, 0);
+    rti_ptr_init(&heir.alone_at, NULL);
+    heir.cancel = NULL;
+    rti_ptr_init(&bay, NULL);
+    explore_name(&heir.alone_at, "alone_at of the heir");
+    explore_name(&bay, "bay");
+    rti_stack_clear(&fiber.stack);
+    rti_stack_clear(&heir.stack);
+    lone = NULL;
+    lone_owner = NULL;
+}
+
+static void take_stack(struct rti_fiber *whose, char *memory)
+{
+    RTI_PLAIN_WRITE(&whose->stack.high_guard, sizeof whose->stack.high_guard);
+    rti_stack_set_bounds(&whose->stack, memory, sizeof stack, false);
+}
+
+static void wait_at_once(struct rti_fiber *whose)
+{
+    rti_lock_acquire(&places[0].lock, &sched);
+    if (rti_fiber_settle_at(whose, &places[0])) {
+        lone = rti_channel_berth_of(whose, NULL);
+        lone_owner = whose;
+    }
+    rti_lock_release(&places[0].lock);
+}
+
+static void live_and_end(void)
+{
+    take_stack(&fiber, stack);
+    wait_at_once(&fiber);
+    rti_lock_acquire(&places[0].lock, &sched);
+    lone = NULL;
+    rti_lock_release(&places[0].lock);
+    rti_fiber_settle_nowhere(&fiber);
+    /* Release pairs with the acquire of who has it next, as in sched/stack_slab.c. */
+    rti_ptr_store_release(&bay, stack);
+}
+
+static void inherit(void)
+{
+    char *memory = rti_ptr_load_acquire(&bay);
+    if (memory != NULL) {
+        take_stack(&heir, memory);
+        wait_at_once(&heir);
+    }
+}
+
+static void look_for_it(void)
+{
+    struct place *place = rti_ptr_load_relaxed(&fiber.alone_at);
+    if (place == NULL) {
+        return;
+    }
+    rti_lock_acquire(&place->lock, &sched);
+    if (rti_fiber_is_settled_at(&fiber, place) && lone == rti_channel_berth_of(&fiber, NULL)) {
+        EXPLORE_ASSERT(lone_owner == &fiber);
+    }
+    rti_lock_release(&place->lock);
+}
+
+static void check_inherited(void)
+{
+    explore_outcome(lone != NULL);
+}
+
+MODEL(passing_berth_of_one_who_has_ended_is_not_taken_for_its){
+    .about = "one waits and ends, one waits on its stack, one looks for the first",
+    .setup = setup_berth,
+    .threads = {live_and_end, inherit, look_for_it},
+    .check = check_inherited,
+    .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
 };

@@ -188,7 +188,7 @@ static void give_birth(void)
 
 static void break_guard(void)
 {
-    *(volatile uint64_t *)(void *)rti_actor_current()->fiber.stack.low = 0;
+    *(volatile uint64_t *)(void *)rti_stack_low(&rti_actor_current()->fiber.stack) = 0;
     rt_yield();
     test_fail(__FILE__, __LINE__, "an actor outlived its stack");
 }

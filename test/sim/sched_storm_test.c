@@ -165,7 +165,7 @@ static void act_wait(void)
 static void act_smash(struct body *body)
 {
     body->is_smashed = true;
-    *(uint64_t *)(void *)body->fiber.stack.low = 0;
+    *(uint64_t *)(void *)rti_stack_low(&body->fiber.stack) = 0;
 }
 
 static void body_main(void *arg)
@@ -256,12 +256,13 @@ static void body_start(void)
         rti_sched_start(&world.sched, &body->step);
         return;
     }
+    static const struct rti_fiber_kind kind = {rti_fiber_call, body_done};
     struct rti_fiber_options options = {
         .id = (uint32_t)body_count,
         .priority = priority,
-        .main = body_main,
+        .fn = body_main,
         .arg = body,
-        .on_done = body_done,
+        .kind = &kind,
     };
     rti_stack_init(&options.stack, world.stacks[body_count - 1], FIBERS_STACK_SIZE);
     rti_fiber_init(&body->fiber, &options);

@@ -39,12 +39,13 @@ struct rti_fiber *fibers_go(struct fibers *fibers, uint8_t priority, void (*main
 {
     CHECK(fibers->count < FIBERS_MAX);
     struct rti_fiber *fiber = &fibers->fibers[fibers->count];
+    static const struct rti_fiber_kind kind = {rti_fiber_call, fibers_done};
     struct rti_fiber_options options = {
         .id = (uint32_t)fibers->count + 1,
         .priority = priority,
-        .main = main,
+        .fn = main,
         .arg = arg,
-        .on_done = fibers_done,
+        .kind = &kind,
     };
     rti_stack_init(&options.stack, fibers->stacks[fibers->count], FIBERS_STACK_SIZE);
     rti_fiber_init(fiber, &options);

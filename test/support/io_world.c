@@ -38,12 +38,13 @@ struct rti_fiber *io_world_go(void (*main)(void *arg), void *arg)
 {
     CHECK(io_world.count < IO_WORLD_FIBERS_MAX);
     size_t index = io_world.count++;
+    static const struct rti_fiber_kind kind = {rti_fiber_call, io_world_done};
     struct rti_fiber_options options = {
         .id = (uint32_t)index + 1,
         .priority = 2,
-        .main = main,
+        .fn = main,
         .arg = arg,
-        .on_done = io_world_done,
+        .kind = &kind,
     };
     rti_stack_init(&options.stack, io_world.stacks[index], sizeof(io_world.stacks[index]));
     rti_fiber_init(&io_world.fibers[index], &options);

@@ -48,8 +48,12 @@ TEST(actor_refuses_a_configuration_that_cannot_be_met)
     config.priority = RT_PRIO_LOW;
     config.stack_size = RT_ACTOR_STACK_SIZE_MIN - 1;
     CHECK_EQ(rt_spawn_ex(say_and_exit, "a", &config), ACTOR_ID_INVALID);
-    static const size_t sizes[] = {1, SIZE_MAX, SIZE_MAX - 15, SIZE_MAX / 2 + 1,
-                                   RT_STACK_ARENA_SIZE + 1};
+    static const size_t sizes[] = {1,
+                                   SIZE_MAX,
+                                   SIZE_MAX - 15,
+                                   SIZE_MAX / 2 + 1,
+                                   RT_STACK_ARENA_SIZE + 1,
+                                   (size_t)RT_STACK_SIZE_MAX + 1};
     for (size_t i = 0; i < RTI_COUNT_OF(sizes); i++) {
         config.stack_size = sizes[i];
         CHECK_EQ(rt_spawn_ex(say_and_exit, "a", &config), ACTOR_ID_INVALID);

@@ -151,7 +151,7 @@ static void cancel_who_had_the_stack_before(void *arg)
     settle();
     struct rti_channel_berth *berth = rti_channel_berth_of(receiver, NULL);
     CHECK(channel()->lone == &berth->waiter && rti_channel_berth_fiber(berth) == receiver);
-    rti_ptr_store_relaxed(&second->berth, berth);
+    second->stack.high_guard = receiver->stack.high_guard;
     CHECK(!rti_channel_cancel_alone(&crew_world.sched, second, &waiter));
     CHECK(channel()->lone == &berth->waiter);
     /* Nor is it taken for the one that stands in the line. */
@@ -199,7 +199,7 @@ static void cancel_who_ends_meanwhile(void *arg)
     struct rti_channel_lock *beside = rti_ptr_load_relaxed(&receiver->alone_at);
     CHECK(channel()->lone == &berth->waiter);
     rti_ptr_store_relaxed(&second->alone_at, beside);
-    rti_ptr_store_relaxed(&second->berth, berth);
+    second->stack.high_guard = receiver->stack.high_guard;
     rti_ptr_store_relaxed(&awaited, &beside->lock.is_taken);
     rti_u32_store_relaxed(&beside->lock.is_taken, 1);
     CHECK(!rti_channel_cancel_alone(&crew_world.sched, second, &waiter));

@@ -252,7 +252,7 @@ static void overflow_then_recv(void *arg)
 {
     int value = 0;
     (void)arg;
-    *(volatile uint64_t *)(void *)rti_fiber_current()->stack.low = 0;
+    *(volatile uint64_t *)(void *)rti_stack_low(&rti_fiber_current()->stack) = 0;
     (void)rt_channel_recv(kernel.rx, NULL, &value).code;
     kernel_say('!');
 }

@@ -306,6 +306,47 @@ static void alignment_entry(void *transfer)
     rti_context_leave(&fibers[0], &home, word(frame));
 }
 
+/* It calls nothing but the switch itself, which is no call: a compiler may then leave its variables
+ * below the stack pointer, where the switch writes. Volatile, so that they lie on the stack. */
+static RTI_NOINLINE uint64_t keep_without_calls(struct rti_context *from, struct rti_context *to)
+{
+    volatile uint64_t values[14];
+    for (unsigned i = 0; i < RTI_COUNT_OF(values); i++) {
+        values[i] = UINT64_C(0x0101010101010101) * i;
+    }
+#if RTI_CONTEXT_ANNOTATED || RTI_ONE_WORKER
+    (void)rti_context_switch(from, to, NULL);
+#else
+    (void)rti_arch_switch(&from->saved, &to->saved, NULL);
+#endif
+    uint64_t wrong = 0;
+    for (unsigned i = 0; i < RTI_COUNT_OF(values); i++) {
+        wrong += values[i] == UINT64_C(0x0101010101010101) * i ? 0 : 1;
+    }
+    return wrong;
+}
+
+static uint64_t wrong_inside;
+
+static void keeps_without_calls(void *transfer)
+{
+    (void)transfer;
+    for (;;) {
+        wrong_inside += keep_without_calls(&fibers[0], &home);
+    }
+}
+
+TEST(values_survive_in_a_function_with_no_calls)
+{
+    rti_context_adopt(&home);
+    rti_context_init(&fibers[0], stacks[0], STACK_SIZE, keeps_without_calls);
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQ(keep_without_calls(&home, &fibers[0]), 0);
+        CHECK_EQ(wrong_inside, 0);
+    }
+    rti_context_deinit(&fibers[0]);
+}
+
 TEST(entry_is_aligned_on_a_stack_with_any_bounds)
 {
     rti_context_adopt(&home);

@@ -190,15 +190,15 @@ static void publish_deadlines(void *arg)
     rt_budget budget = RT_BUDGET_UNLIMITED;
     struct rti_fiber *self = rti_fiber_current();
     budget.deadline = 777;
-    CHECK_EQ(self->deadline_ns, RTI_TIME_NEVER);
+    CHECK_EQ(rti_fiber_deadline(self), RTI_TIME_NEVER);
     CHECK_OK(rt_cx_init(&cx));
     CHECK_OK(rt_cx_push_budget(NULL, budget, &scope));
-    CHECK_EQ(self->deadline_ns, 777);
+    CHECK_EQ(rti_fiber_deadline(self), 777);
     CHECK_OK(rt_cx_pop_budget(NULL, &scope));
-    CHECK_EQ(self->deadline_ns, RTI_TIME_NEVER);
+    CHECK_EQ(rti_fiber_deadline(self), RTI_TIME_NEVER);
     CHECK_OK(rt_cx_deinit(&cx));
     watched = self;
-    watched_deadline = self->deadline_ns;
+    watched_deadline = rti_fiber_deadline(self);
 }
 
 TEST(cx_budget_deadline_is_the_logical_deadline_of_its_fiber)
@@ -231,7 +231,7 @@ TEST(cx_of_a_killed_fiber_is_taken_apart)
     kernel_run();
     CHECK_STR(kernel.order, "");
     CHECK(rti_fiber_cx(fiber) == NULL);
-    CHECK(rti_list_is_empty(&fiber->cleanups));
+    CHECK(rti_cleanups_are_none(&fiber->cleanups));
     kernel_stop();
 }
 

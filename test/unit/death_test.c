@@ -137,7 +137,7 @@ static void breaks_guard(void *arg)
 {
     (void)arg;
     rt_yield();
-    *(uint64_t *)(void *)rti_actor_current()->fiber.stack.low = 0;
+    *(uint64_t *)(void *)rti_stack_low(&rti_actor_current()->fiber.stack) = 0;
     rt_yield();
     actors_say('!');
 }
@@ -146,7 +146,7 @@ static void breaks_guard_and_exits(void *arg)
 {
     (void)arg;
     rt_yield();
-    *(uint64_t *)(void *)rti_actor_current()->fiber.stack.low = 0;
+    *(uint64_t *)(void *)rti_stack_low(&rti_actor_current()->fiber.stack) = 0;
     rt_exit();
 }
 

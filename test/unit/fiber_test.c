@@ -356,7 +356,7 @@ TEST(fiber_exit_does_not_return)
 static void smash_guard(void)
 {
     struct rti_fiber *self = rti_fiber_current();
-    *(volatile uint64_t *)(void *)self->stack.low = 0;
+    *(volatile uint64_t *)(void *)rti_stack_low(&self->stack) = 0;
 }
 
 static void overflow_and_yield(void *arg)

@@ -503,7 +503,8 @@ static void run_in_sim(struct rti_port *host, void (*main)(void *arg))
     struct rti_timer_source timers = rti_clockwork_source(&sim_wheel);
     CHECK_OK(rti_sched_init(&sim_sched, &sim.port, &timers));
     CHECK_OK(rti_io_init(&sim_io, &sim_sched));
-    struct rti_fiber_options options = {.id = 1, .main = main, .on_done = sim_done};
+    static const struct rti_fiber_kind kind = {rti_fiber_call, sim_done};
+    struct rti_fiber_options options = {.id = 1, .fn = main, .kind = &kind};
     rti_stack_init(&options.stack, sim_stack, sizeof(sim_stack));
     rti_fiber_init(&sim_fiber, &options);
     rti_fiber_start(&sim_sched, &sim_fiber);

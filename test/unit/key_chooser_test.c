@@ -8,6 +8,13 @@
 static struct rti_processor processor;
 static struct rti_key_chooser key;
 static struct rti_fiber queued[8]; /* never run: their keys are all that is looked at */
+static struct rti_sched keeper;    /* theirs, and all that it knows is their deadlines */
+static uint64_t deadlines[8];
+
+static uint64_t queued_deadline(const struct rti_fiber *fiber)
+{
+    return deadlines[fiber - queued];
+}
 
 static void no_step(struct rti_runnable *runnable, struct rti_worker *worker)
 {
@@ -20,7 +27,8 @@ static void queue(size_t i, uint8_t priority, uint64_t deadline_ns, uint32_t id)
     struct rti_runnable *runnable = &queued[i].run;
     rti_runnable_init(runnable, id, priority, no_step);
     runnable->is_fiber = true;
-    queued[i].deadline_ns = deadline_ns;
+    queued[i].sched = &keeper;
+    deadlines[i] = deadline_ns;
     rti_runnable_to(runnable, RTI_RUNNABLE_NEW, RTI_RUNNABLE_READY);
     rti_processor_queue(&processor, runnable);
 }
@@ -29,6 +37,7 @@ static void start(void)
 {
     rti_processor_init(&processor);
     rti_key_chooser_init(&key);
+    keeper.deadline_of = queued_deadline;
 }
 
 static void check_takes(size_t i)
@@ -108,10 +117,25 @@ static void say(char c)
     order[length] = c;
 }
 
+/* What a fiber says of itself when it first runs. */
+static uint64_t said_deadline(const struct rti_fiber *fiber)
+{
+    return fiber->run.id < RTI_COUNT_OF(deadlines) ? deadlines[fiber->run.id] : RTI_TIME_NEVER;
+}
+
+static void begin_fibers(void)
+{
+    fibers_init(&fibers);
+    fibers.sched.deadline_of = said_deadline;
+    for (size_t i = 0; i < RTI_COUNT_OF(deadlines); i++) {
+        deadlines[i] = RTI_TIME_NEVER;
+    }
+}
+
 static void say_twice(void *arg)
 {
     const char *name = arg;
-    rti_fiber_current()->deadline_ns = (uint64_t)name[1];
+    deadlines[rti_fiber_current()->run.id] = (uint64_t)name[1];
     for (int i = 0; i < 2; i++) {
         rti_fiber_yield(rti_worker_current());
         say(name[0]);
@@ -120,7 +144,7 @@ static void say_twice(void *arg)
 
 TEST(key_policy_runs_the_fiber_with_the_earliest_deadline_to_its_end_first)
 {
-    fibers_init(&fibers);
+    begin_fibers();
     rti_key_chooser_init(&key);
     rti_sched_observe(&fibers.sched, &fibers.journal, &key.chooser);
     fibers_go(&fibers, 2, say_twice, "a3");
@@ -137,7 +161,7 @@ TEST(key_policy_runs_the_fiber_with_the_earliest_deadline_to_its_end_first)
 static uint64_t run_with_policy(struct rti_chooser *chooser)
 {
     memset(order, 0, sizeof(order));
-    fibers_init(&fibers);
+    begin_fibers();
     rti_sched_observe(&fibers.sched, &fibers.journal, chooser);
     fibers_go(&fibers, 2, say_twice, "a3");
     fibers_go(&fibers, 2, say_twice, "b1");

@@ -131,7 +131,7 @@ static void reserve_and_overflow(void *arg)
     (void)arg;
     rt_send_permit permit;
     CHECK_OK(rt_channel_reserve(kernel.tx, NULL, &permit));
-    *(volatile uint64_t *)(void *)rti_fiber_current()->stack.low = 0;
+    *(volatile uint64_t *)(void *)rti_stack_low(&rti_fiber_current()->stack) = 0;
     kernel_yield();
 }
 

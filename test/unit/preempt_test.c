@@ -7,7 +7,11 @@
 
 #define WORDS 16
 
-static _Alignas(16) uintptr_t words[WORDS]; /* the stack of a fiber that is not there */
+/* What lies above the frames. */
+#define ABOVE ((RTI_STACK_TOP_ROOM + RTI_STACK_GUARD_ROOM) / sizeof(uintptr_t))
+
+/* The stack of a fiber that is not there. */
+static _Alignas(16) uintptr_t words[WORDS - 1 + ABOVE];
 static struct rti_fiber fiber;
 
 static void be_a_fiber(void)
@@ -15,11 +19,7 @@ static void be_a_fiber(void)
     if (!rti_text_is_known()) {
         test_skip("the library's code is not told from the program's here");
     }
-    fiber.stack.low = (char *)words;
-    fiber.stack.high_guard = (char *)&words[WORDS - 1];
-#if !RTI_ONE_WORKER
-    fiber.stack.low_guard = fiber.stack.low;
-#endif
+    rti_stack_set_bounds(&fiber.stack, (char *)words, sizeof(words), false);
 }
 
 /* A place in a function of the library, and one in a function of the program. */

@@ -44,6 +44,35 @@ TEST(reductions_make_endless_loops_share_the_one_worker)
     CHECK_EQ(turns[1], 11 * (uint64_t)RTI_REDUCTIONS_MAX);
 }
 
+/* Leaves addresses of the library below the frame of its caller. */
+static RTI_NOINLINE void litter(void)
+{
+    volatile uintptr_t words[64];
+    for (size_t i = 0; i < RTI_COUNT_OF(words); i++) {
+        words[i] = (uintptr_t)rti_fiber_yield + 1;
+    }
+}
+
+static void count_above_litter(void *arg)
+{
+    uint64_t *mine = arg;
+    litter();
+    while (!is_over) {
+        __sanitizer_cov_trace_pc();
+        (*mine)++;
+    }
+}
+
+TEST(reductions_preempt_above_what_earlier_calls_have_left)
+{
+    fibers_init(&fibers);
+    fibers_go(&fibers, 2, count_above_litter, &turns[0]);
+    fibers_go(&fibers, 2, end_them, NULL);
+    CHECK_OK(fibers_run(&fibers));
+    fibers_deinit(&fibers);
+    CHECK_EQ(turns[0], 11 * (uint64_t)RTI_REDUCTIONS_MAX);
+}
+
 TEST(reductions_outside_of_fibers_count_nothing)
 {
     for (int i = 0; i < 3 * RTI_REDUCTIONS_MAX; i++) {

@@ -348,7 +348,7 @@ static void break_stack(void *arg)
 {
     struct rti_fiber *self = rti_worker_current()->fiber;
     (void)arg;
-    memset(self->stack.low, 0, 8); /* as an overflow does */
+    memset(rti_stack_low(&self->stack), 0, 8); /* as an overflow does */
     await_for_ms(NULL);
 }
 

@@ -37,8 +37,9 @@ static void done(struct rti_fiber *fiber)
 
 static void go(void (*main)(void *arg), void *arg)
 {
+    static const struct rti_fiber_kind kind = {rti_fiber_call, done};
     struct rti_fiber_options options = {
-        .id = (uint32_t)fibers_count + 1, .priority = 2, .main = main, .arg = arg, .on_done = done};
+        .id = (uint32_t)fibers_count + 1, .priority = 2, .fn = main, .arg = arg, .kind = &kind};
     rti_stack_init(&options.stack, stacks[fibers_count], sizeof(stacks[0]));
     rti_fiber_init(&fibers[fibers_count], &options);
     rti_fiber_start(&sched, &fibers[fibers_count++]);

@@ -57,11 +57,11 @@ TEST(slab_stack_has_its_size_a_reserve_and_a_guard_page)
     CHECK_EQ(rti_stack_slab_audit(&slab), 1);
     CHECK(rti_stack_is_intact(&stack));
     CHECK(rti_stack_own_size(&stack) + 64 >= 16384);
-    CHECK_EQ(stack.low - rti_stack_guard(&stack), RT_STACK_GUARD_SIZE);
-    CHECK(!is_readable(rti_stack_guard(&stack)) && !is_readable(stack.low - 1));
-    CHECK(is_readable(stack.low) && is_readable(stack.high_guard + 7));
+    CHECK_EQ(rti_stack_low(&stack) - rti_stack_guard(&stack), RT_STACK_GUARD_SIZE);
+    CHECK(!is_readable(rti_stack_guard(&stack)) && !is_readable(rti_stack_low(&stack) - 1));
+    CHECK(is_readable(rti_stack_low(&stack)) && is_readable(stack.high_guard + 7));
     /* Its lower word would cost a page more and find nothing that the guard does not. */
-    CHECK(stack.low_guard == stack.high_guard);
+    CHECK(rti_stack_is_single(&stack));
     rti_stack_slab_give(&slab, bay);
     finish();
 }
@@ -77,7 +77,8 @@ TEST(slab_bay_that_was_given_back_last_is_taken_first)
         for (int i = 0; i < BAYS; i++) {
             bays[i] = rti_stack_slab_take(&slab, &stacks[i]);
             for (int j = 0; j < i; j++) {
-                CHECK(stacks[j].high_guard < stacks[i].low || stacks[i].high_guard < stacks[j].low);
+                CHECK(stacks[j].high_guard < rti_stack_low(&stacks[i]) ||
+                      stacks[i].high_guard < rti_stack_low(&stacks[j]));
             }
         }
         CHECK_EQ(rti_stack_slab_audit(&slab), BAYS);
@@ -85,7 +86,7 @@ TEST(slab_bay_that_was_given_back_last_is_taken_first)
         rti_stack_slab_give(&slab, bays[1]);
         rti_stack_slab_give(&slab, bays[3]);
         CHECK_EQ(rti_stack_slab_take(&slab, &again), bays[3]);
-        CHECK(again.low == stacks[3].low && rti_stack_is_intact(&again));
+        CHECK(rti_stack_low(&again) == rti_stack_low(&stacks[3]) && rti_stack_is_intact(&again));
         rti_stack_slab_give(&slab, bays[3]);
         rti_stack_slab_give(&slab, bays[0]);
         rti_stack_slab_give(&slab, bays[2]);
@@ -120,9 +121,9 @@ TEST(slab_stack_without_a_guard_page_has_both_guard_words)
     port.port.ops = &ops;
     CHECK_OK(rti_stack_slab_map(&slab, BAYS, 4096));
     rti_bay bay = rti_stack_slab_take(&slab, &stack);
-    CHECK(rti_stack_guard(&stack) == NULL && stack.limit == NULL && stack.low_guard == stack.low);
+    CHECK(rti_stack_guard(&stack) == NULL && stack.limit == NULL && !rti_stack_is_single(&stack));
     CHECK(rti_stack_is_intact(&stack));
-    *(uint64_t *)(void *)stack.low = 0;
+    *(uint64_t *)(void *)rti_stack_low(&stack) = 0;
     CHECK(!rti_stack_is_intact(&stack));
     rti_stack_mend(&stack);
     rti_stack_slab_give(&slab, bay);

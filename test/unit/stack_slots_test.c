@@ -21,7 +21,7 @@ TEST(stack_slots_give_everybody_a_slot_of_its_own)
         memset(rti_stack_usable(&stacks[i]), 0xFF, rti_stack_usable_size(&stacks[i]));
     }
     for (size_t i = 0; i < COUNT; i++) {
-        CHECK((unsigned char *)stacks[i].low == memory + i * SLOT);
+        CHECK((unsigned char *)rti_stack_low(&stacks[i]) == memory + i * SLOT);
         CHECK_EQ(rti_stack_usable_size(&stacks[i]), SLOT - 2 * RTI_STACK_GUARD_ROOM);
         CHECK(rti_stack_is_intact(&stacks[i]));
     }
@@ -32,10 +32,10 @@ TEST(stack_slots_give_the_same_one_in_the_next_life)
     rti_stack_slots_init(&slots, memory, SLOT, COUNT);
     CHECK(rti_stack_slots_take(&slots, &stacks[0]));
     CHECK(rti_stack_slots_take(&slots, &stacks[1]));
-    char *low = stacks[0].low;
+    char *low = rti_stack_low(&stacks[0]);
     for (int life = 0; life < COUNT + 1; life++) {
         CHECK(rti_stack_slots_take(&slots, &stacks[0]));
-        CHECK(stacks[0].low == low);
+        CHECK(rti_stack_low(&stacks[0]) == low);
     }
     CHECK_EQ(rti_stack_slots_audit(&slots), 2);
 }
@@ -47,7 +47,7 @@ TEST(stack_slots_refuse_one_more_than_there_are)
         CHECK(rti_stack_slots_take(&slots, &stacks[i]));
     }
     CHECK(!rti_stack_slots_take(&slots, &stacks[COUNT]));
-    CHECK(stacks[COUNT].low == NULL);
+    CHECK(rti_stack_is_none(&stacks[COUNT]));
     CHECK_EQ(rti_stack_slots_audit(&slots), COUNT);
     CHECK(rti_stack_slots_take(&slots, &stacks[COUNT - 1]));
 }
@@ -56,7 +56,7 @@ TEST(stack_slots_of_none_refuse_everybody)
 {
     rti_stack_slots_init(&slots, memory, SLOT, 0);
     CHECK(!rti_stack_slots_take(&slots, &stacks[0]));
-    CHECK(stacks[0].low == NULL);
+    CHECK(rti_stack_is_none(&stacks[0]));
 }
 
 static void take_a_foreign_one(void *arg)

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #define RTI_MODULE "stack_test"
 #include "sched/stack.h"
+
+#if !RTI_ONE_WORKER
+#include <sys/mman.h>
+#endif
 
 #include "support/test.h"
 
@@ -28,9 +33,9 @@ TEST(stack_usable_part_is_aligned_and_between_the_guards)
 TEST(stack_write_below_or_above_the_usable_part_breaks_a_guard)
 {
     rti_stack_init(&stack, memory, SIZE);
-    stack.low[0] ^= 1;
+    rti_stack_low(&stack)[0] ^= 1;
     CHECK(!rti_stack_is_intact(&stack));
-    stack.low[0] ^= 1;
+    rti_stack_low(&stack)[0] ^= 1;
     CHECK(rti_stack_is_intact(&stack));
     stack.high_guard[7] ^= 1;
     CHECK(!rti_stack_is_intact(&stack));
@@ -40,7 +45,7 @@ TEST(stack_guard_is_the_word_of_the_specification)
 {
     rti_stack_init(&stack, memory, SIZE);
     uint64_t word;
-    memcpy(&word, stack.low, sizeof(word));
+    memcpy(&word, rti_stack_low(&stack), sizeof(word));
     CHECK(word == UINT64_C(0xDEADBEEFCAFEBABE));
     memcpy(&word, stack.high_guard, sizeof(word));
     CHECK(word == UINT64_C(0xDEADBEEFCAFEBABE));
@@ -71,3 +76,31 @@ TEST(stack_below_the_minimum_panics)
 {
     CHECK_PANICS("stack", init_too_small, NULL);
 }
+
+#if !RTI_ONE_WORKER
+TEST(stack_of_the_largest_size_has_its_guards_at_its_ends)
+{
+    size_t size = (size_t)RT_STACK_SIZE_MAX + RTI_STACK_RESERVE;
+    char *large = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(large != MAP_FAILED);
+    rti_stack_init(&stack, large, size);
+    CHECK(rti_stack_low(&stack) == large && rti_stack_low_guard(&stack) == large);
+    CHECK_EQ(rti_stack_size(&stack), size);
+    CHECK(rti_stack_is_intact(&stack));
+    large[0] ^= 1;
+    CHECK(!rti_stack_is_intact(&stack));
+    CHECK_EQ(munmap(large, size), 0);
+}
+
+static void init_too_large(void *arg)
+{
+    (void)arg;
+    rti_stack_init(&stack, memory, RTI_STACK_SIZE_MAX + 1);
+}
+
+TEST(stack_above_the_maximum_panics)
+{
+    CHECK_PANICS("stack", init_too_large, NULL);
+}
+#endif

@@ -85,9 +85,9 @@ static void check_guard(const struct rti_actor *actor, size_t size)
     CHECK(actor->stack.is_guarded);
     CHECK(rti_stack_guard(stack) != NULL &&
           (uintptr_t)rti_stack_guard(stack) % RT_STACK_GUARD_SIZE == 0);
-    CHECK_EQ(stack->low - rti_stack_guard(stack), RT_STACK_GUARD_SIZE);
-    CHECK(!is_readable(rti_stack_guard(stack)) && !is_readable(stack->low - 1));
-    CHECK(is_readable(stack->low) && is_readable(stack->high_guard + 7));
+    CHECK_EQ(rti_stack_low(stack) - rti_stack_guard(stack), RT_STACK_GUARD_SIZE);
+    CHECK(!is_readable(rti_stack_guard(stack)) && !is_readable(rti_stack_low(stack) - 1));
+    CHECK(is_readable(rti_stack_low(stack)) && is_readable(stack->high_guard + 7));
     /* The actor has what it asked for, but for the guard words; the reserve comes on top. */
     CHECK(rti_stack_own_size(stack) <= size && rti_stack_own_size(stack) + 64 >= size);
     CHECK_EQ(stack->limit - (char *)rti_stack_usable(stack), RTI_STACK_RESERVE);

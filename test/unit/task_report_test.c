@@ -9,8 +9,12 @@ static const rt_site there = {"main.c", 15, "main"};
 
 TEST(report_names_a_task_and_its_chain_of_spawns)
 {
-    struct rti_task task = {
-        .fiber.run.id = RTI_TASK_TRACE_ID | 7, .name = "handle", .sites = {&here, &there}};
+    static struct rti_sched sched;
+    struct rti_task task = {.fiber.run.id = RTI_TASK_TRACE_ID | 7, .fiber.sched = &sched};
+    rti_origins_init(&sched.origins);
+    uint32_t before = rti_origins_number(&sched.origins, 0, RTI_ORIGIN_NOWHERE, &there);
+    task.fiber.origin.number =
+        rti_origins_number(&sched.origins, before, RTI_ORIGIN_NOWHERE, &here);
     struct rti_remark line;
     rti_remark_init(&line);
     rti_task_remark_name(&line, &task);

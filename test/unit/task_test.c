@@ -6,6 +6,7 @@
 
 #include "support/tasks.h"
 #include "support/test.h"
+#include "task/task_report.h"
 #include "task/tasks.h"
 
 static struct rti_tasks *module(void)
@@ -98,6 +99,12 @@ static void *wants_too_much(void *arg)
     config.stack_size = 1;
     CHECK(rt_go_ex(tasks_echo, NULL, &config) == NULL);
     CHECK_STATUS(status, RT_ERR_INVALID);
+    config.stack_size = RT_STACK_SIZE_MAX;
+    CHECK(rt_go_ex(tasks_echo, NULL, &config) == NULL);
+    CHECK_STATUS(status, RT_ERR_NOMEM);
+    config.stack_size = (size_t)RT_STACK_SIZE_MAX + 1;
+    CHECK(rt_go_ex(tasks_echo, NULL, &config) == NULL);
+    CHECK_STATUS(status, RT_ERR_INVALID);
     config.stack_size = SIZE_MAX;
     CHECK(rt_go_ex(tasks_echo, NULL, &config) == NULL);
     CHECK_STATUS(status, RT_ERR_INVALID);
@@ -145,11 +152,14 @@ TEST(task_runs_by_its_priority)
 static void *knows_where_it_comes_from(void *arg)
 {
     const struct rti_task *self = rti_task_of(rti_worker_current());
-    CHECK(self != NULL && self->sites[0] != NULL && self->sites[1] != NULL);
-    CHECK(strstr(self->sites[0]->file, "task_test.c") != NULL);
-    CHECK_EQ(self->sites[0]->line, (uintptr_t)arg);
-    CHECK_STR(self->name, "knows_where_it_comes_from");
-    CHECK_STR(self->sites[1]->file, "rt_run_main");
+    struct rti_task_identity known;
+    CHECK(self != NULL);
+    rti_task_identify(self, &known);
+    CHECK(known.sites[0] != NULL && known.sites[1] != NULL && known.sites[2] == NULL);
+    CHECK(strstr(known.sites[0]->file, "task_test.c") != NULL);
+    CHECK_EQ(known.sites[0]->line, (uintptr_t)arg);
+    CHECK_STR(known.name, "knows_where_it_comes_from");
+    CHECK_STR(known.sites[1]->file, "rt_run_main");
     CHECK_EQ(self->fiber.origin.parent, RTI_TASK_TRACE_ID | 1);
     return NULL;
 }
@@ -163,6 +173,39 @@ static void *spawns_here(void *arg)
 TEST(task_knows_its_place_of_spawn_and_its_parent)
 {
     tasks_run_everywhere(spawns_here, NULL);
+}
+
+/* The table of spawns has no room: the task alone knows where it was started. */
+static void *is_not_in_the_table(void *arg)
+{
+    const struct rti_task *self = rti_task_of(rti_worker_current());
+    struct rti_task_identity known;
+    CHECK_EQ(self->fiber.origin.number, 0);
+    rti_task_identify(self, &known);
+    CHECK(known.sites[0] != NULL && known.sites[1] == NULL);
+    CHECK_STR(known.name, "is_not_in_the_table");
+    return arg;
+}
+
+static void *spawns_with_a_full_table(void *arg)
+{
+    struct rti_origins *origins = &rti_worker_current()->sched->origins;
+    rt_task_result result;
+    for (size_t i = 0; i < RTI_ORIGINS_MAX; i++) {
+        rti_u32_store_relaxed(&origins->entries[i].is_taken, 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        int line = __LINE__ + 1;
+        CHECK_OK(rt_join_result(rt_go(is_not_in_the_table, arg), &result));
+        CHECK_EQ(result.site.line, line);
+        CHECK(strstr(result.site.file, "task_test.c") != NULL);
+    }
+    return arg;
+}
+
+TEST(task_knows_its_place_of_spawn_also_if_nothing_else_does)
+{
+    tasks_run_everywhere(spawns_with_a_full_table, NULL);
 }
 
 static void *panics(void *arg)

@@ -17,7 +17,7 @@
  * not in the library's table of code. */
 static bool is_internal(const struct spot *spot)
 {
-    static const char *const around[] = {"rti_fiber_entry", "rti_task_main"};
+    static const char *const around[] = {"rti_fiber_entry", "rti_fiber_call", "rti_task_main"};
     for (size_t i = 0; spot->function != NULL && i < sizeof(around) / sizeof(around[0]); i++) {
         if (strcmp(spot->function, around[i]) == 0) {
             return true;

@@ -76,7 +76,7 @@ RT_API actor_id rt_spawn(actor_fn fn, void *arg);
  * stays the caller's.
  * Returns the new actor's id. Returns ACTOR_ID_INVALID, and nothing has changed, for the reasons of
  * rt_spawn, if the priority is none of the four, or if the stack size is not 0 and below
- * RT_ACTOR_STACK_SIZE_MIN.
+ * RT_ACTOR_STACK_SIZE_MIN, or above RT_STACK_SIZE_MAX.
  * Nothing is lost on cancel. */
 RT_API actor_id rt_spawn_ex(actor_fn fn, void *arg, const actor_config *cfg);
 

@@ -67,7 +67,7 @@ typedef struct {
 /* All zero is a task like rt_go's. */
 typedef struct {
     const char *name;     /* for reports; a literal, or lives as long as the task; NULL: the code */
-    size_t stack_size;    /* bytes, 0 = RT_TASK_STACK_SIZE; a task has at least 4096 */
+    size_t stack_size;    /* bytes, 0 = RT_TASK_STACK_SIZE; 4096 to RT_STACK_SIZE_MAX */
     rt_priority priority; /* 0 means RT_PRIO_NORMAL, unless is_priority_set */
     bool is_priority_set;
     rt_region *region; /* NULL: that of the caller */
@@ -206,11 +206,10 @@ typedef struct {
  * tasks.
  * Never suspends.
  * `room` is the caller's.
- * Returns RT_OK; RT_ERR_INVALID if so many there cannot be, or the stack is smaller than 4096;
- * RT_ERR_STATE if room was made already; RT_ERR_NOMEM if the system has no addresses for it;
- * RT_ERR_UNSUPPORTED where memory cannot be mapped; RT_ERR_THREAD outside of a runtime. On failure
- * nothing has changed.
- * Nothing is lost on cancel. */
+ * Returns RT_OK; RT_ERR_INVALID if so many there cannot be, or the stack is smaller than 4096 or
+ * larger than RT_STACK_SIZE_MAX; RT_ERR_STATE if room was made already; RT_ERR_NOMEM if the system
+ * has no addresses for it; RT_ERR_UNSUPPORTED where memory cannot be mapped; RT_ERR_THREAD outside
+ * of a runtime. On failure nothing has changed. Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_task_reserve(const rt_task_room *room);
 
 /* Tells whether a task has ended; rt_join would not wait.

@@ -46,14 +46,14 @@ class ParkedUnwinder(Unwinder):
         registers = REGISTERS.get(pending.architecture().name())
         if registers is None:
             return None
-        saved = task.fiber["context"]["saved"]
+        saved = task.registers
         # The innermost frame is given a place just below the fiber's stack: gdb takes a stack whose
         # frames do not go one way for a corrupt one.
         kind = gdb.lookup_type("unsigned long")
         below = gdb.Value(int(saved["sp"]) - 64).cast(kind)
         info = pending.create_unwind_info(FrameId(below, pending.read_register("pc")))
         for field, register in registers.items():
-            if has_field(saved, field):
+            if field in saved:
                 like = pending.read_register(register)
                 info.add_saved_register(register, saved[field].cast(kind).cast(like.type))
         return info
@@ -215,7 +215,7 @@ class FiberFilter:
                 continue
             name = frame.name() or ""
             if not Parameter.verbose:
-                if name in ("rti_arch_entry", "rti_fiber_entry", "rti_task_main"):
+                if name in ("rti_arch_entry", "rti_fiber_entry", "rti_fiber_call", "rti_task_main"):
                     continue
                 is_library = is_of_library(frame)
                 if is_inside and is_library and not name.startswith("rt_"):
@@ -254,8 +254,14 @@ class ParameterPrefix(gdb.Command):
 
 def thread_of(fiber):
     """The gdb thread whose stack pointer lies in the fiber's stack, or None."""
-    low = int(fiber["stack"]["low"])
-    high = int(fiber["stack"]["high_guard"])
+    stack = fiber["stack"]
+    high = int(stack["high_guard"])
+    if has_field(stack, "low"):
+        low = int(stack["low"])
+    elif int(stack["low_guard_at"]) != 0:
+        low = high + int(stack["low_guard_at"])
+    else:
+        low = int(stack["limit"])
     before = gdb.selected_thread()
     found = None
     with unselected():

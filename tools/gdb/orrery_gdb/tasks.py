@@ -22,6 +22,13 @@ from .values import (
 TASK_BIT = 0x80000000
 POLL_BIT = 0x40000000
 
+# The registers of a task that does not run, as its context calls them.
+REGISTER_NAMES = ("sp", "fp", "pc", "base")
+
+# No chain of spawns is longer, and what stands in it for an address that is not known.
+SPAWNS_MAX = 16
+NOWHERE = 1
+
 STATES = {
     "RTI_RUNNABLE_NEW": "new",
     "RTI_RUNNABLE_READY": "ready",
@@ -71,7 +78,21 @@ class Task:
 
     @property
     def is_parked(self):
-        return int(self.fiber["context"]["saved"]["pc"]) != 0
+        registers = self.registers
+        return registers is not None and int(registers["pc"]) != 0
+
+    @property
+    def registers(self):
+        """Where it continues, by name; None, or a pc of 0, while it runs. Those that its slot has
+        not are below its stack pointer."""
+        saved = self.fiber["context"]["saved"]
+        if not has_field(saved, "pc"):
+            if int(saved["sp"]) == 0:
+                return None
+            kept = gdb.lookup_type("struct rti_arch_kept").pointer()
+            below = (saved["sp"].cast(kept) - 1).dereference()
+            return {"sp": saved["sp"], "fp": below["fp"], "pc": below["pc"], "base": below["base"]}
+        return {name: saved[name] for name in REGISTER_NAMES if has_field(saved, name)}
 
     @property
     def waits_for(self):
@@ -93,9 +114,13 @@ class Task:
 
     @property
     def waited_ns(self):
-        if int(self.fiber["wait"]) == 0 or not has_field(self.fiber, "parked_ns"):
+        if int(self.fiber["wait"]) == 0 or self.state != STATES["RTI_RUNNABLE_PARKED"]:
             return None
-        return max(0, now_ns() - number(self.fiber["parked_ns"]))
+        # On a small machine the fiber has a word for it; elsewhere it is where a queue links it.
+        holder = self.fiber if has_field(self.fiber, "parked_ns") else self.run
+        if not has_field(holder, "parked_ns"):
+            return None
+        return max(0, now_ns() - number(holder["parked_ns"]))
 
     @property
     def sites(self):
@@ -103,10 +128,26 @@ class Task:
         return [place_of(site) for site in self.origin]
 
     @property
+    def spawns(self):
+        """Its entries in the table of spawns, youngest first."""
+        found = []
+        if not has_field(self.fiber, "origin") or not has_field(self.fiber["origin"], "number"):
+            return found
+        entries = self.fiber["sched"]["origins"]["entries"]
+        at = number(self.fiber["origin"]["number"])
+        while at != 0 and len(found) < SPAWNS_MAX:
+            found.append(entries[at])
+            at = number(entries[at]["before"])
+        return found
+
+    @property
     def origin(self):
         """The addresses behind the calls that spawned it, youngest first."""
         if not has_field(self.fiber, "origin"):
             return []
+        if has_field(self.fiber["origin"], "number"):
+            addresses = [number(spawn["address"]) for spawn in self.spawns]
+            return [address for address in addresses if address != NOWHERE]
         sites = self.fiber["origin"]["sites"]
         low, high = sites.type.range()
         return [int(sites[i]) for i in range(low, high + 1) if int(sites[i]) != 0]
@@ -139,19 +180,39 @@ class Green(Task):
     """A task: its sites are files and lines, and its name may be missing."""
 
     @property
+    def side(self):
+        """What not all tasks have; it lies apart from the slot."""
+        cx = self.value["cx"]
+        unit = gdb.lookup_type("void").pointer().sizeof
+        address = int(cx.address) + number(cx["cancel"]["owner_word"]) * unit
+        return gdb.Value(address).cast(gdb.lookup_type("struct rti_task_side").pointer())
+
+    @property
     def name(self):
-        name = self.value["name"]
-        return name.string(errors="replace") if int(name) != 0 else ""
+        if int(self.value["has_name"]):
+            return self.side["name"].string(errors="replace")
+        lines = self.lines
+        return lines[0]["what"].string(errors="replace") if lines and int(lines[0]["what"]) else ""
+
+    @property
+    def lines(self):
+        """Where it was spawned, and its ancestors, as the source says."""
+        if has_field(self.value, "sites"):
+            low, high = self.value["sites"].type.range()
+            sites = [self.value["sites"][index] for index in range(low, high + 1)]
+        elif number(self.fiber["origin"]["number"]) == 0:
+            sites = [self.side["site"]]
+        else:
+            pointer = gdb.lookup_type("rt_site").const().pointer()
+            sites = [spawn["line"].cast(pointer) for spawn in self.spawns]
+        return [site for site in sites if int(site) != 0]
 
     @property
     def sites(self):
-        low, high = self.value["sites"].type.range()
         found = []
-        for index in range(low, high + 1):
-            site = self.value["sites"][index]
-            if int(site) != 0:
-                file = site["file"].string().rsplit("/", 1)[-1]
-                found.append(f"{file}:{number(site['line'])}")
+        for site in self.lines:
+            file = site["file"].string().rsplit("/", 1)[-1]
+            found.append(f"{file}:{number(site['line'])}")
         return found
 
 

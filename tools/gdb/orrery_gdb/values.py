@@ -37,7 +37,15 @@ def forget_names():
 
 
 def has_field(value, name):
-    return any(field.name == name for field in value.type.strip_typedefs().fields())
+    return type_has_field(value.type, name)
+
+
+def type_has_field(kind, name):
+    """Itself, or in a part of it that has no name."""
+    return any(
+        field.name == name or (not field.name and type_has_field(field.type, name))
+        for field in kind.strip_typedefs().fields()
+    )
 
 
 def container(link, type_name, *path):

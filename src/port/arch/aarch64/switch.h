@@ -30,9 +30,31 @@ _Static_assert(offsetof(struct rti_arch_context, fp) == 8, "the assembly says 8"
 _Static_assert(offsetof(struct rti_arch_context, pc) == 16, "the assembly says 16");
 _Static_assert(offsetof(struct rti_arch_context, base) == 24, "the assembly says 24");
 
+/* The registers of a context that does not run: they lie in it. */
+#define rti_arch_kept rti_arch_context
+
+/* Is it known to be about to begin, or parked? And it is not. */
+static RTI_ALWAYSINLINE bool rti_arch_is_marked(const struct rti_arch_context *context)
+{
+    return context->pc != NULL;
+}
+
+static inline void rti_arch_unmark(struct rti_arch_context *context)
+{
+    context->pc = NULL;
+}
+
+/* Where its registers are; NULL while it runs. */
+static inline const struct rti_arch_context *
+rti_arch_kept_of(const struct rti_arch_context *context)
+{
+    return context->pc == NULL ? NULL : context;
+}
+
 /* Where a new context begins, entry.S. Not a function of C: it expects {entry, argument} on top of
  * the stack and `transfer` in x0. */
 extern const char rti_arch_entry[];
+#define RTI_ARCH_ENTRY_BYTES 64 /* it has no more */
 
 /* The switch as a function that comes back by a branch instead of a return, switch.S. */
 void *rti_arch_switch_called(void *transfer, struct rti_arch_context *from,
@@ -188,8 +210,9 @@ static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
     return sp;
 }
 
-/* Where the caller is, as if it were about to be left: for a walk over its stack. */
-static RTI_ALWAYSINLINE void rti_arch_look(struct rti_arch_context *here)
+/* Where the caller is, as if it were about to be left: for a walk over its stack. Gives the stack
+ * pointer. */
+static RTI_ALWAYSINLINE void *rti_arch_look(struct rti_arch_context *here)
 {
     __asm__ volatile("adr x9, .\n\t"
                      "mov x10, sp\n\t"
@@ -198,6 +221,7 @@ static RTI_ALWAYSINLINE void rti_arch_look(struct rti_arch_context *here)
                      :
                      : "r"(here)
                      : "x9", "x10", "memory");
+    return here->sp;
 }
 
 /* chkfeat clears the bits of x16 whose feature is on, bit 0 the guarded control stack; on a

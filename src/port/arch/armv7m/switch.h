@@ -45,6 +45,18 @@ struct rti_arch_context {
 };
 _Static_assert(offsetof(struct rti_arch_context, pc) == 4, "the assembly says 4");
 _Static_assert(offsetof(struct rti_arch_context, guard) == 8, "the assembly says 8");
+
+/* Is it known to be about to begin, or parked? And it is not. */
+static RTI_ALWAYSINLINE bool rti_arch_is_marked(const struct rti_arch_context *context)
+{
+    return context->pc != NULL;
+}
+
+static inline void rti_arch_unmark(struct rti_arch_context *context)
+{
+    context->pc = NULL;
+}
+
 #else
 struct rti_arch_context {
     void *sp;

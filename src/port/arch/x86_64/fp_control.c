@@ -40,5 +40,7 @@ void *rti_arch_switch_exchanging(void *transfer, struct rti_arch_context *from,
                                  struct rti_arch_context *to)
 {
     rti_arch_fp_control_exchange(from, to);
-    return rti_arch_switch_called(transfer, from, to);
+    void *sp = to->sp;
+    to->sp = NULL;
+    return rti_arch_switch_called(transfer, from, sp);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* void *rti_arch_switch_called(void *transfer, from, to): the switch as a function.
+/* void *rti_arch_switch_called(void *transfer, from, sp): the switch as a function.
  *
  * It keeps what a function must keep on its own stack, with unwind tables, and parks in the same
  * form as the inline switch, so that either side may use either. Coming back, it jumps to its
@@ -19,6 +19,8 @@
 rti_arch_switch_called:
     .cfi_startproc
     endbr64
+    movq -16(%rdx), %rcx        /* before anything is stored: loads wait for stores */
+    movq -8(%rdx), %r9
     pushq %r12
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset r12, 0
@@ -32,15 +34,13 @@ rti_arch_switch_called:
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset r15, 0
     leaq 1f(%rip), %rax
-    movq 16(%rdx), %rcx
     movq %rsp, 0(%rsi)
-    movq %rbp, 8(%rsi)
-    movq %rax, 16(%rsi)
-    movq %rbx, 24(%rsi)
-    movq $0, 16(%rdx)
-    movq 0(%rdx), %rsp
-    movq 8(%rdx), %rbp
-    movq 24(%rdx), %rbx
+    movq %rbp, -24(%rsp)
+    movq %rax, -16(%rsp)
+    movq %rbx, -8(%rsp)
+    movq %rdx, %rsp
+    movq -24(%rdx), %rbp
+    movq %r9, %rbx
     jmpq *%rcx
 1:
     endbr64

@@ -4,11 +4,18 @@
 
 /* The switch on x86-64, System V.
  *
- * The switch is inline: it writes the stack pointer, the frame pointer, the base register and the
- * address of its own last label into one context, takes the same four from the other and jumps.
- * Nothing is pushed, no call and no ret is made. Every other register is a clobber, so the compiler
- * saves what the surrounding function needs, in its own prologue and with its own unwind tables. A
- * debugger that is given the four saved values therefore stands in an ordinary function.
+ * The switch is inline: it writes the frame pointer, the base register and the address of its own
+ * last label just below its own stack, where they are in nobody's way, and the stack pointer into
+ * one context; takes the same four from the other, and jumps. Nothing is pushed, no call and no ret
+ * is made. Every other register is a clobber, so the compiler saves what the surrounding function
+ * needs, in its own prologue and with its own unwind tables. A debugger that is given the four
+ * saved values therefore stands in an ordinary function.
+ *
+ * What lies below the stack pointer is safe from the handlers of signals, which keep off the red
+ * zone of 128 bytes, and from everybody else: nobody runs on a stack that is parked, and who comes
+ * back has taken the three before it uses the stack. But the red zone is also where a compiler puts
+ * the variables of a function that calls nothing. So a function with a switch in it calls
+ * something, on a way that is never taken (rti_arch_switch).
  *
  * `transfer` travels in rdi: the label's side finds it there, and so does the entry function of a
  * new context, whose first argument rdi is.
@@ -27,8 +34,8 @@
  * build the switch reads MXCSR each time and panics if such code has not. docs/decisions has the
  * measurements.
  *
- * I1  At the resume label rsp, rbp and rbx are those stored at the switch.
- *     (context_test: values_survive_*)
+ * I1  At the resume label rsp, rbp and rbx are those stored at the switch, and the variables of the
+ *     function are what they were.                  (context_test: values_survive_*)
  * I2  A context's saved x87 word is the one it left with or carries ALWAYS_DIFFERS; its saved MXCSR
  *     is the one it left with, unless that has changed without the x87 word.
  *                                                    (rti_arch_fp_control_exchange, checked) */
@@ -37,28 +44,51 @@
 
 #include "base/assert.h"
 
-struct rti_arch_context {
-    void *sp;
+/* The registers of a context that does not run, just below its stack pointer. */
+struct rti_arch_kept {
     void *fp;
-    void *pc;   /* NULL while it runs */
+    void *pc;
     void *base; /* rbx */
+};
+
+struct rti_arch_context {
+    void *sp; /* NULL while it runs */
     uint32_t mxcsr;
     uint16_t x87_control;
     uint16_t x87_now; /* scratch of the switch away: the word as the processor has it */
 };
 
 _Static_assert(offsetof(struct rti_arch_context, sp) == 0, "the assembly says 0");
-_Static_assert(offsetof(struct rti_arch_context, fp) == 8, "the assembly says 8");
-_Static_assert(offsetof(struct rti_arch_context, pc) == 16, "the assembly says 16");
-_Static_assert(offsetof(struct rti_arch_context, base) == 24, "the assembly says 24");
+_Static_assert(sizeof(struct rti_arch_kept) == 24, "the assembly says 24");
+_Static_assert(offsetof(struct rti_arch_kept, fp) == 0, "the assembly says 24 less");
+_Static_assert(offsetof(struct rti_arch_kept, pc) == 8, "the assembly says 16 less");
+_Static_assert(offsetof(struct rti_arch_kept, base) == 16, "the assembly says 8 less");
+
+/* Is it known to be about to begin, or parked? And it is not. */
+static RTI_ALWAYSINLINE bool rti_arch_is_marked(const struct rti_arch_context *context)
+{
+    return context->sp != NULL;
+}
+
+static inline void rti_arch_unmark(struct rti_arch_context *context)
+{
+    context->sp = NULL;
+}
+
+/* Where its registers are; NULL while it runs. On its stack: who is not its owner peeks. */
+static inline const struct rti_arch_kept *rti_arch_kept_of(const struct rti_arch_context *context)
+{
+    return context->sp == NULL ? NULL : (const struct rti_arch_kept *)context->sp - 1;
+}
 
 /* Where a new context begins, entry.S. Not a function of C: it expects {entry, argument} on top of
  * the stack and `transfer` in rdi. */
 extern const char rti_arch_entry[];
+#define RTI_ARCH_ENTRY_BYTES 32 /* it has no more */
 
-/* The switch as a function that comes back by a jump instead of a return, switch.S. */
-void *rti_arch_switch_called(void *transfer, struct rti_arch_context *from,
-                             struct rti_arch_context *to);
+/* The switch as a function that comes back by a jump instead of a return, switch.S; to the context
+ * that has parked with this stack pointer. */
+void *rti_arch_switch_called(void *transfer, struct rti_arch_context *from, void *sp);
 
 /* An indirect jump lands here; with -fcf-protection the processor demands the mark. */
 #if defined(__CET__) && (__CET__ & 1)
@@ -151,46 +181,53 @@ static RTI_ALWAYSINLINE void *rti_arch_switch_tail(struct rti_arch_context *from
     if (rti_arch_fp_control_differs(from, to) || RT_CHECKS) {
         return rti_arch_switch_exchanging(transfer, from, to);
     }
-    return rti_arch_switch_called(transfer, from, to);
+    void *sp = to->sp;
+    to->sp = NULL;
+    return rti_arch_switch_called(transfer, from, sp);
 }
 
-/* Saves here, continues there. The pc of the context that continues is NULL while it runs. */
+/* Saves here, continues there. The stack pointer of the context that continues is NULL while it
+ * runs. */
 static RTI_ALWAYSINLINE void *rti_arch_switch(struct rti_arch_context *from,
                                               struct rti_arch_context *to, void *transfer)
 {
-    void *pc = to->pc;
-    to->pc = NULL;
+    /* No instruction, and no jump: but a function that may call this uses no red zone. */
+    __asm__ goto("" : : : : lost);
+    void *sp = to->sp;
+    to->sp = NULL;
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
                      "movq %%rsp, 0(%%rsi)\n\t"
-                     "movq %%rbp, 8(%%rsi)\n\t"
-                     "movq %%rax, 16(%%rsi)\n\t"
-                     "movq %%rbx, 24(%%rsi)\n\t"
-                     "movq 0(%%rdx), %%rsp\n\t"
-                     "movq 8(%%rdx), %%rbp\n\t"
-                     "movq 24(%%rdx), %%rbx\n\t"
-                     "jmpq *%%rcx\n"
+                     "movq %%rbp, -24(%%rsp)\n\t"
+                     "movq %%rax, -16(%%rsp)\n\t"
+                     "movq %%rbx, -8(%%rsp)\n\t"
+                     "movq %%rdx, %%rsp\n\t"
+                     "movq -24(%%rdx), %%rbp\n\t"
+                     "movq -8(%%rdx), %%rbx\n\t"
+                     "jmpq *-16(%%rdx)\n"
                      "1:\n\t" RTI_ARCH_LANDING
-                     : "+D"(transfer), "+S"(from), "+d"(to), "+c"(pc)
+                     : "+D"(transfer), "+S"(from), "+d"(sp)
                      :
-                     : "rax", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
-                       "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-                       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)",
-                       "st(4)", "st(5)", "st(6)", "st(7)", "mm0", "mm1", "mm2", "mm3", "mm4", "mm5",
-                       "mm6", "mm7" RTI_ARCH_CLOBBER_AVX512, "cc", "memory");
+                     : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
+                       "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)",
+                       "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "mm0", "mm1", "mm2", "mm3",
+                       "mm4", "mm5", "mm6", "mm7" RTI_ARCH_CLOBBER_AVX512, "cc", "memory");
     return transfer;
+lost:
+    rti_panic(RTI_MODULE, __LINE__, "a switch went where none goes");
 }
 
 /* Continues there and forgets here. */
 _Noreturn static RTI_ALWAYSINLINE void rti_arch_leave(struct rti_arch_context *to, void *transfer)
 {
-    void *pc = to->pc;
-    to->pc = NULL;
-    __asm__ volatile("movq 0(%%rdx), %%rsp\n\t"
-                     "movq 8(%%rdx), %%rbp\n\t"
-                     "movq 24(%%rdx), %%rbx\n\t"
-                     "jmpq *%%rcx"
+    void *sp = to->sp;
+    to->sp = NULL;
+    __asm__ volatile("movq %%rdx, %%rsp\n\t"
+                     "movq -24(%%rdx), %%rbp\n\t"
+                     "movq -8(%%rdx), %%rbx\n\t"
+                     "jmpq *-16(%%rdx)"
                      :
-                     : "D"(transfer), "d"(to), "c"(pc)
+                     : "D"(transfer), "d"(sp)
                      : "memory");
     __builtin_unreachable();
 }
@@ -208,12 +245,16 @@ static inline void rti_arch_prepare(struct rti_arch_context *context, void *stac
                                     void (*entry)(void), void *argument)
 {
     uintptr_t *top = (uintptr_t *)stack_high - 2;
+    struct rti_arch_kept *kept = (struct rti_arch_kept *)(void *)top - 1;
     top[0] = (uintptr_t)entry;
     top[1] = (uintptr_t)argument;
+    kept->base = NULL;
+    kept->fp = NULL; /* ends the chain of frame pointers */
+    kept->pc = (void *)(uintptr_t)rti_arch_entry;
+    /* The word below is the one in the first frame that nobody writes: what lay there before shall
+     * not be taken for a call (sched/preempt.h). */
+    ((uintptr_t *)(void *)kept)[-1] = 0;
     context->sp = top;
-    context->base = NULL;
-    context->fp = NULL; /* ends the chain of frame pointers */
-    context->pc = (void *)(uintptr_t)rti_arch_entry;
 }
 
 /* Where the stack is now. */
@@ -224,17 +265,20 @@ static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
     return sp;
 }
 
-/* Where the caller is, as if it were about to be left: for a walk over its stack. */
-static RTI_ALWAYSINLINE void rti_arch_look(struct rti_arch_context *here)
+/* Where the caller is, as if it were about to be left: for a walk over its stack. Gives the stack
+ * pointer. */
+static RTI_ALWAYSINLINE void *rti_arch_look(struct rti_arch_kept *here)
 {
+    void *sp;
     __asm__ volatile("leaq 0(%%rip), %%rax\n\t"
-                     "movq %%rsp, 0(%0)\n\t"
-                     "movq %%rbp, 8(%0)\n\t"
-                     "movq %%rax, 16(%0)\n\t"
-                     "movq %%rbx, 24(%0)"
-                     :
+                     "movq %%rsp, %0\n\t"
+                     "movq %%rbp, 0(%1)\n\t"
+                     "movq %%rax, 8(%1)\n\t"
+                     "movq %%rbx, 16(%1)"
+                     : "=&r"(sp)
                      : "d"(here)
                      : "rax", "memory");
+    return sp;
 }
 
 /* rdsspq leaves the register alone where shadow stacks are off, and is a nop on a processor that
