@@ -97,8 +97,7 @@ static RTI_ALWAYSINLINE const void *task_next_queued(const struct rti_task *task
     return next;
 }
 
-/* The same for that one. Without a slab there are no more tasks than the nearest cache has room
- * for. */
+/* The same for that one. Without a slab all tasks have room in the nearest cache. */
 static RTI_ALWAYSINLINE void task_foresee_next(const struct rti_task *task)
 {
 #if RTI_HAS_SLABS
