@@ -13,6 +13,7 @@
 #include "sched/fiber_life.h"
 #include "sync/region.h"
 #include "task/task_cycle.h"
+#include "task/task_foresee.h"
 #include "task/task_hooks.h"
 #include "task/task_report.h"
 #include "task/tasks.h"
@@ -72,51 +73,11 @@ static void task_finish(struct rti_task *task, void *value)
     }
 }
 
-/* Asks for a slot that is about to be used, all of it: among a thousand that are started together,
- * or have been, each has left the nearest cache. */
-static RTI_ALWAYSINLINE void task_foresee(const void *slot)
-{
-    const char *line = slot;
-    _Pragma("GCC unroll 16") for (size_t at = 0; at < sizeof(struct rti_task); at += RTI_CACHE_LINE)
-    {
-        RTI_PREFETCH(line + at);
-    }
-}
-
-/* The next in the queue of the worker, which may be a task, or may be gone. NULL: there is none. */
-static RTI_ALWAYSINLINE const void *task_next_queued(const struct rti_task *task)
-{
-    const void *next = task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
-#if !RTI_ONE_WORKER
-    if (RTI_UNLIKELY(next == NULL) && !task->life.is_local) {
-        /* With several workers nobody ever lies there. */
-        const struct rti_station *station = rti_worker_here()->station;
-        next = station == NULL ? NULL : rti_ring_peek(&station->levels[RT_PRIO_NORMAL]);
-    }
-#endif
-    return next;
-}
-
-/* The same for that one. Without a slab all tasks have room in the nearest cache. */
-static RTI_ALWAYSINLINE void task_foresee_next(const struct rti_task *task)
-{
-#if RTI_HAS_SLABS
-    if (rti_fiber_has_slab(&task->fiber)) {
-        const void *next = task_next_queued(task);
-        if (RTI_LIKELY(next != NULL)) {
-            task_foresee(next);
-        }
-    }
-#else
-    (void)task;
-#endif
-}
-
 /* The program's function returns to here, and it may fault before it has a frame. */
 RTI_OUTSIDE void rti_task_main(struct rti_fiber *fiber)
 {
     struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
-    task_foresee_next(task);
+    rti_task_foresee_next(task);
     task_finish(task, fiber->fn_valued(fiber->arg));
 }
 
@@ -505,7 +466,7 @@ static RTI_ALWAYSINLINE rt_task *task_go_at_desk(struct rti_worker *worker, stru
     RT_DCHECK(task_is_of_slab(tasks, 0));
     const struct rti_task *next = rti_task_rack_next(rack);
     if (RTI_LIKELY(next != NULL)) {
-        task_foresee(next);
+        rti_task_foresee(next);
     }
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
     struct task_order order = task_order_of(parent, site, fn, arg, address);
@@ -588,7 +549,7 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
     struct rti_task *next = task->fiber.next_slot;
     tasks->free_head = next;
     if (RTI_LIKELY(next != NULL)) {
-        task_foresee(next);
+        rti_task_foresee(next);
     }
     rt_task *handle = (rt_task *)rti_task_give_handle(task);
     struct task_order order = task_order_of(parent, site, fn, arg, RTI_CALL_SITE());
