@@ -46,7 +46,7 @@ file(GLOB ORRERY_CORTEX_M_SOURCES CONFIGURE_DEPENDS
 list(FILTER ORRERY_CORTEX_M_SOURCES EXCLUDE REGEX "/src/observe/report|/src/sched/worker_local\\.c")
 # What only several workers need.
 list(FILTER ORRERY_CORTEX_M_SOURCES EXCLUDE REGEX
-  "/src/sched/(backlog|crew(_roster|_search)?|width|station|overrun|preempt|warden|pin|passing)\\.c")
+  "/src/sched/(backlog|crew|crew_[a-z]*|overrun|passing|pin|preempt|station|warden|width)\\.c")
 
 # The files that a library with this definition does without.
 set(ORRERY_CORTEX_M_OPTIONS RT_HAS_TASKS=0 RT_HAS_MONITORS=0 RT_STACK_SLOTS=1)
