@@ -423,11 +423,11 @@ static bool member_retire(struct rti_member *member)
     if (member->pin != 0 || member->first != NULL) {
         return false;
     }
+    rti_solo_quit(member->worker);
     if (!rti_crew_retire(crew, station)) {
         return false;
     }
     RT_SOMETIMES(true, "crew: a station was left because fewer get more done");
-    rti_solo_quit(member->worker);
     member->worker->station = NULL;
     member_calm(member);
     /* Station given back, not spinning; fence; then looks again. */

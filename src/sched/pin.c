@@ -4,6 +4,7 @@
 
 #include "base/marks.h"
 #include "sched/crew_search.h"
+#include "sched/solo.h"
 
 /* Is somebody else there to run what a member leaves? With the lock held. */
 static bool crew_has_other(const struct rti_crew *crew, const struct rti_member *member)
@@ -90,6 +91,8 @@ static bool pin_send(struct rti_member *member, struct rti_runnable *runnable)
     struct rti_station *station = member->worker->station;
     bool is_asleep = false;
     bool is_absent = false;
+    /* Before another has it: who has no station is a guest. */
+    rti_solo_quit(member->worker);
     /* Who yielded here because it is pinned elsewhere has roused nobody, and the target may block.
      */
     bool has_more = !rti_station_is_empty(station);
@@ -128,6 +131,7 @@ bool rti_pin_forward(struct rti_member *member, struct rti_runnable *runnable)
         return true;
     }
     struct rti_station *station = member->worker->station;
+    rti_solo_quit(member->worker);
     member->worker->station = NULL;
     RT_SOMETIMES(true, "pin: a pinned thread gave its station away");
     rti_crew_send_first(member->crew, station, runnable);
@@ -137,6 +141,7 @@ bool rti_pin_forward(struct rti_member *member, struct rti_runnable *runnable)
 void rti_pin_give_up(struct rti_member *member)
 {
     struct rti_station *station = member->worker->station;
+    rti_solo_quit(member->worker);
     member->worker->station = NULL;
     rti_crew_hand_over(member->crew, station);
 }

@@ -46,9 +46,8 @@
  *       is over                        guard is taken
  *     the number of the last task    any station; else a guest (task_next_serial)
  *
- * A station that goes from hand to hand (a blocking call, a pin) leaves no more than one in use, so
- * a mark that is still there is right for who holds it again; most ways take it away, because the
- * next one who comes would pay for it.
+ * Who gives its station out of hand, to whomever, takes its own mark away first: without a station
+ * it is a guest, and what it calls may look at the mark before it asks for the station.
  *
  * I1  While a worker works alone all stations but one are idle, and no guest is counted.
  *                                                                        (explored; solo_test)

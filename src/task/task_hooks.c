@@ -50,6 +50,10 @@ void rti_task_run_hooks(struct rti_task *task)
     task_do_duties(task);
     task->hook_depth--;
     rti_cx_end_shield(&shield);
+    if (RTI_UNLIKELY(rti_task_has_duties(task))) {
+        /* The destructor of a local has left a hook: see task_hooks.h. */
+        rti_fiber_set_self_settling(&task->fiber, false);
+    }
 }
 
 static void undertaker_start(struct rti_tasks *tasks);
@@ -133,6 +137,9 @@ void rti_task_bury(struct rti_task *task)
     struct rti_tasks *tasks = rti_tasks_with(task);
     struct rti_undertaker *self = &tasks->undertaker;
     RT_ASSERT(rti_fiber_current() == NULL && rti_task_has_duties(task));
+    /* With several workers the stack may be another's before this returns. */
+    RT_DCHECK(task->life.is_local ||
+              !rti_stack_holds(&task->fiber.stack, (uintptr_t)__builtin_frame_address(0)));
     rti_lock_acquire(&tasks->lock, tasks->sched);
     task->fiber.next_slot = self->line;
     self->line = task;

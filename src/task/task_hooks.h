@@ -12,6 +12,10 @@
  * own (rt_using) has the duty to wait for the tasks in it, and those are younger. When tasks are
  * killed it lets all of them come to its line before it begins.
  *
+ * A hook that the destructor of a local has put there is the undertaker's as well. Such a task has
+ * returned, but is settled on the worker's stack (sched/fiber_life.c): its own may be given back,
+ * and be another's, as soon as it is in the line.
+ *
  * A hook that panics or faults there ends the undertaker's fiber; a new one goes on with the next
  * hook. So each hook is begun exactly once, and the rest always run.
  *
@@ -21,7 +25,8 @@
  * A kill that comes while a hook runs waits for its end.
  *
  * I1  Each hook is begun once: it is out of the stack before it is called.     (task_hook_next)
- * I2  A task in the undertaker's line has duties.                              (rti_task_bury)
+ * I2  A task in the undertaker's line has duties, and with several workers nobody stands on its
+ *     stack.                                                                   (rti_task_bury)
  *
  * Rejected: hooks on the worker's stack (they may wait); hooks on the dead task's stack below its
  * frames (an overflow has left no room there). */

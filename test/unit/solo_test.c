@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "sched/crew_search.h"
+#include "sched/pin.h"
 #include "support/crew.h"
 #include "support/test.h"
 
@@ -193,5 +194,37 @@ TEST(solo_is_no_business_of_who_has_a_station)
     CHECK(!is_visiting);
     rti_solo_go(&crew_world.sched, is_visiting);
     CHECK(is_solo());
+    crew_world_close();
+}
+
+/* Without a station it may fire timers, whose wakers start tasks. */
+TEST(solo_ends_when_the_station_is_sent_to_a_pinned_thread)
+{
+    open_two();
+    struct rti_member *target = &crew->members[1];
+    struct rti_runnable pinned = {.pin = 2};
+    *target = (struct rti_member){.crew = crew, .index = 1, .pin = 2, .pinned = &pinned};
+    target->is_waiting = true;
+    crew->pinned_count = 1;
+    rti_u32_store_relaxed(&crew->is_over, 0);
+    try_solo();
+    CHECK(is_solo());
+    CHECK(!rti_pin_forward(member, &pinned));
+    CHECK(member->worker->station == NULL && target->given != NULL);
+    CHECK(!is_solo());
+    rti_u32_store_relaxed(&crew->is_over, 1);
+    (void)rti_crew_give_back(crew, target->given);
+    rti_member_hold(member, rti_crew_take_idle(crew));
+}
+
+TEST(solo_ends_when_a_pinned_thread_gives_its_station_up)
+{
+    open_two();
+    try_solo();
+    CHECK(is_solo());
+    rti_pin_give_up(member);
+    CHECK(member->worker->station == NULL);
+    CHECK(!is_solo());
+    rti_member_hold(member, rti_crew_take_idle(crew));
     crew_world_close();
 }

@@ -417,3 +417,49 @@ TEST(task_crew_asks_only_those_whose_handles_it_has)
 {
     run(joins_who_are_asked);
 }
+
+static rt_local late_key;
+
+static rt_status runs_late(void *arg)
+{
+    (void)arg;
+    (void)rti_u32_add_relaxed(&ended, 1);
+    return RT_SUCCESS;
+}
+
+static void leaves_a_hook(void *value)
+{
+    CHECK_OK(rt_ensure(runs_late, value));
+}
+
+static void *has_a_late_hook(void *arg)
+{
+    CHECK_OK(rt_local_set(late_key, arg));
+    return arg;
+}
+
+static void *starts_those_with_late_hooks(void *arg)
+{
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = ROOM}));
+    CHECK_OK(rt_local_open(&late_key, leaves_a_hook));
+    for (int round = 0; round < 300; round++) {
+        rt_task *tasks[32];
+        for (uintptr_t i = 0; i < 32; i++) {
+            tasks[i] = rt_go(i % 2 == 0 ? has_a_late_hook : nothing, TASKS_NUMBER(i + 1));
+            CHECK(tasks[i] != NULL);
+        }
+        for (uintptr_t i = 0; i < 32; i++) {
+            void *value = NULL;
+            CHECK_OK(rt_join(tasks[i], &value));
+            CHECK(value == TASKS_NUMBER(i + 1));
+        }
+    }
+    CHECK_EQ(rti_u32_load_relaxed(&ended), 300 * 32);
+    return arg;
+}
+
+/* The undertaker runs it and gives the stack back, while the task has just come to its end. */
+TEST(task_crew_runs_the_hook_that_a_destructor_has_left)
+{
+    run(starts_those_with_late_hooks);
+}
