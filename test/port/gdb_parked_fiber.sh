@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A debugger sees the frames of a parked fiber, their arguments, and where its stack ends.
 #
-# gdb stops a program in which fibers are parked, takes the four saved registers from a parked
-# context and prints the backtrace: with and without optimization, with each compiler that is
+# gdb stops a program in which fibers are parked, takes the four saved registers of a parked
+# context, three of them from below its stack pointer on x86-64, and prints the backtrace: with and without optimization, with each compiler that is
 # installed.
 #
 # Environment: SOURCE_DIR (the tree), CC. Exit status: 0 passed, 1 failed, 77 skipped.
@@ -13,8 +13,8 @@ CC=${CC:-gcc}
 command -v gdb >/dev/null || { echo "skipped: no gdb here"; exit 77; }
 processor=$(uname -m)
 case $processor in
-x86_64) frame_pointer=rbp base=rbx ;;
-aarch64) frame_pointer=x29 base=x19 ;;
+x86_64) frame_pointer=rbp base=rbx kept='((struct rti_arch_kept *)CONTEXT.saved.sp - 1)->' ;;
+aarch64) frame_pointer=x29 base=x19 kept='CONTEXT.saved.' ;;
 *) echo "skipped: no switch for $processor"; exit 77 ;;
 esac
 
@@ -30,12 +30,17 @@ fail() {
 
 # view CONTEXT: the commands that make gdb stand in a parked context.
 view() {
+    of=$(echo "$kept" | sed "s/CONTEXT/$1/")
+    # All of it before the stack pointer changes what gdb stands in.
     cat <<END
 echo == $1\n
+set \$kept_fp = ${of}fp
+set \$kept_base = ${of}base
+set \$kept_pc = ${of}pc
 set \$sp = $1.saved.sp
-set \$$frame_pointer = $1.saved.fp
-set \$$base = $1.saved.base
-set \$pc = $1.saved.pc
+set \$$frame_pointer = \$kept_fp
+set \$$base = \$kept_base
+set \$pc = \$kept_pc
 backtrace
 END
 }
