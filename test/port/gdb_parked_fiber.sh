@@ -3,8 +3,8 @@
 # A debugger sees the frames of a parked fiber, their arguments, and where its stack ends.
 #
 # gdb stops a program in which fibers are parked, takes the four saved registers of a parked
-# context, three of them from below its stack pointer on x86-64, and prints the backtrace: with and without optimization, with each compiler that is
-# installed.
+# context, three of them from below its stack pointer on x86-64, and prints the backtrace: with and
+# without optimization, with each compiler that is installed.
 #
 # Environment: SOURCE_DIR (the tree), CC. Exit status: 0 passed, 1 failed, 77 skipped.
 set -eu

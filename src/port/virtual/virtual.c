@@ -80,6 +80,9 @@ static struct {
     struct virtual_thread *ready[THREADS_MAX];
 } world;
 
+/* Turns shorter than this are short (sched/width.h), in this world. */
+uint64_t rti_virtual_short_ns;
+
 void rti_virtual_fail(const char *sentence)
 {
     world.is_open = false;
@@ -465,6 +468,8 @@ void rti_virtual_open(const struct rti_virtual_config *config)
     world.config = *config;
     world.report = (struct rti_virtual_report){.digest = rti_digest_init(config->seed)};
     world.random = rti_digest_init(config->seed);
+    /* Some bit of it that the programs of the tests do not go by. */
+    rti_virtual_short_ns = (rti_digest_init(config->seed) >> 40) % 2 * RTI_NS_PER_S;
     world.now_ns = config->start_ns;
     world.start_ns = config->start_ns;
     world.handler = NULL;
