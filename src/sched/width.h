@@ -41,8 +41,8 @@
  * cheaper where it is than elsewhere. Whoever has turns as long as LONG keeps its station: it does
  * not see for that long how many others there are, and they would wait for it. CARE is how far
  * apart the looks are while stations are held back: for so long a turn may have become long before
- * others come. The tests on virtual threads try all the time, in every second world: in the others
- * nothing but the engine's own wake-ups heals one that was lost. */
+ * others come. The tests on virtual threads try all the time, in three worlds of four: in the
+ * others nothing but the engine's own wake-ups heals one that was lost. */
 #if RTI_VIRTUAL
 extern uint64_t rti_virtual_short_ns; /* port/virtual/virtual.c */
 #endif

@@ -14,7 +14,7 @@ if(ORRERY_VIRTUAL)
   target_compile_definitions(orrery_virtual PRIVATE RTI_LIBRARY)
   target_compile_definitions(orrery_virtual PUBLIC RTI_VIRTUAL=1 RTI_RING_CAPACITY=8
     RTI_WATCH_LOOKS_MAX=4 RTI_WATCH_CALM_MAX=1 RTI_WATCH_PAUSES=8
-    # In every second world all turns are short, and every other look of the warden is a trial.
+    # In three worlds of four all turns are short, and every other look of the warden is a trial.
     RTI_WIDTH_SHORT_NS=rti_virtual_short_ns RTI_WIDTH_LONG_NS=1000000000 RTI_WIDTH_WINDOW_NS=20000
     RTI_WIDTH_SETTLE_NS=20000 RTI_WIDTH_PAUSE_MIN_NS=20000 RTI_WIDTH_PAUSE_MAX_NS=80000
     RTI_WIDTH_CARE_NS=100000)
