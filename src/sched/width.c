@@ -4,8 +4,7 @@
 
 #include "base/assert.h"
 #include "base/marks.h"
-
-#define NS_PER_MS UINT64_C(1000000)
+#include "base/time.h"
 
 void rti_width_init(struct rti_width *width, uint32_t max)
 {
@@ -55,7 +54,7 @@ uint64_t rti_width_next_ns(const struct rti_width *width)
 /* What was done in the window, in a millisecond. */
 static uint64_t width_rate(const struct rti_width *width, const struct rti_width_sight *sight)
 {
-    return (sight->work - width->work) * NS_PER_MS / (sight->now_ns - width->since_ns);
+    return (sight->work - width->work) * RTI_NS_PER_MS / (sight->now_ns - width->since_ns);
 }
 
 /* Were turns short in the window? */
