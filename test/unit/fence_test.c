@@ -2,6 +2,9 @@
 #define _GNU_SOURCE
 #define RTI_MODULE "fence_test"
 #include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "support/port_fixture.h"
 
@@ -56,5 +59,25 @@ TEST(fence_all_leaves_errno_alone)
     errno = ENOENT;
     (void)port->ops->fence_all(port);
     CHECK_EQ(errno, ENOENT);
+    fixture_close();
+}
+
+static long membarrier(int command)
+{
+    return syscall(SYS_membarrier, command, 0, 0);
+}
+
+/* Said later, with the port's own threads about, it would keep the first run waiting. */
+TEST(fence_is_announced_by_a_port_of_several_workers_before_it_is_asked_for)
+{
+    long commands = membarrier(MEMBARRIER_CMD_QUERY);
+    if (commands < 0 || (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) {
+        test_skip("the system has no membarrier");
+    }
+    fixture_open(NULL);
+    CHECK_EQ(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED), -1);
+    fixture_close();
+    fixture_open(&(struct rti_port_linux_config){.is_shared = true});
+    CHECK_EQ(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED), 0);
     fixture_close();
 }

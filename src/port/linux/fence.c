@@ -14,6 +14,11 @@ static bool fence_call(int command)
     return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 
+void rti_linux_fence_announce(void)
+{
+    (void)fence_call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
+
 bool rti_linux_fence_all(struct rti_port *port)
 {
     (void)port;

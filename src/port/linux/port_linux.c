@@ -348,6 +348,9 @@ rt_status rti_port_linux_init(struct rti_port_linux *self,
         self->stack_size = config->stack_size;
     }
     self->is_shared = config->is_shared;
+    if (config->is_shared) {
+        rti_linux_fence_announce();
+    }
     status = rti_poller_init(&self->poller, config, &self->answered, &self->ledger);
     if (status.code != RT_OK) {
         return status;

@@ -79,6 +79,9 @@ void rti_linux_thread_join(struct rti_port *port, struct rti_port_thread *thread
 bool rti_linux_futex_wait(struct rti_port *port, rti_atomic_u32 *word, uint32_t expected,
                           uint64_t deadline_ns);
 void rti_linux_futex_wake(struct rti_port *port, rti_atomic_u32 *word, uint32_t count);
+/* Says that the process will ask for fences. With other threads about the system takes milliseconds
+ * for that, so it is said before the port starts any; a no is heard when one is asked for. */
+void rti_linux_fence_announce(void);
 bool rti_linux_fence_all(struct rti_port *port);
 void *rti_linux_memory_map(struct rti_port *port, size_t size);
 void rti_linux_memory_unmap(struct rti_port *port, void *memory, size_t size);
