@@ -521,6 +521,7 @@ static RTI_ALWAYSINLINE struct rti_behaviour *behaviour_enter_turn(struct rti_tu
     struct rti_behaviour *self = RTI_CONTAINER_OF(run, struct rti_behaviour, run);
     turn->self = self;
     turn->reductions = RT_REDUCTIONS;
+    turn->cut = 0;
     turn->is_over = 0;
     return self;
 }
@@ -540,7 +541,7 @@ static RTI_NOINLINE bool behaviour_prepare(struct rti_turn *turn, struct rti_wor
         behaviour_start(turn, worker);
     }
     if ((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0) {
-        turn->reductions = 0;
+        rti_turn_cut(turn);
     }
     return turn->reductions <= 0;
 }
@@ -724,7 +725,7 @@ static void behaviour_interrupt(const struct rti_behaviour *behaviour)
 {
     struct rti_turn *turn = rti_turn_of(rti_worker_current());
     if (turn != NULL && turn->self == behaviour) {
-        turn->reductions = 0;
+        rti_turn_cut(turn);
     }
 }
 

@@ -149,6 +149,7 @@ struct rti_turn {
     struct rti_cell_cache *cache; /* of the station, which stays for the turn; NULL: none */
 #endif
     int32_t reductions; /* left when it began, without what it spent on other than messages */
+    int32_t cut;        /* of those: taken from it, not spent */
     union {
         struct {
             bool is_muted; /* it may not go on */
@@ -182,25 +183,33 @@ static inline struct rti_turn *rti_turn_of(const struct rti_worker *worker)
 #endif
 }
 
+/* The turn ends with what it is about. */
+static inline void rti_turn_cut(struct rti_turn *turn)
+{
+    if (turn->reductions > 0) {
+        turn->cut += turn->reductions;
+        turn->reductions = 0;
+    }
+}
+
 /* The life ends with this turn. */
 static inline void rti_turn_end(struct rti_turn *turn, rt_exit_reason reason)
 {
     turn->is_ended = true;
     turn->reason = reason;
-    turn->reductions = 0;
+    rti_turn_cut(turn);
 }
 
 /* Tells the station what was done in a turn: messages that were taken, and calls of the runtime
- * unless they have ended it (sched/width.h). */
+ * (sched/width.h). */
 static inline void rti_turn_count(const struct rti_turn *turn, struct rti_worker *worker,
                                   int32_t taken)
 {
 #if RTI_ONE_WORKER
     (void)turn, (void)worker, (void)taken;
 #else
-    int32_t calls = RT_REDUCTIONS - turn->reductions;
-    int32_t done = taken + (calls < RT_REDUCTIONS ? calls : 0);
-    rti_station_count(&worker->station->letters, (uint64_t)done);
+    int32_t calls = RT_REDUCTIONS - turn->cut - turn->reductions;
+    rti_station_count(&worker->station->letters, (uint64_t)(taken + calls));
 #endif
 }
 

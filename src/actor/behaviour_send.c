@@ -77,7 +77,7 @@ static RTI_NOINLINE void send_mute(struct rti_worker *worker, struct rti_behavio
          */
         if (!turn->is_muted && rti_pressure_mute(module, &turn->self->pressure, receiver)) {
             turn->is_muted = true;
-            turn->reductions = 0;
+            rti_turn_cut(turn);
         }
     }
     if (self == NULL) {
@@ -691,8 +691,11 @@ void rt_reductions_add(uint32_t count)
     }
     struct rti_turn *turn = rti_turn_of(worker);
     if (turn != NULL) {
-        bool is_over = turn->reductions <= 0 || count >= (uint32_t)turn->reductions;
-        turn->reductions = is_over ? 0 : turn->reductions - (int32_t)count;
+        if (turn->reductions <= 0 || count >= (uint32_t)turn->reductions) {
+            rti_turn_cut(turn);
+        } else {
+            turn->reductions -= (int32_t)count;
+        }
         return;
     }
     struct rti_actor *self = rti_actor_of(worker);

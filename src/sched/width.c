@@ -23,6 +23,7 @@ static void width_begin(struct rti_width *width, enum rti_width_phase phase,
 void rti_width_open(struct rti_width *width, const struct rti_width_sight *sight)
 {
     width->now = width->max;
+    width->best = 0;
     width->is_eager = true;
     width->pause_ns = RTI_WIDTH_PAUSE_MIN_NS;
     width->again_ns = sight->now_ns;
@@ -80,7 +81,9 @@ static uint32_t width_choose(const struct rti_width *width, uint32_t used)
 static void width_watch(struct rti_width *width, const struct rti_width_sight *sight)
 {
     uint64_t rate = width_rate(width, sight);
+    uint64_t faded = width->best - width->best / 8;
     bool is_short = width_saw_short(width, sight);
+    width->best = rate > faded ? rate : faded;
     width_begin(width, RTI_WIDTH_WATCHING, sight);
     if (!is_short) {
         rti_width_open(width, sight);
@@ -93,9 +96,9 @@ static void width_watch(struct rti_width *width, const struct rti_width_sight *s
         return;
     }
     width->before = width->now;
-    width->rate = rate;
     width->was_wider = to > width->now;
     width->now = to;
+    width->windows = 0;
     width_begin(width, RTI_WIDTH_SETTLING, sight);
 }
 
@@ -103,12 +106,17 @@ static void width_judge(struct rti_width *width, const struct rti_width_sight *s
 {
     uint64_t rate = width_rate(width, sight);
     bool is_better =
-        width->was_wider ? rate * 10 >= width->rate * 11 : rate >= width->rate && rate > 0;
+        width->was_wider ? rate * 10 >= width->best * 11 : rate >= width->best && rate > 0;
+    if (!is_better && !width->was_wider && ++width->windows < RTI_WIDTH_WINDOWS) {
+        width_begin(width, RTI_WIDTH_TRYING, sight);
+        return;
+    }
     if (is_better) {
         RT_SOMETIMES(true, "width: another one gets more done");
         width->pause_ns = RTI_WIDTH_PAUSE_MIN_NS;
+        width->best = rate;
     } else {
-        uint64_t longer_ns = width->pause_ns * 4;
+        uint64_t longer_ns = width->pause_ns * (width->was_wider ? 4 : 2);
         width->now = width->before;
         width->pause_ns = longer_ns < RTI_WIDTH_PAUSE_MAX_NS ? longer_ns : RTI_WIDTH_PAUSE_MAX_NS;
     }

@@ -12,23 +12,27 @@
  * the warden tries half as many stations for a moment, or twice as many, and keeps what gets more
  * done:
  *
- *     watching      at a width, for at least a window. A trial is due: the work of the last
- *                   window is what it has to beat
+ *     watching      at a width, for at least a window. A trial is due: the best of the last
+ *                   windows is what it has to beat, for a machine that stood still in one of them
+ *                   says nothing of the width. What is long ago counts less, an eighth a window
  *     settling      another width was set; those who are too many leave, or others come
  *     trying        for a window. Fewer stations are kept if they get no less done, more if they
- *                   get a tenth more done; else the width is what it was, and the next trial is
- *                   four times as far away, up to RTI_WIDTH_PAUSE_MAX_NS
+ *                   get a tenth more done. Fewer have some windows for that: what the others had in
+ *                   their caches comes to them line by line. Else the width is what it was, and the
+ *                   next trial is twice as far away, four times after one with more, up to
+ *                   RTI_WIDTH_PAUSE_MAX_NS
  *
  * As soon as turns are not short the crew is as wide as it can be: to spread those costs nothing
  * that counts. It is the same when all is idle, and when a turn becomes long while others wait
  * (rti_width_open).
  *
- * What is done is counted by the stations: turns, and the messages that behaviours take in them.
+ * What is done is counted by the stations: turns, the messages that behaviours take in them and the
+ * calls that they make. All of them, for a flood is windows in which nothing is done but send.
  *
  * I1  1 <= now <= max.                                              (RT_ASSERT in rti_width_look)
  *
- * One thread, the warden's. Costs: nothing where turns are long; else a trial of some 200
- * microseconds every 2 to 128 milliseconds, in which the crew does less than it could.
+ * One thread, the warden's. Costs: nothing where turns are long; else a trial of 300 to
+ * 700 microseconds every 2 to 128 milliseconds, in which the crew does less than it could.
  *
  * Rejected: a bound for the length of turns alone, below which one worker has it all (on many cores
  * short turns that do not talk to each other go as many times faster); to count messages that come
@@ -49,23 +53,27 @@ extern uint64_t rti_virtual_short_ns; /* port/virtual/virtual.c */
 #ifndef RTI_WIDTH_SHORT_NS
 #define RTI_WIDTH_SHORT_NS     UINT64_C(1000)
 #define RTI_WIDTH_LONG_NS      UINT64_C(8000)
-#define RTI_WIDTH_WINDOW_NS    UINT64_C(100000)
+#define RTI_WIDTH_WINDOW_NS    UINT64_C(200000)
 #define RTI_WIDTH_SETTLE_NS    UINT64_C(100000)
 #define RTI_WIDTH_PAUSE_MIN_NS UINT64_C(2000000)
 #define RTI_WIDTH_PAUSE_MAX_NS UINT64_C(128000000)
 #define RTI_WIDTH_CARE_NS      UINT64_C(1000000)
 #endif
 
+/* Windows in which fewer may show that they get no less done. */
+#define RTI_WIDTH_WINDOWS 3
+
 enum rti_width_phase { RTI_WIDTH_WATCHING, RTI_WIDTH_SETTLING, RTI_WIDTH_TRYING };
 
 struct rti_width {
-    uint32_t max;    /* stations that there are */
-    uint32_t now;    /* that are used at most */
-    uint32_t before; /* settling or trying: what it was */
+    uint32_t max;     /* stations that there are */
+    uint32_t now;     /* that are used at most */
+    uint32_t before;  /* settling or trying: what it was */
+    uint32_t windows; /* trying: that were for nothing */
     enum rti_width_phase phase;
     uint64_t since_ns; /* this window, or the settling, began */
     uint64_t work;     /* done before it */
-    uint64_t rate;     /* settling or trying: work in a millisecond at `before` */
+    uint64_t best;     /* most work in a millisecond at this width, or `before`; it fades */
     uint64_t pause_ns; /* from one trial to the next */
     uint64_t again_ns; /* when that is */
     bool is_eager;     /* watching: a trial may come of the window in which it is due */

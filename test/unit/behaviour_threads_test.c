@@ -301,3 +301,56 @@ TEST(behaviour_hands_messages_on_between_workers)
     CHECK_EQ(stats.messages, HANDS * HANDS); /* they wait still, each once */
     rt_cleanup();
 }
+
+/* ---- What the width of a crew is weighed by ---- */
+
+#define FLOOD 100
+
+static uint64_t letters_done(void)
+{
+    struct rti_worker *worker = rti_worker_current();
+    return rti_u64_load_relaxed(&worker->station->letters);
+}
+
+static void see_the_flood(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+    /* The turn of who sent all of it is over: it was muted in the midst of it. */
+    CHECK(taken > 0 || letters_done() >= FLOOD);
+    if (++taken == FLOOD) {
+        rt_shutdown();
+    }
+}
+
+static void flood_once(void *state, const rt_behaviour_message *msg)
+{
+    const actor_id *to = state;
+    (void)msg;
+    for (unsigned i = 0; i < FLOOD; i++) {
+        CHECK_OK(rt_behaviour_send(*to, 0, &i, sizeof(i)));
+    }
+}
+
+TEST(behaviour_that_is_muted_is_counted_with_all_that_it_sent)
+{
+    static const rt_behaviour_fn flood_handlers[] = {flood_once};
+    static const rt_behaviour_fn see_handlers[] = {see_the_flood};
+    static const rt_behaviour_type flood_type = {.handlers = flood_handlers, .handler_count = 1};
+    static const rt_behaviour_type see_type = {
+        .handlers = see_handlers,
+        .handler_count = 1,
+        .mailbox = {.high = 16, .low = 4, .overflow = RT_OVERFLOW_MUTE}};
+    rt_status status = rt_init_ex(&(rt_config){.workers = 1});
+    if (status.code == RT_ERR_UNSUPPORTED) {
+        test_skip("no parallel engine here");
+    }
+    CHECK_OK(status);
+    CHECK_OK(rt_behaviour_reserve(&(rt_behaviour_room){.behaviours = 8, .messages = 1024}));
+    taken = 0;
+    ids[0] = rt_behaviour_spawn(&see_type, NULL);
+    CHECK_OK(rt_behaviour_send(rt_behaviour_spawn(&flood_type, &ids[0]), 0, NULL, 0));
+    rt_run();
+    CHECK_EQ(taken, FLOOD);
+    rt_cleanup();
+}

@@ -22,7 +22,9 @@ enum { WIDTHS_MAX = 16 };
 static struct rti_width width;
 static uint64_t rates[WIDTHS_MAX + 1];
 static struct rti_width_sight sight;
-static uint32_t used_max;  /* by what there is to do */
+static uint32_t used_max; /* by what there is to do */
+static uint64_t cold_ns;  /* for so long after a change it gets a tenth of that done */
+static uint64_t changed_ns;
 static uint64_t narrow_ns; /* spent at fewer than all */
 static uint32_t changes;   /* of the width */
 
@@ -32,6 +34,8 @@ static void begin(uint32_t max)
     sight = (struct rti_width_sight){.now_ns = 5 * MS};
     rti_width_open(&width, &sight);
     used_max = max;
+    cold_ns = 0;
+    changed_ns = 0;
     narrow_ns = 0;
     changes = 0;
 }
@@ -42,11 +46,15 @@ static void pass(uint64_t ns)
     for (uint64_t end_ns = sight.now_ns + ns; sight.now_ns < end_ns;) {
         sight.used = width.now < used_max ? width.now : used_max;
         sight.now_ns += STEP_NS;
-        sight.work += rates[sight.used] * STEP_NS / MS;
+        bool is_cold = sight.now_ns <= changed_ns + cold_ns;
+        sight.work += rates[sight.used] / (is_cold ? 10 : 1) * STEP_NS / MS;
         narrow_ns += width.now < width.max ? STEP_NS : 0;
         uint32_t before = width.now;
         rti_width_look(&width, &sight);
-        changes += width.now != before;
+        if (width.now != before) {
+            changes++;
+            changed_ns = sight.now_ns;
+        }
         CHECK(width.now >= 1 && width.now <= width.max);
     }
 }
@@ -81,6 +89,43 @@ TEST(width_stays_where_all_get_more_done)
     /* It tries every 128 milliseconds in the end, each time for less than one. */
     CHECK(changes > 4 && changes < 40);
     CHECK(narrow_ns < 10 * MS);
+}
+
+/* What the others had in their caches comes over bit by bit. */
+TEST(width_shrinks_though_fewer_have_to_warm_up)
+{
+    rates[1] = 40000;
+    rates[2] = 20000;
+    begin(2);
+    cold_ns = RTI_WIDTH_SETTLE_NS + RTI_WIDTH_WINDOW_NS;
+    pass(2 * MS);
+    CHECK_EQ(width.now, 1);
+}
+
+/* The machine may have stood still before a trial: that was not the width's fault. */
+TEST(width_stays_though_the_window_before_a_trial_got_little_done)
+{
+    rates[1] = 40000;
+    rates[2] = 25000;
+    begin(2);
+    pass(3 * MS);
+    CHECK_EQ(width.now, 1);
+    for (int i = 0; i < 5; i++) {
+        while (width.phase != RTI_WIDTH_WATCHING ||
+               sight.now_ns + RTI_WIDTH_WINDOW_NS < width.again_ns) {
+            pass(STEP_NS);
+        }
+        rates[1] = 15000;
+        while (width.phase == RTI_WIDTH_WATCHING) {
+            pass(STEP_NS);
+        }
+        CHECK_EQ(width.now, 2);
+        rates[1] = 40000;
+        while (width.phase != RTI_WIDTH_WATCHING) {
+            pass(STEP_NS);
+        }
+        CHECK_EQ(width.now, 1);
+    }
 }
 
 TEST(width_grows_again_when_more_get_more_done)

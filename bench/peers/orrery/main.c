@@ -5,7 +5,7 @@
  *
  * One core is the fixed engine, more are the parallel one with as many workers; with PEER_PARALLEL
  * in the environment one core is a parallel engine of one worker, which shows what of the
- * difference is its code and what is between workers. */
+ * difference is its code and what is between workers. The variant `worker` is the same. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <string.h>
@@ -17,6 +17,7 @@
 const char *peer_bench;
 long peer_count;
 unsigned peer_cores;
+static bool is_parallel;
 
 static const struct {
     const char *bench;
@@ -34,9 +35,12 @@ static const struct {
     {"select4_ready", NULL, talk_select_ready},
     {"select4_block", NULL, talk_select_block},
     {"actor_pingpong", NULL, actors_pingpong},
+    {"actor_pingpong", "worker", actors_pingpong},
     {"actor_pingpong", "fiber", actors_pingpong_fiber},
     {"actor_ring", NULL, actors_ring},
+    {"actor_ring", "worker", actors_ring},
     {"actor_fanin", NULL, actors_fanin},
+    {"actor_fanin", "worker", actors_fanin},
     {"timer_cancel", NULL, timers_cancel},
     {"timer_fire", NULL, timers_fire},
     {"sleepers", NULL, timers_sleepers},
@@ -72,11 +76,7 @@ void peer_expect(bool is_true, const char *what)
 
 void peer_init(void)
 {
-    if (peer_cores == 1 && getenv("PEER_PARALLEL") == NULL) {
-        peer_must(rt_init());
-    } else {
-        peer_must(rt_init_ex(&(rt_config){.workers = peer_cores}));
-    }
+    peer_must(is_parallel ? rt_init_ex(&(rt_config){.workers = peer_cores}) : rt_init());
 }
 
 void peer_go(rt_task_fn fn, void *arg)
@@ -134,6 +134,8 @@ int main(int argc, char **argv)
         *variant++ = '\0';
     }
     peer_bench = argv[1];
+    is_parallel = cores > 1 || getenv("PEER_PARALLEL") != NULL ||
+                  (variant != NULL && strcmp(variant, "worker") == 0);
     for (size_t i = 0; i < sizeof(benches) / sizeof(benches[0]); i++) {
         const char *its = benches[i].variant;
         if (strcmp(benches[i].bench, peer_bench) == 0 &&
