@@ -519,10 +519,7 @@ static RTI_ALWAYSINLINE struct rti_behaviour *behaviour_enter_turn(struct rti_tu
                                                                    struct rti_runnable *run)
 {
     struct rti_behaviour *self = RTI_CONTAINER_OF(run, struct rti_behaviour, run);
-    turn->self = self;
-    turn->reductions = RT_REDUCTIONS;
-    turn->cut = 0;
-    turn->is_over = 0;
+    rti_turn_begin(turn, self);
     return self;
 }
 

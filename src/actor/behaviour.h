@@ -183,6 +183,14 @@ static inline struct rti_turn *rti_turn_of(const struct rti_worker *worker)
 #endif
 }
 
+static RTI_ALWAYSINLINE void rti_turn_begin(struct rti_turn *turn, struct rti_behaviour *self)
+{
+    turn->self = self;
+    turn->reductions = RT_REDUCTIONS;
+    turn->cut = 0;
+    turn->is_over = 0;
+}
+
 /* The turn ends with what it is about. */
 static inline void rti_turn_cut(struct rti_turn *turn)
 {

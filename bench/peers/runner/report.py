@@ -172,7 +172,7 @@ def variant_table(figures):
     rows = []
     for (bench, peer, cores, metric), value in figures.medians.items():
         base, _, variant = metric.rpartition("_")
-        if base in UNITS and variant in ("fiber", "actor", "futex"):
+        if base in UNITS and variant in ("fiber", "actor", "worker", "futex"):
             first = figures.get(bench, peer, cores, base)
             rows.append([f"`{bench}`", peer, str(cores), variant, show(value, base),
                          show(first, base)])
