@@ -149,7 +149,7 @@ struct rti_turn {
     struct rti_cell_cache *cache; /* of the station, which stays for the turn; NULL: none */
 #endif
     int32_t reductions; /* left when it began, without what it spent on other than messages */
-    int32_t cut;        /* of those: taken from it, not spent */
+    int32_t cut;        /* of those: not spent on what it sent */
     union {
         struct {
             bool is_muted; /* it may not go on */
@@ -208,16 +208,15 @@ static inline void rti_turn_end(struct rti_turn *turn, rt_exit_reason reason)
     rti_turn_cut(turn);
 }
 
-/* Tells the station what was done in a turn: messages that were taken, and calls of the runtime
- * (sched/width.h). */
+/* Tells the station what was done in a turn: messages that were taken and sent (sched/width.h). */
 static inline void rti_turn_count(const struct rti_turn *turn, struct rti_worker *worker,
                                   int32_t taken)
 {
 #if RTI_ONE_WORKER
     (void)turn, (void)worker, (void)taken;
 #else
-    int32_t calls = RT_REDUCTIONS - turn->cut - turn->reductions;
-    rti_station_count(&worker->station->letters, (uint64_t)(taken + calls));
+    int64_t sent = (int64_t)RT_REDUCTIONS - turn->cut - turn->reductions;
+    rti_station_count(&worker->station->letters, (uint64_t)(taken + sent));
 #endif
 }
 

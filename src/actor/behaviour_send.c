@@ -299,9 +299,13 @@ rt_status rti_behaviour_send_blob(struct rti_worker *worker, actor_id to, uint32
                                   const rt_blob_token *token)
 {
     struct rti_behaviours *module = rti_behaviours_of(worker);
+    struct rti_turn *turn = rti_turn_of(worker);
     struct rti_cell head = {.to = to,
                             .origin = rti_cell_origin(rti_sender_id(worker), id),
                             .len = sizeof(*token) | RTI_CELL_BLOB};
+    if (turn != NULL) {
+        turn->reductions--;
+    }
     if (!rti_is_behaviour_id(to)) {
         rt_status status = send_to_actor(worker, &head, token);
         if (RT_FAILED(status)) {
@@ -694,6 +698,7 @@ void rt_reductions_add(uint32_t count)
         if (turn->reductions <= 0 || count >= (uint32_t)turn->reductions) {
             rti_turn_cut(turn);
         } else {
+            turn->cut += (int32_t)count; /* what the program computes is no message */
             turn->reductions -= (int32_t)count;
         }
         return;

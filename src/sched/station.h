@@ -101,7 +101,7 @@ struct rti_station {
     rti_atomic_u64 spills;      /* rings that were full, half of each to the injector */
     rti_atomic_u64 capped;      /* streaks cut short for the rings' sake */
     rti_atomic_u64 turns;       /* dispatches */
-    rti_atomic_u64 letters;     /* messages and calls of behaviours in them */
+    rti_atomic_u64 letters;     /* messages that behaviours took and sent in them */
     struct rti_ring levels[RTI_PRIORITY_LEVELS];
     struct rti_sched *sched;
     struct rti_backlog backlog;

@@ -2,6 +2,8 @@
 #define RTI_MODULE "width"
 #include "sched/width.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/marks.h"
 #include "base/time.h"
@@ -23,10 +25,10 @@ static void width_begin(struct rti_width *width, enum rti_width_phase phase,
 void rti_width_open(struct rti_width *width, const struct rti_width_sight *sight)
 {
     width->now = width->max;
-    width->best = 0;
     width->is_eager = true;
     width->pause_ns = RTI_WIDTH_PAUSE_MIN_NS;
-    width->again_ns = sight->now_ns;
+    width->again_ns = sight->now_ns + 2 * RTI_WIDTH_WINDOW_NS; /* those who are woken come first */
+    memset(width->rates, 0, sizeof(width->rates));
     width_begin(width, RTI_WIDTH_WATCHING, sight);
 }
 
@@ -78,12 +80,26 @@ static uint32_t width_choose(const struct rti_width *width, uint32_t used)
     return can_narrow ? useful / 2 : width->now;
 }
 
+static void width_remember(struct rti_width *width, uint64_t rate)
+{
+    memmove(&width->rates[1], &width->rates[0], sizeof(width->rates) - sizeof(rate));
+    width->rates[0] = rate;
+}
+
+/* What a trial has to beat. */
+static uint64_t width_best(const struct rti_width *width)
+{
+    uint64_t best = 0;
+    for (size_t i = 0; i < RTI_WIDTH_WINDOWS; i++) {
+        best = width->rates[i] > best ? width->rates[i] : best;
+    }
+    return best;
+}
+
 static void width_watch(struct rti_width *width, const struct rti_width_sight *sight)
 {
-    uint64_t rate = width_rate(width, sight);
-    uint64_t faded = width->best - width->best / 8;
     bool is_short = width_saw_short(width, sight);
-    width->best = rate > faded ? rate : faded;
+    width_remember(width, width_rate(width, sight));
     width_begin(width, RTI_WIDTH_WATCHING, sight);
     if (!is_short) {
         rti_width_open(width, sight);
@@ -105,8 +121,13 @@ static void width_watch(struct rti_width *width, const struct rti_width_sight *s
 static void width_judge(struct rti_width *width, const struct rti_width_sight *sight)
 {
     uint64_t rate = width_rate(width, sight);
-    bool is_better =
-        width->was_wider ? rate * 10 >= width->best * 11 : rate >= width->best && rate > 0;
+    uint64_t best = width_best(width);
+    bool is_better = width->was_wider ? rate * 10 >= best * 11 : rate >= best && rate > 0;
+    if (sight->is_uneven) {
+        rti_width_open(width, sight);
+        width->is_eager = false;
+        return;
+    }
     if (!is_better && !width->was_wider && ++width->windows < RTI_WIDTH_WINDOWS) {
         width_begin(width, RTI_WIDTH_TRYING, sight);
         return;
@@ -114,7 +135,8 @@ static void width_judge(struct rti_width *width, const struct rti_width_sight *s
     if (is_better) {
         RT_SOMETIMES(true, "width: another one gets more done");
         width->pause_ns = RTI_WIDTH_PAUSE_MIN_NS;
-        width->best = rate;
+        memset(width->rates, 0, sizeof(width->rates));
+        width_remember(width, rate);
     } else {
         uint64_t longer_ns = width->pause_ns * (width->was_wider ? 4 : 2);
         width->now = width->before;

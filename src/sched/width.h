@@ -14,7 +14,7 @@
  *
  *     watching      at a width, for at least a window. A trial is due: the best of the last
  *                   windows is what it has to beat, for a machine that stood still in one of them
- *                   says nothing of the width. What is long ago counts less, an eighth a window
+ *                   says nothing of the width
  *     settling      another width was set; those who are too many leave, or others come
  *     trying        for a window. Fewer stations are kept if they get no less done, more if they
  *                   get a tenth more done. Fewer have some windows for that: what the others had in
@@ -26,8 +26,8 @@
  * that counts. It is the same when all is idle, and when a turn becomes long while others wait
  * (rti_width_open).
  *
- * What is done is counted by the stations: turns, the messages that behaviours take in them and the
- * calls that they make. All of them, for a flood is windows in which nothing is done but send.
+ * What is done is counted by the stations: turns, and the messages that behaviours take and
+ * send in them. Both, for a flood has windows in which nothing is done but send.
  *
  * I1  1 <= now <= max.                                              (RT_ASSERT in rti_width_look)
  *
@@ -60,7 +60,7 @@ extern uint64_t rti_virtual_short_ns; /* port/virtual/virtual.c */
 #define RTI_WIDTH_CARE_NS      UINT64_C(1000000)
 #endif
 
-/* Windows in which fewer may show that they get no less done. */
+/* Windows whose best a trial has to beat, and in which fewer may show that they do. */
 #define RTI_WIDTH_WINDOWS 3
 
 enum rti_width_phase { RTI_WIDTH_WATCHING, RTI_WIDTH_SETTLING, RTI_WIDTH_TRYING };
@@ -73,11 +73,12 @@ struct rti_width {
     enum rti_width_phase phase;
     uint64_t since_ns; /* this window, or the settling, began */
     uint64_t work;     /* done before it */
-    uint64_t best;     /* most work in a millisecond at this width, or `before`; it fades */
     uint64_t pause_ns; /* from one trial to the next */
     uint64_t again_ns; /* when that is */
-    bool is_eager;     /* watching: a trial may come of the window in which it is due */
-    bool was_wider;    /* what the last trial was */
+    /* Work in a millisecond at this width, or at `before`, the last window first. */
+    uint64_t rates[RTI_WIDTH_WINDOWS];
+    bool is_eager;  /* watching: a trial may come of the window in which it is due */
+    bool was_wider; /* what the last trial was */
 };
 
 /* What a look sees. */

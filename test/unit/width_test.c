@@ -199,6 +199,37 @@ TEST(width_is_open_beside_one_long_turn)
     CHECK_EQ(width.now, 2);
 }
 
+TEST(width_is_open_if_a_turn_is_long_in_a_trial)
+{
+    rates[1] = 40000;
+    rates[2] = 20000;
+    begin(2);
+    while (width.phase != RTI_WIDTH_TRYING) {
+        pass(STEP_NS);
+    }
+    CHECK_EQ(width.now, 1);
+    sight.is_uneven = true;
+    pass(RTI_WIDTH_WINDOW_NS);
+    CHECK_EQ(width.now, 2);
+    CHECK_EQ(width.phase, RTI_WIDTH_WATCHING);
+}
+
+/* What the program did before is no measure. */
+TEST(width_grows_soon_when_work_becomes_another)
+{
+    rates[1] = 100000;
+    rates[2] = 50000;
+    begin(2);
+    while (width.now == 2 || width.phase != RTI_WIDTH_WATCHING) {
+        pass(STEP_NS);
+    }
+    rates[1] = 1200;
+    rates[2] = 2400;
+    pass(RTI_WIDTH_PAUSE_MIN_NS + MS);
+    CHECK_EQ(width.now, 2);
+    CHECK_EQ(width.phase, RTI_WIDTH_WATCHING);
+}
+
 TEST(width_that_gets_nothing_done_is_not_kept)
 {
     rates[1] = 0;
@@ -226,7 +257,8 @@ TEST(width_is_looked_at_when_it_is_due)
     rates[1] = 40000;
     rates[2] = 20000;
     begin(2);
-    CHECK_EQ(rti_width_next_ns(&width), sight.now_ns + RTI_WIDTH_WINDOW_NS);
+    /* Those who are woken come before anything is tried. */
+    CHECK_EQ(rti_width_next_ns(&width), sight.now_ns + 2 * RTI_WIDTH_WINDOW_NS);
     while (width.phase != RTI_WIDTH_SETTLING) {
         pass(STEP_NS);
     }

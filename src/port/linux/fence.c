@@ -16,7 +16,9 @@ static bool fence_call(int command)
 
 void rti_linux_fence_announce(void)
 {
+    int kept = errno;
     (void)fence_call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+    errno = kept;
 }
 
 bool rti_linux_fence_all(struct rti_port *port)
