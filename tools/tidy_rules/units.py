@@ -38,7 +38,6 @@ TESTED_BY = {
     "src/port/mps2/lan9118.c": "test/cortex_m/echo_test.sh",  # carries every byte of it
     "src/port/freertos/freertos_net.c": "test/freertos/by_hand/echo_main.c",  # needs a kernel
     "src/port/freertos/servant.c": "test/freertos/port_freertos_test.c",
-    "src/port/linux/interrupt.c": "test/unit/crew_test.c",  # endless loops are interrupted
     "src/port/linux/signal_catch.c": "test/unit/signals_test.c",
     "src/port/sim/sim_stream.c": "test/unit/sim_net_test.c",
     "src/port/linux/spin.c": "test/unit/actor_parallel_test.c",  # several workers share the port

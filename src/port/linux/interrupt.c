@@ -6,7 +6,13 @@
  * the kernel's frame. System calls that it interrupts are restarted where the system can.
  *
  * A program that has a handler of its own for SIGURG gets its signals all the same: what was not
- * sent by this process to a thread goes to it. */
+ * sent by this process to a thread goes to it.
+ *
+ * The thread sanitizer keeps a signal back until the thread enters the sanitizer the next time, and
+ * then shows the registers of when the signal came. By those the thread is in the program's code
+ * while it has gone on to an atomic operation of the runtime's. So calls that were made since are
+ * looked at, too: those whose return address lies above the old stack pointer are in sight of
+ * whoever reads the frame, those below it are walked here. */
 #define _GNU_SOURCE
 #define RTI_MODULE "interrupt"
 #include "port/linux/interrupt.h"
@@ -17,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/text.h"
 
 #if defined(__x86_64__)
 #include "port/linux/ucontext_x86_64.h"
@@ -25,6 +32,8 @@
 #endif
 
 #define INTERRUPT_SIGNAL SIGURG
+/* Words that a frame begins with: the caller's frame pointer, the address to return to. */
+#define INTERRUPT_LINKAGE 2
 
 static struct {
     rti_atomic_u32 is_open;
@@ -32,12 +41,35 @@ static struct {
     struct sigaction previous;
 } interrupts;
 
+#if RTI_TSAN
+/* If the thread has called the runtime since this frame was its innermost: the frame of now. */
+static RTI_ALWAYSINLINE void interrupt_look_again(struct rti_frame *frame)
+{
+    const uintptr_t *here = __builtin_frame_address(0);
+    struct rti_frame now = {.pc = (uintptr_t)__builtin_return_address(0),
+                            .sp = (uintptr_t)(here + INTERRUPT_LINKAGE),
+                            .fp = *here};
+    uintptr_t places[RTI_BACKTRACE_MAX];
+    size_t count = rti_port_backtrace(&now, frame->sp, places, RTI_BACKTRACE_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (rti_text_holds(places[i])) {
+            now.pc = places[i];
+            *frame = now;
+            return;
+        }
+    }
+}
+#endif
+
 static void interrupt_caught(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
         struct rti_frame frame;
         ucontext_read_frame(context, &frame);
+#if RTI_TSAN
+        interrupt_look_again(&frame);
+#endif
         interrupts.handler(&frame);
     } else if ((interrupts.previous.sa_flags & SA_SIGINFO) != 0) {
         interrupts.previous.sa_sigaction(signal, info, context);
