@@ -93,7 +93,7 @@ bool rti_crew_observe(struct rti_crew *crew, const struct rti_journal *before,
     rti_lock_acquire(&crew->journal_lock, sched);
     bool is_so = rti_sched_journal(sched) == before;
     if (is_so) {
-        rti_ptr_store_relaxed(&sched->journal, journal);
+        rti_sched_tell(sched, journal);
     }
     rti_lock_release(&crew->journal_lock);
     return is_so;

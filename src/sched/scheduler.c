@@ -88,6 +88,18 @@ void rti_sched_deinit(struct rti_sched *sched)
 }
 
 #if RT_TRACE
+
+void rti_sched_tell(struct rti_sched *sched, struct rti_journal *journal)
+{
+    rti_ptr_store_relaxed(&sched->journal, journal);
+    /* Acquire-release because there is no weaker one: the pointer says whether there is one. */
+    if (journal != NULL) {
+        (void)rti_u32_or_acqrel(&sched->told, RTI_TOLD_JOURNAL);
+    } else {
+        (void)rti_u32_and_acqrel(&sched->told, ~(uint32_t)RTI_TOLD_JOURNAL);
+    }
+}
+
 void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
                        struct rti_chooser *chooser)
 {
@@ -98,9 +110,8 @@ void rti_sched_observe(struct rti_sched *sched, struct rti_journal *journal,
         RT_ASSERT(is_observed);
         return;
     }
-    rti_ptr_store_relaxed(&sched->journal, journal);
+    rti_sched_tell(sched, journal);
     sched->chooser = chooser;
-    sched->is_told = journal != NULL || rti_u32_load_relaxed(&sched->has_traces) != 0;
     sched->look_interval = 1;
     sched->look_interval_max = journal != NULL || chooser != NULL ? 1 : LOOK_INTERVAL_MAX;
     sched->worker.turns_until_look = 0;

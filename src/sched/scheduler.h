@@ -98,6 +98,10 @@ struct rti_worker {
 #if RT_HAS_BEHAVIOURS
     void *turn;          /* of the behaviour that runs on this stack now; else NULL */
     void *straight_turn; /* the same, if what it sends goes straight, and nobody is told */
+#if !RTI_ONE_WORKER
+    void *shared_turn; /* the same with several workers, if nothing is recorded and the station has
+                          a cache of messages */
+#endif
 #endif
 #if RTI_TRACES_TRAVEL
     struct rt_trace turn_trace; /* the context of the message that it handles */
@@ -154,6 +158,12 @@ enum rti_module {
 /* Those who keep contexts: actors and tasks. */
 enum { RTI_TRACER_ACTOR, RTI_TRACER_TASK, RTI_TRACERS };
 
+/* Who is to be told of what happens: the bits of `told`. */
+enum rti_told {
+    RTI_TOLD_JOURNAL = 1, /* `journal` is one */
+    RTI_TOLD_TRACES = 2,  /* a trace context was set: sched/trace.h */
+};
+
 struct rti_sched {
     struct rti_worker worker;
     struct rti_processor processor;
@@ -162,9 +172,9 @@ struct rti_sched {
 #if RT_TRACE
     struct rti_chooser *chooser; /* NULL: first come, first served */
     rti_atomic_ptr journal;      /* struct rti_journal; NULL: nothing is recorded */
+    rti_atomic_u32 told;         /* enum rti_told: who hears of each message and turn */
 #endif
 #if RT_HAS_TASKS
-    rti_atomic_u32 has_traces; /* a trace context was set: sched/trace.h */
     struct rt_trace *(*tracers[RTI_TRACERS])(struct rti_fiber *fiber); /* who knows whose context */
 #endif
 #if !RTI_ONE_WORKER
@@ -188,7 +198,6 @@ struct rti_sched {
     bool catches_faults;  /* the port shows them to the policy of sched/fault.h */
     bool contains_faults; /* a fault in a fiber ends that fiber alone */
     bool is_look_wanted;  /* something is known to be due */
-    bool is_told;         /* a journal is written, or contexts travel; one worker only */
 #if RT_TRACE
     void (*on_idle)(struct rti_sched *sched); /* before the one worker waits; NULL: nothing */
 #endif
@@ -398,11 +407,15 @@ static inline uint64_t rti_sched_clock(struct rti_sched *sched)
     return sched->port->ops->clock_ns(sched->port);
 }
 
-/* Is a journal written, or does a trace context travel? Then nothing takes the shortest way. On an
- * engine with one worker. */
+/* Is a journal written, or does a trace context travel? Then nothing takes the shortest way. */
 static RTI_ALWAYSINLINE bool rti_sched_is_told(const struct rti_sched *sched)
 {
-    return RT_TRACE && sched->is_told;
+#if RT_TRACE
+    return rti_u32_load_relaxed(&sched->told) != 0;
+#else
+    (void)sched;
+    return false;
+#endif
 }
 
 /* Who decides what runs next; NULL: first come, first served. */
@@ -426,6 +439,9 @@ static inline struct rti_journal *rti_sched_journal(const struct rti_sched *sche
     return NULL;
 #endif
 }
+
+/* Sets where what happens is written down. One worker, or under the crew's lock for it. */
+void rti_sched_tell(struct rti_sched *sched, struct rti_journal *journal);
 
 /* Writes an event into the journal that there was a moment ago. With several workers under the
  * crew's lock for it, with the clock as it is then: the order of the numbers is the order of the

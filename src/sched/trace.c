@@ -24,9 +24,13 @@ struct rt_trace *rti_trace_here(struct rti_worker *worker)
 
 void rti_trace_mark(struct rti_sched *sched)
 {
-    rti_u32_store_relaxed(&sched->has_traces, 1);
+#if RT_TRACE
+    if ((rti_u32_load_relaxed(&sched->told) & RTI_TOLD_TRACES) == 0) {
+        /* Acquire-release because there is no weaker one: what carries a context orders it. */
+        (void)rti_u32_or_acqrel(&sched->told, RTI_TOLD_TRACES);
+    }
+#endif
     if (rti_sched_is_local(sched)) {
-        sched->is_told = true;
         rti_sched_straighten(sched);
     }
 }

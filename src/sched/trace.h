@@ -6,10 +6,10 @@
  * actor have one each, and a behaviour has one while it handles a message, which is the worker's.
  *
  * Contexts travel in messages, and nearly no program has any. So nothing is copied and nothing
- * looked at until the first one is set; from then on, and for good, `has_traces` sends every
+ * looked at until the first one is set; from then on, and for good, RTI_TOLD_TRACES sends every
  * message the longer way, on which a sender's context goes along and becomes the receiver's.
  *
- * I1  While `has_traces` is 0 every context is empty, and no message carries one.
+ * I1  Without RTI_TOLD_TRACES every context is empty, and no message carries one.
  *                                                                      (rti_trace_mark) */
 
 #include <orrery/rt/trace.h>
@@ -22,7 +22,7 @@ static RTI_ALWAYSINLINE bool rti_traces_are_used(const struct rti_sched *sched)
 {
     /* Relaxed: a context goes from hand to hand by messages and spawns, which order it. */
 #if RTI_TRACES_TRAVEL
-    return RTI_UNLIKELY(rti_u32_load_relaxed(&sched->has_traces) != 0);
+    return RTI_UNLIKELY((rti_u32_load_relaxed(&sched->told) & RTI_TOLD_TRACES) != 0);
 #else
     (void)sched;
     return false;
