@@ -161,16 +161,17 @@ static inline int32_t behaviour_mark(const struct rti_behaviour *self)
                                          : rti_pressure_mark(rti_pressure_limit(&self->pressure));
 }
 
-/* With several workers the receiver itself drops what is too old. */
-static inline bool behaviour_drops(struct rti_behaviour *self)
+/* Does it drop what is too old? With several workers the receiver itself does. */
+static bool behaviour_is_dropping(const struct rti_behaviour *self)
 {
-    if (RTI_LIKELY(!self->is_limited)) {
-        return false;
-    }
-    const rt_mailbox_config *limit = rti_pressure_limit(&self->pressure);
-    if (limit == NULL || limit->overflow != RT_OVERFLOW_DROP_OLD) {
-        return false;
-    }
+    const rt_mailbox_config *limit =
+        RTI_LIKELY(!self->is_limited) ? NULL : rti_pressure_limit(&self->pressure);
+    return limit != NULL && limit->overflow == RT_OVERFLOW_DROP_OLD;
+}
+
+/* Drops a message that one has taken who drops what is too old, if more than may be wait. */
+static RTI_NOINLINE bool behaviour_drop(struct rti_behaviour *self)
+{
     const struct rti_letterbox *letters = rti_behaviour_letters(self);
     if (!rti_letterbox_is_full_at(letters, rti_letterbox_look(letters))) {
         return false;
@@ -179,25 +180,14 @@ static inline bool behaviour_drops(struct rti_behaviour *self)
     return true;
 }
 
-/* Is somebody to be told what this one takes? */
-static RTI_ALWAYSINLINE bool behaviour_is_told(const struct rti_worker *worker, bool is_local)
-{
-    const struct rti_sched *sched = worker->sched;
-    return is_local ? RTI_UNLIKELY(worker->straight_turn == NULL) && rti_sched_is_told(sched)
-                    : rti_sched_journal(sched) != NULL || rti_traces_are_used(sched);
-}
-
 /* A message was taken and counted out: it is handled if it is for this life. What becomes of its
  * cell is the caller's: unless it was handed on, `turn->cell` still is it. */
 static RTI_ALWAYSINLINE void behaviour_take(struct rti_turn *turn, struct rti_behaviour *self,
-                                            struct rti_worker *worker, struct rti_cell *cell,
-                                            bool is_local)
+                                            struct rti_cell *cell, bool is_told)
 {
     turn->cell = cell;
-    if (!is_local && RTI_UNLIKELY(behaviour_drops(self))) {
-        /* And nothing else. */
-    } else if (RTI_LIKELY(cell->to == self->life_id)) {
-        if (RTI_UNLIKELY(behaviour_is_told(worker, is_local))) {
+    if (RTI_LIKELY(cell->to == self->life_id)) {
+        if (RTI_UNLIKELY(is_told)) {
             behaviour_tell(turn, cell);
         }
         behaviour_handle(turn->module, self, cell);
@@ -253,7 +243,8 @@ static RTI_ALWAYSINLINE void behaviour_take_alone(struct rti_turn *turn, struct 
     if (RTI_UNLIKELY(rti_gate_leave(&self->gate, mark))) {
         rti_pressure_release(turn->module, &self->pressure);
     }
-    behaviour_take(turn, self, worker, cell, true);
+    bool is_told = RTI_UNLIKELY(worker->straight_turn == NULL) && rti_sched_is_told(worker->sched);
+    behaviour_take(turn, self, cell, is_told);
     if (RTI_LIKELY(turn->cell != NULL)) {
         rti_cell_free_alone(&turn->module->cells, cell);
     }
@@ -322,36 +313,39 @@ static RTI_NOINLINE enum outcome behaviour_pause_shared(struct rti_turn *turn,
     return behaviour_pause(turn);
 }
 
+/* Does somebody who is muted wait for the room that there is now, with several workers? */
+static bool behaviour_is_awaited(const struct rti_letterbox *letters, struct rti_worker *worker)
+{
+    bool is_solo = rti_solo_begin(worker);
+    bool is_awaited = rti_letterbox_is_awaited(letters, is_solo);
+    rti_solo_finish(worker, is_solo);
+    return is_awaited;
+}
+
 /* Rests, with several workers; see rti_rest_try. */
 static RTI_ALWAYSINLINE bool behaviour_try_rest(struct rti_behaviour *self,
                                                 struct rti_worker *worker)
 {
     struct rti_letterbox *letters = rti_behaviour_letters(self);
-#if RTI_ONE_WORKER
-    (void)worker;
-    return rti_rest_try(&self->run, letters, false);
-#else
-    bool is_solo = rti_solo_enter(worker);
+    bool is_solo = rti_solo_begin(worker);
     bool is_resting = rti_rest_try(&self->run, letters, is_solo);
-    if (is_solo) {
-        rti_solo_leave(worker);
-    }
+    rti_solo_finish(worker, is_solo);
     return is_resting;
-#endif
 }
 
-/* The same with several: an order can come at any time, and the word is looked at as well. */
+/* The same with several: an order can come at any time, and the word is looked at as well. `taken`
+ * messages were handled in this turn, and `kept` is the last of them, if the mailbox names it. */
 static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_behaviour *self,
-                                          struct rti_worker *worker)
+                                          struct rti_worker *worker, int32_t taken,
+                                          struct rti_cell *kept)
 {
     uintptr_t origin = rti_cells_origin(&turn->module->cells);
     struct rti_letterbox *letters = rti_behaviour_letters(self);
-    struct rti_cell *kept = NULL; /* was handled, but the mailbox may name it */
     uint32_t entered = rti_letterbox_entered(rti_letterbox_look(letters));
     int32_t mark = behaviour_mark(self);
-    int32_t taken = 0;
+    bool is_dropping = behaviour_is_dropping(self);
     /* A turn begins because something has come, as a rule. */
-    bool is_more = true;
+    bool is_more = taken == 0;
     for (;;) {
         if (RTI_UNLIKELY((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0 ||
                          taken >= turn->reductions || taken == RT_BEHAVIOUR_BATCH)) {
@@ -385,15 +379,20 @@ static enum outcome behaviour_work_shared(struct rti_turn *turn, struct rti_beha
         /* Where many wait the next one is cold. */
         __builtin_prefetch(letters->first);
         struct rti_cell *cell = RTI_CONTAINER_OF(letter, struct rti_cell, letter);
-        if (RTI_UNLIKELY(rti_letterbox_leave(letters, mark, &entered))) {
+        if (RTI_UNLIKELY(rti_letterbox_leave(letters, mark, &entered)) &&
+            RTI_UNLIKELY(behaviour_is_awaited(letters, worker))) {
             rti_pressure_release(turn->module, &self->pressure);
         }
-        behaviour_take(turn, self, worker, cell, false);
+        turn->cell = cell;
+        if (RTI_LIKELY(!is_dropping) || !behaviour_drop(self)) {
+            behaviour_take(turn, self, cell, rti_sched_is_told(worker->sched));
+        }
         taken++;
         if (RTI_UNLIKELY(turn->cell == NULL)) {
             continue; /* handed on */
         }
-        if (rti_letterbox_keeps(letters, origin, letter)) {
+        /* One that others came behind is not named, as a rule. */
+        if (letters->first == NULL && rti_letterbox_keeps(letters, origin, letter)) {
             kept = cell;
         } else {
             behaviour_free(turn, cell);
@@ -523,11 +522,15 @@ static RTI_ALWAYSINLINE struct rti_behaviour *behaviour_enter_turn(struct rti_tu
     return self;
 }
 
+static RTI_ALWAYSINLINE bool behaviour_has_orders(const struct rti_behaviour *self)
+{
+    return RTI_UNLIKELY((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0);
+}
+
 /* Has it something to do before its messages? */
 static RTI_ALWAYSINLINE bool behaviour_is_called(const struct rti_behaviour *self)
 {
-    return RTI_UNLIKELY(!self->is_started) ||
-           RTI_UNLIKELY((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0);
+    return RTI_UNLIKELY(!self->is_started) || behaviour_has_orders(self);
 }
 
 /* One worker: it begins with other than a message. True if that leaves nothing of the turn. */
@@ -560,14 +563,14 @@ static RTI_ALWAYSINLINE void behaviour_turn_alone(struct rti_turn *turn, struct 
     }
 }
 
-static void behaviour_turn_shared(struct rti_turn *turn, struct rti_runnable *run,
-                                  struct rti_worker *worker)
+static RTI_NOINLINE void behaviour_turn_shared(struct rti_turn *turn, struct rti_worker *worker,
+                                               int32_t taken, struct rti_cell *kept)
 {
-    struct rti_behaviour *self = behaviour_enter_turn(turn, run);
+    struct rti_behaviour *self = turn->self;
     if (RTI_UNLIKELY(!self->is_started)) {
         behaviour_start(turn, worker);
     }
-    enum outcome outcome = behaviour_work_shared(turn, self, worker);
+    enum outcome outcome = behaviour_work_shared(turn, self, worker, taken, kept);
     if (RTI_UNLIKELY(outcome != OUTCOME_RESTS)) {
         behaviour_leave(turn, worker, outcome);
     }
@@ -585,19 +588,122 @@ static RTI_ALWAYSINLINE void behaviour_turns_alone(struct rti_turn *turn, struct
     } while (run != NULL);
 }
 
+#if RTI_ONE_WORKER
+
+static void behaviour_turns_shared(struct rti_turn *turn, struct rti_runnable *run,
+                                   struct rti_worker *worker)
+{
+    (void)behaviour_enter_turn(turn, run);
+    behaviour_turn_shared(turn, worker, 0, NULL);
+}
+
+#else
+
+/* With several workers: takes the first message of a turn if it has been taken over by who sent it,
+ * alone, and nobody has ordered anything. NULL if it is any other case. */
+static RTI_ALWAYSINLINE struct rti_cell *behaviour_take_first(struct rti_behaviour *self)
+{
+    struct rti_letterbox *letters = rti_behaviour_letters(self);
+    if (RTI_UNLIKELY(self->is_limited) || behaviour_is_called(self)) {
+        return NULL;
+    }
+    struct rti_letter *letter = rti_letterbox_take(letters);
+    if (RTI_UNLIKELY(letter == NULL)) {
+        return NULL;
+    }
+    rti_letterbox_leave_open(letters);
+    return RTI_CONTAINER_OF(letter, struct rti_cell, letter);
+}
+
+/* Its first message was handled: if there is no more, and it works alone, it rests and goes on with
+ * whom it has woken, if with anybody. `*left`: turns that may follow. False if it is any other
+ * case, and nothing has happened. */
+static RTI_ALWAYSINLINE bool behaviour_go_on(struct rti_turn *turn, struct rti_worker *worker,
+                                             struct rti_cell *cell, struct rti_runnable **next,
+                                             int32_t left)
+{
+    struct rti_behaviour *self = turn->self;
+    struct rti_letterbox *letters = rti_behaviour_letters(self);
+    /* An order nudges after it is there: it keeps awake who has not rested, or wakes. */
+    if (RTI_UNLIKELY(turn->cell == NULL || turn->reductions <= 1 || letters->first != NULL)) {
+        return false;
+    }
+    bool is_cut = RTI_UNLIKELY(left <= 0) || rti_chain_is_called(worker) ||
+                  RTI_UNLIKELY(rti_sched_is_told(worker->sched));
+    if (RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return false;
+    }
+    bool is_resting = rti_rest_try(&self->run, letters, true);
+    bool is_followed = is_resting && !is_cut;
+    struct rti_runnable *woken = is_followed ? rti_station_pick_next_alone(worker->station) : NULL;
+    rti_solo_leave(worker);
+    if (RTI_UNLIKELY(!is_resting)) {
+        return false;
+    }
+    rti_turn_count(turn, worker, 1); /* of it, another's now, nothing is touched */
+    if (RTI_UNLIKELY(!rti_cell_cache_try_give(turn->cache, cell))) {
+        rti_cell_free(&turn->module->cells, cell);
+    }
+    *next = woken != NULL ? rti_chain_begin_woken(worker, woken, behaviour_step) : NULL;
+    return true;
+}
+
+/* A turn of any other kind, or the rest of one whose first message `cell` was handled. */
+static RTI_NOINLINE void behaviour_turn_otherwise(struct rti_turn *turn, struct rti_worker *worker,
+                                                  struct rti_cell *cell)
+{
+    if (cell == NULL) {
+        behaviour_turn_shared(turn, worker, 0, NULL);
+        return;
+    }
+    struct rti_letterbox *letters = rti_behaviour_letters(turn->self);
+    struct rti_cell *kept = turn->cell; /* NULL: handed on */
+    uintptr_t origin = rti_cells_origin(&turn->module->cells);
+    if (kept != NULL && !rti_letterbox_keeps(letters, origin, &cell->letter)) {
+        behaviour_free(turn, cell);
+        kept = NULL;
+    }
+    behaviour_turn_shared(turn, worker, 1, kept);
+}
+
 /* The same with several: as long as each wakes the next. */
 static void behaviour_turns_shared(struct rti_turn *turn, struct rti_runnable *run,
                                    struct rti_worker *worker)
 {
-#if RTI_ONE_WORKER
-    behaviour_turn_shared(turn, run, worker);
-#else
     do {
-        behaviour_turn_shared(turn, run, worker);
+        (void)behaviour_enter_turn(turn, run);
+        behaviour_turn_shared(turn, worker, 0, NULL);
         run = rti_chain_next(worker, behaviour_step);
     } while (run != NULL);
-#endif
 }
+
+/* The same where the station has a cache of messages, and nobody records or is told: after each
+ * handler that is asked anew. */
+static RTI_ALWAYSINLINE void behaviour_turns_quick(struct rti_turn *turn, struct rti_runnable *run,
+                                                   struct rti_worker *worker)
+{
+    int32_t left = rti_chain_length(worker);
+    do {
+        struct rti_behaviour *self = behaviour_enter_turn(turn, run);
+        struct rti_cell *cell = behaviour_take_first(self);
+        if (RTI_LIKELY(cell != NULL)) {
+            behaviour_take(turn, self, cell, false);
+            if (RTI_LIKELY(behaviour_go_on(turn, worker, cell, &run, left))) {
+                left--;
+                continue;
+            }
+        }
+        behaviour_turn_otherwise(turn, worker, cell);
+        run = rti_chain_next(worker, behaviour_step);
+        if (RTI_UNLIKELY(run != NULL && rti_sched_is_told(worker->sched))) {
+            behaviour_turns_shared(turn, run, worker);
+            return;
+        }
+        left--;
+    } while (run != NULL);
+}
+
+#endif
 
 static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
 {
@@ -612,6 +718,14 @@ static void behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
     } else {
 #if RTI_HAS_CELL_CACHES
         turn.cache = rti_cells_cache_of(&module->cells, worker);
+        bool is_quick = turn.cache != NULL && !rti_worker_records(worker);
+        if (RTI_LIKELY(is_quick && !rti_sched_is_told(module->sched))) {
+            worker->shared_turn = &turn;
+            behaviour_turns_quick(&turn, run, worker);
+            worker->shared_turn = NULL;
+            worker->turn = NULL;
+            return;
+        }
 #endif
         behaviour_turns_shared(&turn, run, worker);
     }

@@ -215,8 +215,8 @@ static inline void rti_turn_count(const struct rti_turn *turn, struct rti_worker
 #if RTI_ONE_WORKER
     (void)turn, (void)worker, (void)taken;
 #else
-    int64_t sent = (int64_t)RT_REDUCTIONS - turn->cut - turn->reductions;
-    rti_station_count(&worker->station->letters, (uint64_t)(taken + sent));
+    uint32_t sent = (uint32_t)RT_REDUCTIONS - (uint32_t)turn->cut - (uint32_t)turn->reductions;
+    rti_station_count(&worker->station->letters, (uint32_t)taken + sent);
 #endif
 }
 

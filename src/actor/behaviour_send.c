@@ -37,6 +37,21 @@ static rt_status send_no_memory(void)
     return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no message is left")};
 }
 
+/* Puts a letter into a mailbox with several workers; true if that was idle. By a worker that holds
+ * a station, or a guest, `worker` being NULL. */
+static inline bool send_put_letter(struct rti_behaviours *module, struct rti_behaviour *receiver,
+                                   struct rti_letter *letter, struct rti_worker *worker)
+{
+    struct rti_letterbox *letters = rti_behaviour_letters(receiver);
+    uintptr_t origin = rti_cells_origin(&module->cells);
+    bool is_solo = worker != NULL && rti_solo_begin(worker);
+    uint64_t word = rti_letterbox_look(letters);
+    bool was_idle = is_solo ? rti_letterbox_push_solo(letters, origin, letter, word)
+                            : rti_letterbox_push(letters, origin, letter, word);
+    rti_solo_finish(worker, is_solo);
+    return was_idle;
+}
+
 /* Puts a cell into a mailbox and makes its owner ready if it was idle. */
 static inline void send_push(struct rti_behaviours *module, struct rti_behaviour *receiver,
                              struct rti_cell *cell)
@@ -46,10 +61,9 @@ static inline void send_push(struct rti_behaviours *module, struct rti_behaviour
         rti_gate_enter(&receiver->gate, rti_gate_look(&receiver->gate));
         was_idle = rti_mpsc_push_alone(&receiver->mailbox, &cell->node);
     } else {
-        struct rti_letterbox *letters = rti_behaviour_letters(receiver);
         bool is_visiting = rti_solo_knock(module->sched);
-        was_idle = rti_letterbox_push(letters, rti_cells_origin(&module->cells), &cell->letter,
-                                      rti_letterbox_look(letters));
+        struct rti_worker *worker = is_visiting ? NULL : rti_worker_here();
+        was_idle = send_put_letter(module, receiver, &cell->letter, worker);
         rti_solo_go(module->sched, is_visiting);
     }
     if (was_idle) {
@@ -397,58 +411,69 @@ static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const stru
 
 #if RTI_HAS_LETTERBOXES
 
+static RTI_NOINLINE rt_status send_queue(struct rti_worker *worker, struct rti_behaviour *receiver)
+{
+    rti_sched_queue_shared(worker->sched, &receiver->run);
+    return RT_SUCCESS;
+}
+
 /* Makes one ready whose mailbox was idle, by a worker that holds a station. */
-static RTI_ALWAYSINLINE void send_rouse(struct rti_worker *worker, struct rti_behaviour *receiver)
+static RTI_ALWAYSINLINE rt_status send_rouse(struct rti_worker *worker,
+                                             struct rti_behaviour *receiver)
 {
     RTI_PROBE1(ready, receiver->run.id);
     rti_rest_end(&receiver->run);
-    if (RTI_UNLIKELY(!rti_station_put_next(worker->station, &receiver->run))) {
-        rti_sched_queue_shared(worker->sched, &receiver->run);
-    }
+    return RTI_LIKELY(rti_station_put_next(worker->station, &receiver->run))
+               ? RT_SUCCESS
+               : send_queue(worker, receiver);
+}
+
+/* May one more message come at once, as its mailbox says? Else somebody is to be told or to wait.
+ */
+static RTI_ALWAYSINLINE bool send_has_room(const struct rti_behaviour *receiver,
+                                           const struct rti_letterbox *letters, uint64_t word,
+                                           const struct rti_turn *turn)
+{
+    return RTI_LIKELY(!rti_letterbox_is_full_at(letters, word)) || send_is_welcome(receiver, turn);
+}
+
+/* Writes a message of this turn into its cell, all but what is its payload. */
+static RTI_ALWAYSINLINE void send_address(struct rti_cell *cell, struct rti_turn *turn, actor_id to,
+                                          uint32_t id, size_t len)
+{
+    turn->reductions--;
+    cell->to = to;
+    cell->len = rti_cell_cache_home(turn->cache) | (uint32_t)len;
+    cell->origin = rti_cell_origin(turn->self->life_id, id);
 }
 
 /* The straight path with several workers. */
 static RTI_ALWAYSINLINE bool send_shared(struct rti_worker *worker, const struct rti_cell *head,
                                          const void *data)
 {
-    struct rti_turn *turn = rti_turn_of(worker);
-    /* With one worker a turn has no cache. */
-    if (turn == NULL || turn->cache == NULL || head->len > RTI_CELL_SMALL_MAX ||
-        RTI_UNLIKELY(rti_worker_records(worker) || rti_sched_journal(worker->sched) != NULL ||
-                     rti_traces_are_used(worker->sched))) {
+    struct rti_turn *turn = worker->shared_turn;
+    if (turn == NULL || head->len > RTI_CELL_SMALL_MAX ||
+        RTI_UNLIKELY(rti_sched_is_told(worker->sched))) {
         return false;
     }
-    struct rti_behaviours *module = turn->module;
-    struct rti_behaviour *receiver = rti_behaviour_lookup(module, head->to);
+    struct rti_behaviour *receiver = rti_behaviour_lookup(turn->module, head->to);
     if (RTI_UNLIKELY(receiver == NULL)) {
         return false;
     }
     struct rti_letterbox *letters = rti_behaviour_letters(receiver);
-    uint64_t word = rti_letterbox_look(letters);
     /* Of one without a limit the receiver's line is left alone. */
     if (rti_pressure_limit(&receiver->pressure) != NULL &&
-        RTI_UNLIKELY(rti_letterbox_is_full_at(letters, word)) && !send_is_welcome(receiver, turn)) {
+        !send_has_room(receiver, letters, rti_letterbox_look(letters), turn)) {
         return false;
     }
     struct rti_cell *cell = rti_cell_cache_take(turn->cache, RTI_CELL_SMALL);
     if (RTI_UNLIKELY(cell == NULL)) {
         return false;
     }
-    turn->reductions--;
-    cell->to = head->to;
-    cell->origin = rti_cell_origin(turn->self->life_id, rti_cell_id(head));
-    cell->len |= head->len;
+    send_address(cell, turn, head->to, rti_cell_id(head), head->len);
     send_copy(cell, data, head->len, true);
-    uintptr_t origin = rti_cells_origin(&module->cells);
-    bool was_idle;
-    if (rti_solo_enter(worker)) {
-        was_idle = rti_letterbox_push_solo(letters, origin, &cell->letter);
-        rti_solo_leave(worker);
-    } else {
-        was_idle = rti_letterbox_push(letters, origin, &cell->letter, word);
-    }
-    if (was_idle) {
-        send_rouse(worker, receiver);
+    if (send_put_letter(turn->module, receiver, &cell->letter, worker)) {
+        (void)send_rouse(worker, receiver);
     }
     return true;
 }
@@ -475,6 +500,40 @@ static RTI_NOINLINE rt_status send_otherwise(actor_id to, uint32_t id, const voi
     return rti_behaviour_send(worker, to, id, data, len);
 }
 
+#if RTI_HAS_LETTERBOXES
+
+/* A message of 8 bytes from a behaviour that works alone, with several workers, if a cell lies
+ * ready: without a frame, in one section. */
+static RTI_NOINLINE rt_status send_alone(actor_id to, uint32_t id, const void *data,
+                                         struct rti_worker *worker)
+{
+    struct rti_turn *turn = worker->shared_turn;
+    if (RTI_UNLIKELY(turn == NULL) || RTI_UNLIKELY(rti_sched_is_told(worker->sched))) {
+        return send_otherwise(to, id, data, 8);
+    }
+    struct rti_behaviours *module = turn->module;
+    struct rti_behaviour *receiver = rti_behaviour_lookup(module, to);
+    if (RTI_UNLIKELY(receiver == NULL) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return send_otherwise(to, id, data, 8);
+    }
+    struct rti_letterbox *letters = rti_behaviour_letters(receiver);
+    struct rti_cell *cell = send_has_room(receiver, letters, rti_letterbox_look(letters), turn)
+                                ? rti_cell_cache_reuse(turn->cache, RTI_CELL_SMALL)
+                                : NULL;
+    if (RTI_UNLIKELY(cell == NULL)) {
+        rti_solo_leave(worker);
+        return send_otherwise(to, id, data, 8);
+    }
+    memcpy(cell->data, data, 8);
+    send_address(cell, turn, to, id, 8);
+    bool was_idle = rti_letterbox_push_solo(letters, rti_cells_origin(&module->cells),
+                                            &cell->letter, rti_letterbox_look(letters));
+    rti_solo_leave(worker);
+    return was_idle ? send_rouse(worker, receiver) : RT_SUCCESS;
+}
+
+#endif
+
 /* A message of other than 8 bytes: no payload, or one that is copied without a call either. */
 static RTI_NOINLINE rt_status send_other_length(actor_id to, uint32_t id, const void *data,
                                                 size_t len)
@@ -497,11 +556,17 @@ rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t l
     }
     struct rti_worker *worker = rti_worker_here();
     struct rti_cell head = {.to = to, .origin = rti_cell_origin(ACTOR_ID_INVALID, id), .len = 8};
-    if (RTI_LIKELY(data != NULL) && RTI_LIKELY(worker != NULL) &&
-        RTI_LIKELY(send_straight(worker, &head, data, false))) {
+    if (RTI_UNLIKELY(data == NULL || worker == NULL)) {
+        return send_otherwise(to, id, data, 8);
+    }
+    if (RTI_LIKELY(send_straight(worker, &head, data, false))) {
         return RT_SUCCESS;
     }
+#if RTI_HAS_LETTERBOXES
+    return send_alone(to, id, data, worker);
+#else
     return send_otherwise(to, id, data, 8);
+#endif
 }
 
 rt_status rt_behaviour_forward(actor_id to, uint32_t id)

@@ -15,7 +15,6 @@ void rti_cell_cache_init(struct rti_cell_cache *cache, struct rti_cells *cells, 
     cache->cells = cells;
     cache->index = index;
     cache->batch = cells->batch;
-    rti_u32_init(&cache->out, 0);
     for (unsigned kind = 0; kind < RTI_CELL_KINDS; kind++) {
         rti_ptr_init(&cache->returned[kind], NULL);
     }
@@ -179,7 +178,6 @@ struct rti_cell *rti_cells_take_alone(struct rti_cells *cells, enum rti_cell_kin
     rti_lock_release(&cells->lock);
     if (cell != NULL) {
         cell->len = 0;
-        (void)rti_u32_add_relaxed(&cells->out_alone, 1);
     }
     return cell;
 }
@@ -190,7 +188,6 @@ void rti_cells_give_alone(struct rti_cells *cells, struct rti_cell *cell, enum r
     struct rti_cell_pile pile = {.first = NULL};
     RT_ASSERT(cell->len != RTI_CELL_FREE && home < cells->caches_count);
     rti_cell_pile_push(&pile, cell, kind);
-    (void)rti_u32_add_relaxed(&cells->out_alone, UINT32_MAX);
     /* Under the lock: no search sees it missing. */
     rti_lock_acquire(&cells->lock, cells->sched);
     cache_push(cells, home, pile, kind);
@@ -211,6 +208,22 @@ void rti_cell_cache_deinit(struct rti_cell_cache *cache)
             rti_cell_pile_clear(&pile, pool, kind);
         }
     }
+}
+
+size_t rti_cell_cache_count(const struct rti_cell_cache *cache)
+{
+    size_t count = 0;
+    for (unsigned kind = 0; kind < RTI_CELL_KINDS; kind++) {
+        count += cache->own[kind].count + cache->spare[kind].count;
+        for (unsigned i = 0; i < RTI_CELL_PARCELS; i++) {
+            count += cache->parcels[kind][i].pile.count;
+        }
+        const struct rti_cell *first = rti_ptr_load_relaxed(&cache->returned[kind]);
+        for (; first != NULL; first = first->next_pile) {
+            count += first->pile_count;
+        }
+    }
+    return count;
 }
 
 size_t rti_cell_cache_audit(const struct rti_cell_cache *cache)

@@ -41,7 +41,7 @@
  * Pairs: the compare-exchange of a push releases the pile's cells to the load of who takes it. A
  * station changes hands by release and acquire (warden.h), and its cache with it.
  *
- * Costs: eight instructions to take, ten to give, no locked one; one compare-exchange, one count
+ * Costs: six instructions to take, ten to give, no locked one; one compare-exchange, one count
  * and for the taker one lock that others seldom want, for a batch.
  *
  * Rejected: a lock per cache, which others could empty (two locked instructions per message); a
@@ -56,7 +56,7 @@
 #define RTI_HAS_CELL_CACHES (RT_MAX_WORKERS > 1)
 
 /* Cells of a full pile, at most. */
-#define RTI_CELL_BATCH_MAX 32
+#define RTI_CELL_BATCH_MAX 128
 
 #define RTI_CELL_PARCELS 4
 
@@ -77,7 +77,6 @@ struct rti_cell_cache {
     uint32_t batch; /* cells of a full pile */
     struct rti_cell_pile own[RTI_CELL_KINDS];
     struct rti_cell_pile spare[RTI_CELL_KINDS];
-    rti_atomic_u32 out; /* taken here minus given here, modulo 2^32 */
     struct rti_cell_parcel parcels[RTI_CELL_KINDS][RTI_CELL_PARCELS];
     RTI_ALIGNED(RTI_CACHE_LINE) rti_atomic_ptr returned[RTI_CELL_KINDS]; /* struct rti_cell */
     struct rti_lock lock;                                                /* of who takes from it */
@@ -87,6 +86,9 @@ void rti_cell_cache_init(struct rti_cell_cache *cache, struct rti_cells *cells, 
 
 /* Gives everything that lies here back to its pool. Nobody else is at work. */
 void rti_cell_cache_deinit(struct rti_cell_cache *cache);
+
+/* How many cells lie here. Nobody else is at work. */
+size_t rti_cell_cache_count(const struct rti_cell_cache *cache);
 
 /* Checks I1 to I3 and returns how many cells lie here. Nobody is at work. */
 size_t rti_cell_cache_audit(const struct rti_cell_cache *cache);
@@ -106,10 +108,21 @@ static inline uint32_t rti_cell_home(const struct rti_cell *cell)
     return cell->len >> RTI_CELL_HOME_SHIFT & (RTI_CELL_HOMES_MAX - 1);
 }
 
-/* Counts what is out; only the holder of the station writes. */
-static inline void rti_cell_cache_count(struct rti_cell_cache *cache, uint32_t change)
+/* What the `len` of a cell says that was taken here, and nothing else. */
+static inline uint32_t rti_cell_cache_home(const struct rti_cell_cache *cache)
 {
-    rti_u32_store_relaxed(&cache->out, rti_u32_load_relaxed(&cache->out) + change);
+    return cache->index << RTI_CELL_HOME_SHIFT;
+}
+
+/* Takes a cell of the pile that lies here, whose `len` is the caller's to write; NULL if there is
+ * none, and nothing has happened. Holder. */
+static RTI_ALWAYSINLINE struct rti_cell *rti_cell_cache_reuse(struct rti_cell_cache *cache,
+                                                              enum rti_cell_kind kind)
+{
+    if (RTI_UNLIKELY(cache->own[kind].first == NULL)) {
+        return NULL;
+    }
+    return rti_cell_pile_pop(&cache->own[kind], kind);
 }
 
 /* Takes a cell, whose `len` says where it was taken and nothing else; NULL if all are out. Holder.
@@ -117,18 +130,25 @@ static inline void rti_cell_cache_count(struct rti_cell_cache *cache, uint32_t c
 static inline struct rti_cell *rti_cell_cache_take(struct rti_cell_cache *cache,
                                                    enum rti_cell_kind kind)
 {
-    struct rti_cell *cell;
-    if (RTI_LIKELY(cache->own[kind].first != NULL)) {
-        cell = rti_cell_pile_pop(&cache->own[kind], kind);
-    } else {
+    struct rti_cell *cell = rti_cell_cache_reuse(cache, kind);
+    if (RTI_UNLIKELY(cell == NULL)) {
         cell = rti_cell_cache_refill(cache, kind);
         if (cell == NULL) {
             return NULL;
         }
     }
-    cell->len = cache->index << RTI_CELL_HOME_SHIFT;
-    rti_cell_cache_count(cache, 1);
+    cell->len = rti_cell_cache_home(cache);
     return cell;
+}
+
+/* Puts a cell that was taken here back on its pile. Holder. */
+static RTI_ALWAYSINLINE void rti_cell_cache_keep(struct rti_cell_cache *cache,
+                                                 struct rti_cell *cell, enum rti_cell_kind kind)
+{
+    rti_cell_pile_push(&cache->own[kind], cell, kind);
+    if (RTI_UNLIKELY(cache->own[kind].count >= cache->batch)) {
+        rti_cell_cache_put_aside(cache, kind);
+    }
 }
 
 /* Takes a cell back, wherever it was taken. Holder. */
@@ -136,15 +156,24 @@ static inline void rti_cell_cache_give(struct rti_cell_cache *cache, struct rti_
                                        enum rti_cell_kind kind)
 {
     RT_ASSERT(cell->len != RTI_CELL_FREE);
-    rti_cell_cache_count(cache, UINT32_MAX);
     if (RTI_UNLIKELY(rti_cell_home(cell) != cache->index)) {
         rti_cell_cache_send_home(cache, cell, kind);
         return;
     }
-    rti_cell_pile_push(&cache->own[kind], cell, kind);
-    if (RTI_UNLIKELY(cache->own[kind].count >= cache->batch)) {
-        rti_cell_cache_put_aside(cache, kind);
+    rti_cell_cache_keep(cache, cell, kind);
+}
+
+/* The same of a short one without a mark that was taken here, as most are: no call. False if it is
+ * another, or free already, and nothing has happened. Holder. */
+static RTI_ALWAYSINLINE bool rti_cell_cache_try_give(struct rti_cell_cache *cache,
+                                                     struct rti_cell *cell)
+{
+    /* Nothing is left of `len` but the length, if it says this home and nothing else. */
+    if (RTI_UNLIKELY((cell->len ^ rti_cell_cache_home(cache)) > RTI_CELL_SMALL_MAX)) {
+        return false;
     }
+    rti_cell_cache_keep(cache, cell, RTI_CELL_SMALL);
+    return true;
 }
 
 #endif

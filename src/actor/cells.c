@@ -27,7 +27,6 @@ void rti_cells_init(struct rti_cells *cells, struct rti_sched *sched, void *memo
     cells->batch = rti_cells_batch(count, workers);
     cells->caches_count =
         cells->batch == 0 ? 0 : (workers < RTI_CELL_CACHES_MAX ? workers : RTI_CELL_CACHES_MAX);
-    rti_u32_init(&cells->out_alone, 0);
     rti_u32_init(&cells->pushes, 0);
     for (uint32_t i = 0; i < cells->caches_count; i++) {
         rti_cell_cache_init(&cells->caches[i], cells, i);
@@ -54,12 +53,11 @@ size_t rti_cells_in_use(const struct rti_cells *cells)
 {
 #if RTI_HAS_CELL_CACHES
     if (rti_cells_are_cached(cells)) {
-        uint32_t out = rti_u32_load_relaxed(&cells->out_alone);
+        size_t in_use = rti_cells_out(cells);
         for (uint32_t i = 0; i < cells->caches_count; i++) {
-            out += rti_u32_load_relaxed(&cells->caches[i].out);
+            in_use -= rti_cell_cache_count(&cells->caches[i]);
         }
-        /* While others are at work a message can be seen given back and not yet taken. */
-        return out > UINT32_MAX / 2 ? 0 : out;
+        return in_use;
     }
 #endif
     return rti_cells_out(cells) - cells->kept.count;

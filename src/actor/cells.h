@@ -44,7 +44,6 @@ struct rti_cells {
     uintptr_t origin; /* from which the names of cells count, see letterbox.h */
     uint32_t batch;   /* 0: there are no caches */
     uint32_t caches_count;
-    rti_atomic_u32 out_alone;                          /* taken minus given by who had no station */
     RTI_ALIGNED(RTI_CACHE_LINE) rti_atomic_u32 pushes; /* piles that were sent home */
     struct rti_cell_cache caches[RTI_CELL_CACHES_MAX];
 #endif
@@ -79,7 +78,7 @@ void rti_cells_init(struct rti_cells *cells, struct rti_sched *sched, void *memo
 void rti_cells_deinit(struct rti_cells *cells);
 void rti_cells_audit(const struct rti_cells *cells);
 
-/* Messages that are out. Exact while nobody is at work. */
+/* Messages that are out. While nobody is at work. */
 size_t rti_cells_in_use(const struct rti_cells *cells);
 
 static inline struct rti_pool *rti_cells_pool(struct rti_cells *cells, enum rti_cell_kind kind)
@@ -204,11 +203,7 @@ static inline void rti_cell_free(struct rti_cells *cells, struct rti_cell *cell)
 static inline void rti_cell_free_at(struct rti_cells *cells, struct rti_cell_cache *cache,
                                     struct rti_cell *cell)
 {
-    uint32_t bits = cell->len & ~(((uint32_t)RTI_CELL_HOMES_MAX - 1) << RTI_CELL_HOME_SHIFT);
-    /* Neither one with a mark, nor one that is free already. */
-    if (RTI_LIKELY(cache != NULL && bits <= RTI_CELL_SMALL_MAX)) {
-        rti_cell_cache_give(cache, cell, RTI_CELL_SMALL);
-    } else {
+    if (RTI_UNLIKELY(cache == NULL || !rti_cell_cache_try_give(cache, cell))) {
         rti_cell_free(cells, cell);
     }
 }

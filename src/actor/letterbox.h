@@ -52,7 +52,7 @@
  * Pairs: the swap in push releases the letter to the acquire load in rti_letterbox_collect. A push
  * on top of it goes on with the same release sequence, so one load is enough for all letters. The
  * swap to idle releases what the receiver did to the push or nudge that finds the mark. The fences
- * of rti_letterbox_leave and _announce pair with each other.
+ * of rti_letterbox_is_awaited and _announce pair with each other.
  *
  * Costs: a push one compare-exchange, more if others push at the same time; a letter two loads; a
  * turn one compare-exchange. A letter that is forwarded while `seen` names it one more. What came
@@ -145,10 +145,10 @@ static inline uint64_t rti_letterbox_look(const struct rti_letterbox *box)
 
 /* The word after a letter of this name has come. A letter does what a nudge does: the receiver
  * looks for orders before and after it. */
-static inline uint64_t rti_letterbox_with(uint64_t word, uint64_t name)
+static inline uint64_t rti_letterbox_with(uint64_t word, uint32_t name)
 {
     RT_DCHECK(name >= RTI_LETTER_NAMES && name <= INT32_MAX);
-    return ((word & RTI_LETTERBOX_GATE) + RTI_LETTERBOX_ONE) | (name << 1);
+    return ((word >> 32) + (RTI_LETTERBOX_ONE >> 32)) << 32 | name << 1;
 }
 
 /* Puts a letter in that is in no box, `word` being what the caller has seen. Any worker. True if
@@ -156,7 +156,7 @@ static inline uint64_t rti_letterbox_with(uint64_t word, uint64_t name)
 static inline bool rti_letterbox_push(struct rti_letterbox *box, uintptr_t origin,
                                       struct rti_letter *letter, uint64_t word)
 {
-    uint64_t name = rti_letter_name(origin, letter);
+    uint32_t name = rti_letter_name(origin, letter);
     uint64_t after;
     do {
         RTI_PLAIN_WRITE(&letter->below, sizeof(letter->below));
@@ -168,17 +168,40 @@ static inline bool rti_letterbox_push(struct rti_letterbox *box, uintptr_t origi
     return rti_letterbox_is_idle(word);
 }
 
-/* The same by who is alone with it for this moment (sched/solo.h): no locked instruction. */
-static inline bool rti_letterbox_push_solo(struct rti_letterbox *box, uintptr_t origin,
-                                           struct rti_letter *letter)
+/* Takes a new letter over behind those that were, in the receiver's place. */
+static RTI_ALWAYSINLINE void rti_letterbox_append(struct rti_letterbox *box, uintptr_t origin,
+                                                  struct rti_letter *letter)
 {
-    uint64_t word = rti_letterbox_look(box);
-    RTI_PLAIN_WRITE(&letter->below, sizeof(letter->below));
-    letter->below = rti_letterbox_name(word);
+    RTI_PLAIN_WRITE(&box->first, sizeof(box->first));
+    RTI_PLAIN_WRITE(&letter->next, sizeof(letter->next));
+    letter->next = NULL;
+    if (box->first == NULL) {
+        box->first = letter;
+    } else {
+        struct rti_letter *last = rti_letter_named(origin, box->seen);
+        RTI_PLAIN_WRITE(&last->next, sizeof(last->next));
+        last->next = letter;
+    }
+    box->seen = rti_letter_name(origin, letter);
+}
+
+/* The same by who is alone with it for this moment (sched/solo.h), and has seen `word` in it: no
+ * locked instruction. If the receiver has taken over all that came before it has taken over this
+ * one, too. */
+static RTI_ALWAYSINLINE bool rti_letterbox_push_solo(struct rti_letterbox *box, uintptr_t origin,
+                                                     struct rti_letter *letter, uint64_t word)
+{
+    uint32_t last = rti_letterbox_name(word);
+    RTI_PLAIN_WRITE(&box->seen, sizeof(box->seen));
+    if (RTI_LIKELY(last == box->seen)) {
+        rti_letterbox_append(box, origin, letter);
+    } else {
+        RTI_PLAIN_WRITE(&letter->below, sizeof(letter->below));
+        letter->below = last;
+    }
     /* Release as in rti_letterbox_push; the receiver may be another worker when it collects. */
     rti_u64_store_release(&box->word, rti_letterbox_with(word, rti_letter_name(origin, letter)));
-    bool was_idle = rti_letterbox_is_idle(word);
-    return was_idle;
+    return rti_letterbox_is_idle(word);
 }
 
 /* Takes over what came since the last time; false if nothing did. Receiver, which has taken all
@@ -326,10 +349,11 @@ static inline bool rti_letterbox_is_full_at(const struct rti_letterbox *box, uin
     return rti_gate_room(rti_u32_load_relaxed(&box->ceiling), rti_letterbox_entered(word)) <= 0;
 }
 
-/* One letter less. True if the caller has to release those who wait. `*entered` is what the caller
- * has seen there, at any time in this turn: there are no fewer now, and so no more room than that
- * says. The word, which others write, is looked at only if that is enough. Receiver. */
-static inline bool rti_letterbox_leave(struct rti_letterbox *box, int32_t mark, uint32_t *entered)
+/* One letter less. Is there room enough now for those who wait, if anybody does? `*entered` is what
+ * the caller has seen there, at any time in this turn: there are no fewer now, and so no more room
+ * than that says. The word, which others write, is looked at only if that is enough. Receiver. */
+static RTI_ALWAYSINLINE bool rti_letterbox_leave(struct rti_letterbox *box, int32_t mark,
+                                                 uint32_t *entered)
 {
     uint32_t ceiling = rti_u32_load_relaxed(&box->ceiling) + 2;
     rti_u32_store_relaxed(&box->ceiling, ceiling);
@@ -337,12 +361,24 @@ static inline bool rti_letterbox_leave(struct rti_letterbox *box, int32_t mark, 
         return false;
     }
     *entered = rti_letterbox_entered(rti_letterbox_look(box));
-    if (rti_gate_room(ceiling, *entered) < mark) {
-        return false;
+    return rti_gate_room(ceiling, *entered) >= mark;
+}
+
+/* Has anybody announced himself, whom the caller then has to release? After a leave. `is_solo`: in
+ * a section in which nobody does (sched/solo.h), and there is no fence. Receiver. */
+static inline bool rti_letterbox_is_awaited(const struct rti_letterbox *box, bool is_solo)
+{
+    if (!is_solo) {
+        /* Between our word and our look; pairs with the fence in rti_letterbox_announce. */
+        rti_fence_seqcst();
     }
-    /* Between our word and our look; pairs with the fence in rti_letterbox_announce. */
-    rti_fence_seqcst();
     return (rti_letterbox_look(box) & RTI_LETTERBOX_ANNOUNCED) != 0;
+}
+
+/* The same of a box without a limit. */
+static RTI_ALWAYSINLINE void rti_letterbox_leave_open(struct rti_letterbox *box)
+{
+    rti_u32_store_relaxed(&box->ceiling, rti_u32_load_relaxed(&box->ceiling) + 2);
 }
 
 /* Says that somebody is about to wait, under the lock of the list. True if there is reason to. */

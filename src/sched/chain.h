@@ -30,17 +30,31 @@
 
 #if !RTI_ONE_WORKER
 
-/* Must the search come before the next turn? */
-static RTI_ALWAYSINLINE bool rti_chain_is_cut(const struct rti_worker *worker)
+/* Does anybody call for the search, or is the run over? */
+static RTI_ALWAYSINLINE bool rti_chain_is_called(const struct rti_worker *worker)
 {
     const struct rti_member *member = worker->member;
     RT_DCHECK(worker->station != NULL && worker->lent == NULL && member->pin == 0);
-    return RTI_UNLIKELY(member->turns_until_look <= 0) ||
-           RTI_UNLIKELY(rti_u32_load_relaxed(&member->crew->is_over) != 0) ||
+    return RTI_UNLIKELY(rti_u32_load_relaxed(&member->crew->is_over) != 0) ||
            RTI_UNLIKELY(rti_u32_load_relaxed(&member->attention) != 0) ||
-           RTI_UNLIKELY(rti_u32_load_relaxed(&worker->sched->port->attention) != 0) ||
+           RTI_UNLIKELY(rti_u32_load_relaxed(&worker->sched->port->attention) != 0);
+}
+
+/* Must the search come before the next turn? */
+static RTI_ALWAYSINLINE bool rti_chain_is_cut(const struct rti_worker *worker)
+{
+    return RTI_UNLIKELY(worker->member->turns_until_look <= 0) || rti_chain_is_called(worker) ||
            RTI_UNLIKELY(rti_station_is_tick_due(worker->station)) || rti_worker_records(worker) ||
            RTI_UNLIKELY(rti_sched_journal(worker->sched) != NULL);
+}
+
+/* How many turns may follow this one, as far as looks and ticks are concerned. */
+static inline int32_t rti_chain_length(const struct rti_worker *worker)
+{
+    int32_t until_look = worker->member->turns_until_look;
+    uint32_t since_tick = worker->station->tick % RTI_STATION_TICKS;
+    int32_t until_tick = since_tick == 0 ? 0 : (int32_t)(RTI_STATION_TICKS - since_tick);
+    return until_look < until_tick ? until_look : until_tick;
 }
 
 /* Begins the turn of one that was taken, or leaves it to the search if it `is_others`. */
@@ -61,6 +75,14 @@ rti_chain_begin(struct rti_worker *worker, struct rti_runnable *next, bool is_ot
     return next;
 }
 
+/* The same of one that was taken from `next`, to go on with if it is one of `step`. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+rti_chain_begin_woken(struct rti_worker *worker, struct rti_runnable *next,
+                      void (*step)(struct rti_runnable *runnable, struct rti_worker *worker))
+{
+    return rti_chain_begin(worker, next, next->step != step || next->is_fresh);
+}
+
 /* The next one, which is RUNNING and to be given its turn, if it is one of `step`; NULL: the caller
  * returns. In the step of a runnable that is parked or queued again. */
 static RTI_ALWAYSINLINE struct rti_runnable *
@@ -71,10 +93,7 @@ rti_chain_next(struct rti_worker *worker,
         return NULL;
     }
     struct rti_runnable *next = rti_solo_pick_next(worker);
-    if (RTI_UNLIKELY(next == NULL)) {
-        return NULL;
-    }
-    return rti_chain_begin(worker, next, next->step != step || next->is_fresh);
+    return RTI_LIKELY(next != NULL) ? rti_chain_begin_woken(worker, next, step) : NULL;
 }
 
 /* What the search would take next from the station, whoever it is; NULL if there is nobody. What

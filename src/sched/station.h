@@ -259,6 +259,23 @@ static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_next(struct rti_st
     return rti_next_runnable(next);
 }
 
+/* rti_station_pick_next while there can be no thief, with the case first in which nobody but `next`
+ * waits here: then it takes no place from anybody, and is not counted as a streak. Holder. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+rti_station_pick_next_alone(struct rti_station *station)
+{
+    if (RTI_UNLIKELY((station->levels_hint | station->early_hint) != 0)) {
+        return rti_station_pick_next(station, true);
+    }
+    void *next = rti_ptr_load_relaxed(&station->next);
+    if (RTI_UNLIKELY(next == NULL)) {
+        return NULL;
+    }
+    rti_ptr_store_relaxed(&station->next, NULL);
+    station->tick++;
+    return rti_next_runnable(next);
+}
+
 /* Takes the oldest of the most urgent ring that has anybody, of a level more urgent than `below`.
  * NULL if there is nobody. `is_solo`: there can be no thief. Holder. */
 static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pop(struct rti_station *station,

@@ -387,7 +387,8 @@ static void drain_two(void)
             continue;
         }
         i++;
-        if (rti_letterbox_leave(&box, rti_gate_mark(HIGH, LOW), &entered)) {
+        if (rti_letterbox_leave(&box, rti_gate_mark(HIGH, LOW), &entered) &&
+            rti_letterbox_is_awaited(&box, false)) {
             release_all();
         }
     }

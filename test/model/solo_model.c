@@ -34,6 +34,8 @@ static struct rti_runnable woken; /* in `next` */
 static unsigned private_uses;     /* plain: of what is the worker's while it works alone */
 static bool has_woken[MEMBERS];   /* its push found the box idle */
 static bool is_resting;
+static unsigned served;         /* letters that were taken */
+static unsigned served_next;    /* the worker's own letter that is to come next */
 static unsigned takes[MEMBERS]; /* of `woken` */
 
 /* Each thread of the model is the member of its number. */
@@ -83,6 +85,8 @@ static void setup(void)
     rti_u32_init(&woken.state, RTI_RUNNABLE_READY);
     private_uses = 0;
     is_resting = false;
+    served = 0;
+    served_next = 0;
     explore_name(&members[0].own.is_solo, "solo");
     explore_name(&members[0].own.is_inside, "inside");
     explore_name(&box.word, "word");
@@ -141,7 +145,8 @@ static void send(unsigned number)
     struct rti_worker *worker = &members[0].own;
     if (rti_solo_enter(worker)) {
         use_private();
-        note_push(rti_letterbox_push_solo(&box, origin(), &letters[number]));
+        note_push(
+            rti_letterbox_push_solo(&box, origin(), &letters[number], rti_letterbox_look(&box)));
         rti_solo_leave(worker);
     } else {
         note_push(rti_letterbox_push(&box, origin(), &letters[number], rti_letterbox_look(&box)));
@@ -267,6 +272,63 @@ MODEL(solo_rests_beside_a_guest){
     .setup = setup_solo,
     .threads = {rest, visit},
     .check = check_rest,
+};
+
+/* Is the receiver, until it rests. */
+static void serve(void)
+{
+    struct rti_worker *worker = &members[0].own;
+    while (!is_resting) {
+        struct rti_letter *letter;
+        while ((letter = rti_letterbox_take(&box)) != NULL) {
+            unsigned number = (unsigned)(letter - letters);
+            EXPLORE_ASSERT(number == 2 || number == served_next);
+            served_next += number != 2;
+            served++;
+        }
+        bool is_solo = rti_solo_enter(worker);
+        is_resting = rti_rest_try(&run, &box, is_solo);
+        rti_solo_finish(worker, is_solo);
+        if (!is_resting) {
+            EXPLORE_ASSERT(rti_letterbox_collect(&box, origin()));
+        }
+    }
+}
+
+static void send_two_and_serve(void)
+{
+    send_two();
+    serve();
+}
+
+static void begin_among_sends_and_serve(void)
+{
+    send(0);
+    rti_solo_try(&members[0]);
+    send(1);
+    serve();
+}
+
+/* A push from outside that finds the box at rest is the next receiver's. */
+static void check_served(void)
+{
+    EXPLORE_ASSERT(served_next == 2 && served + has_woken[1] == 3);
+    EXPLORE_ASSERT(rti_letterbox_audit(&box, origin()) == has_woken[1]);
+}
+
+MODEL(solo_serves_what_it_has_sent_beside_a_guest){
+    .about =
+        "a worker that works alone sends twice and takes what came, one without a station sends",
+    .setup = setup_solo,
+    .threads = {send_two_and_serve, visit},
+    .check = check_served,
+};
+
+MODEL(solo_begins_behind_what_was_sent_before){
+    .about = "a worker sends, works alone, sends and takes what came, one without a station sends",
+    .setup = setup,
+    .threads = {begin_among_sends_and_serve, visit},
+    .check = check_served,
 };
 
 /* Takes `next` of its own station. */
