@@ -315,6 +315,12 @@ void rti_behaviours_kill_all(struct rti_behaviours *module);
 /* Ends the messages that nobody will handle. By who is the consumer of this mailbox. */
 void rti_behaviour_clear(struct rti_behaviours *module, struct rti_behaviour *self);
 
+/* The step of every behaviour: its turn, and those of others that follow (turn.c). */
+void rti_behaviour_step(struct rti_runnable *run, struct rti_worker *worker);
+
+/* Its last turn is over: takes its life apart, and tells those who watch it. */
+void rti_behaviour_end_life(struct rti_turn *turn, struct rti_worker *worker);
+
 bool rti_behaviour_type_is_valid(const rt_behaviour_type *type);
 
 /* How a supervised behaviour differs from another when it is spawned; as struct rti_birth. */

@@ -25,6 +25,11 @@
  * word names another. Was it given away before, it could come again, on top of others, and those
  * would never be found. Who needs it earlier has the box let go of it (rti_letterbox_let_go).
  *
+ * To turn a chain round is to wait for one letter after the other, each of which another core or a
+ * flood has made cold. A sender that works alone (sched/solo.h) is beside nobody, neither a sender
+ * nor the receiver: if all that came before is taken over it takes its letter over, too, and names
+ * it both in the word and in `seen`, as if the receiver had just looked.
+ *
  * Idle is the name of no letter. The receiver that has handled all it has seen swaps the word for
  * idle, which fails if anything came. Exactly one push finds the box idle, and its sender makes the
  * receiver ready. An order from outside that is no letter (kill, stop) nudges: that wakes an idle
@@ -47,8 +52,11 @@
  * I3  Between two times of being idle exactly one push or nudge answers true.  (explored)
  * I4  Who waits was announced before, and the room was below the mark after that. (explored)
  *
+ * I5  If there is a `first`, `seen` names the last of those behind it.         (audit; explored)
+ *
  * Who writes: `word` everyone, by read-modify-write; `ceiling`, `seen` and `first` the receiver;
- * `below` of a letter its sender, before the push, `next` the receiver.
+ * `below` of a letter its sender, before the push, `next` the receiver. Of these `word`, `seen`,
+ * `first` and `next` also a sender in a section in which it is alone.
  * Pairs: the swap in push releases the letter to the acquire load in rti_letterbox_collect. A push
  * on top of it goes on with the same release sequence, so one load is enough for all letters. The
  * swap to idle releases what the receiver did to the push or nudge that finds the mark. The fences

@@ -34,7 +34,8 @@
  *
  * What is changed in sections, and who else changes it:
  *
- *     a mailbox, its gate            any station; else a guest (actor/)
+ *     a mailbox, its gate, what its  any station; else a guest (actor/). No other behaviour has a
+ *       receiver has taken over        turn meanwhile: one keeps its station for all of its turn
  *     `next`, the heads of rings     any station, nobody else: who takes has one to put it into
  *     the life of a task, to         who runs it, at a station; who watches it or lets it go, at a
  *       COMPLETE                       station or a guest (rti_task_watch, rti_task_release,

@@ -43,6 +43,7 @@ TESTED_BY = {
     "src/port/linux/spin.c": "test/unit/actor_parallel_test.c",  # several workers share the port
     "src/runtime/linux/parallel.c": "test/unit/cpus_test.c",
     "src/actor/behaviours.c": "test/unit/behaviour_test.c",  # room, numbers and end of them all
+    "src/actor/turn.c": "test/unit/behaviour_test.c",
     "src/sched/crew_search.c": "test/model/crew_model.c",
     "src/sched/crew_roster.c": "test/model/crew_model.c",
     "src/sched/injector.c": "test/unit/station_test.c",
