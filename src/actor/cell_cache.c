@@ -17,6 +17,8 @@ void rti_cell_cache_init(struct rti_cell_cache *cache, struct rti_cells *cells, 
     cache->batch = cells->batch;
     for (unsigned kind = 0; kind < RTI_CELL_KINDS; kind++) {
         rti_ptr_init(&cache->returned[kind], NULL);
+        rti_u32_init(&cache->out[kind], 0);
+        cache->full[kind] = 0 - cache->batch; /* nothing lies here */
     }
     rti_lock_init(&cache->lock, cells->sched, RTI_LOCK_TABLE);
 }
@@ -108,7 +110,7 @@ static struct rti_cell_pile cells_find(struct rti_cells *cells, enum rti_cell_ki
 struct rti_cell *rti_cell_cache_refill(struct rti_cell_cache *cache, enum rti_cell_kind kind)
 {
     struct rti_cells *cells = cache->cells;
-    RT_DCHECK(cache->own[kind].count == 0);
+    RT_DCHECK(cache->own[kind] == NULL && rti_cell_cache_own(cache, kind) == 0);
     struct rti_cell_pile pile = cache->spare[kind];
     cache->spare[kind] = (struct rti_cell_pile){.first = NULL};
     if (pile.count == 0) {
@@ -123,16 +125,17 @@ struct rti_cell *rti_cell_cache_refill(struct rti_cell_cache *cache, enum rti_ce
         RT_SOMETIMES(true, "cells: all are out");
         return NULL;
     }
-    struct rti_cell *cell = rti_cell_pile_pop(&pile, kind);
-    cache->own[kind] = pile;
-    return cell;
+    cache->own[kind] = pile.first;
+    cache->full[kind] += pile.count;
+    return rti_cell_cache_reuse(cache, kind);
 }
 
 void rti_cell_cache_put_aside(struct rti_cell_cache *cache, enum rti_cell_kind kind)
 {
     struct rti_cell_pile surplus = cache->spare[kind];
-    cache->spare[kind] = cache->own[kind];
-    cache->own[kind] = (struct rti_cell_pile){.first = NULL};
+    cache->spare[kind] = (struct rti_cell_pile){.first = cache->own[kind], .count = cache->batch};
+    cache->own[kind] = NULL;
+    cache->full[kind] -= cache->batch;
     if (surplus.count > 0) {
         cache_push(cache->cells, cache->index, surplus, kind);
     }
@@ -158,6 +161,8 @@ void rti_cell_cache_send_home(struct rti_cell_cache *cache, struct rti_cell *cel
     }
     parcel->home = home;
     rti_cell_pile_push(&parcel->pile, cell, kind);
+    (void)rti_cell_cache_count(cache, kind, UINT32_MAX);
+    cache->full[kind]--; /* it does not lie in `own` */
     if (parcel->pile.count >= cache->batch) {
         parcel_push(cache, parcel, kind);
     }
@@ -178,6 +183,7 @@ struct rti_cell *rti_cells_take_alone(struct rti_cells *cells, enum rti_cell_kin
     rti_lock_release(&cells->lock);
     if (cell != NULL) {
         cell->len = 0;
+        (void)rti_u32_add_relaxed(&cells->out_alone, 1);
     }
     return cell;
 }
@@ -188,17 +194,25 @@ void rti_cells_give_alone(struct rti_cells *cells, struct rti_cell *cell, enum r
     struct rti_cell_pile pile = {.first = NULL};
     RT_ASSERT(cell->len != RTI_CELL_FREE && home < cells->caches_count);
     rti_cell_pile_push(&pile, cell, kind);
+    (void)rti_u32_add_relaxed(&cells->out_alone, UINT32_MAX);
     /* Under the lock: no search sees it missing. */
     rti_lock_acquire(&cells->lock, cells->sched);
     cache_push(cells, home, pile, kind);
     rti_lock_release(&cells->lock);
 }
 
+static struct rti_cell_pile cache_own(const struct rti_cell_cache *cache, enum rti_cell_kind kind)
+{
+    return (struct rti_cell_pile){.first = cache->own[kind],
+                                  .count = rti_cell_cache_own(cache, kind)};
+}
+
 void rti_cell_cache_deinit(struct rti_cell_cache *cache)
 {
     for (enum rti_cell_kind kind = RTI_CELL_SMALL; kind < RTI_CELL_KINDS; kind++) {
         struct rti_pool *pool = rti_cells_pool(cache->cells, kind);
-        rti_cell_pile_clear(&cache->own[kind], pool, kind);
+        struct rti_cell_pile own = cache_own(cache, kind);
+        rti_cell_pile_clear(&own, pool, kind);
         rti_cell_pile_clear(&cache->spare[kind], pool, kind);
         for (unsigned i = 0; i < RTI_CELL_PARCELS; i++) {
             rti_cell_pile_clear(&cache->parcels[kind][i].pile, pool, kind);
@@ -210,27 +224,12 @@ void rti_cell_cache_deinit(struct rti_cell_cache *cache)
     }
 }
 
-size_t rti_cell_cache_count(const struct rti_cell_cache *cache)
-{
-    size_t count = 0;
-    for (unsigned kind = 0; kind < RTI_CELL_KINDS; kind++) {
-        count += cache->own[kind].count + cache->spare[kind].count;
-        for (unsigned i = 0; i < RTI_CELL_PARCELS; i++) {
-            count += cache->parcels[kind][i].pile.count;
-        }
-        const struct rti_cell *first = rti_ptr_load_relaxed(&cache->returned[kind]);
-        for (; first != NULL; first = first->next_pile) {
-            count += first->pile_count;
-        }
-    }
-    return count;
-}
-
 size_t rti_cell_cache_audit(const struct rti_cell_cache *cache)
 {
     size_t count = 0;
     for (unsigned kind = 0; kind < RTI_CELL_KINDS; kind++) {
-        count += rti_cell_pile_audit(&cache->own[kind], cache->batch - 1);
+        struct rti_cell_pile own = cache_own(cache, kind);
+        count += rti_cell_pile_audit(&own, cache->batch - 1);
         count += rti_cell_pile_audit(&cache->spare[kind], cache->batch);
         for (unsigned i = 0; i < RTI_CELL_PARCELS; i++) {
             const struct rti_cell_parcel *parcel = &cache->parcels[kind][i];

@@ -75,7 +75,9 @@ struct rti_cell_cache {
     struct rti_cells *cells;
     uint32_t index; /* of its station */
     uint32_t batch; /* cells of a full pile */
-    struct rti_cell_pile own[RTI_CELL_KINDS];
+    struct rti_cell *own[RTI_CELL_KINDS];
+    rti_atomic_u32 out[RTI_CELL_KINDS]; /* taken here minus given here, modulo 2^32 */
+    uint32_t full[RTI_CELL_KINDS];      /* what `out` comes to when `own` has a batch */
     struct rti_cell_pile spare[RTI_CELL_KINDS];
     struct rti_cell_parcel parcels[RTI_CELL_KINDS][RTI_CELL_PARCELS];
     RTI_ALIGNED(RTI_CACHE_LINE) rti_atomic_ptr returned[RTI_CELL_KINDS]; /* struct rti_cell */
@@ -86,9 +88,6 @@ void rti_cell_cache_init(struct rti_cell_cache *cache, struct rti_cells *cells, 
 
 /* Gives everything that lies here back to its pool. Nobody else is at work. */
 void rti_cell_cache_deinit(struct rti_cell_cache *cache);
-
-/* How many cells lie here. Nobody else is at work. */
-size_t rti_cell_cache_count(const struct rti_cell_cache *cache);
 
 /* Checks I1 to I3 and returns how many cells lie here. Nobody is at work. */
 size_t rti_cell_cache_audit(const struct rti_cell_cache *cache);
@@ -114,15 +113,32 @@ static inline uint32_t rti_cell_cache_home(const struct rti_cell_cache *cache)
     return cache->index << RTI_CELL_HOME_SHIFT;
 }
 
+/* How many lie in `own`: whatever moves there or away from it changes `out` or `full`. Holder. */
+static inline uint32_t rti_cell_cache_own(const struct rti_cell_cache *cache,
+                                          enum rti_cell_kind kind)
+{
+    return cache->full[kind] + cache->batch - rti_u32_load_relaxed(&cache->out[kind]);
+}
+
+/* Counts what is out, and says how much that is; only the holder of the station writes. */
+static RTI_ALWAYSINLINE uint32_t rti_cell_cache_count(struct rti_cell_cache *cache,
+                                                      enum rti_cell_kind kind, uint32_t change)
+{
+    uint32_t out = rti_u32_load_relaxed(&cache->out[kind]) + change;
+    rti_u32_store_relaxed(&cache->out[kind], out);
+    return out;
+}
+
 /* Takes a cell of the pile that lies here, whose `len` is the caller's to write; NULL if there is
  * none, and nothing has happened. Holder. */
 static RTI_ALWAYSINLINE struct rti_cell *rti_cell_cache_reuse(struct rti_cell_cache *cache,
                                                               enum rti_cell_kind kind)
 {
-    if (RTI_UNLIKELY(cache->own[kind].first == NULL)) {
+    if (RTI_UNLIKELY(cache->own[kind] == NULL)) {
         return NULL;
     }
-    return rti_cell_pile_pop(&cache->own[kind], kind);
+    (void)rti_cell_cache_count(cache, kind, 1);
+    return rti_cell_unlink(&cache->own[kind], kind);
 }
 
 /* Takes a cell, whose `len` says where it was taken and nothing else; NULL if all are out. Holder.
@@ -145,8 +161,8 @@ static inline struct rti_cell *rti_cell_cache_take(struct rti_cell_cache *cache,
 static RTI_ALWAYSINLINE void rti_cell_cache_keep(struct rti_cell_cache *cache,
                                                  struct rti_cell *cell, enum rti_cell_kind kind)
 {
-    rti_cell_pile_push(&cache->own[kind], cell, kind);
-    if (RTI_UNLIKELY(cache->own[kind].count >= cache->batch)) {
+    rti_cell_link(&cache->own[kind], cell, kind);
+    if (RTI_UNLIKELY(rti_cell_cache_count(cache, kind, UINT32_MAX) == cache->full[kind])) {
         rti_cell_cache_put_aside(cache, kind);
     }
 }

@@ -38,9 +38,9 @@ void rti_cell_pile_clear(struct rti_cell_pile *pile, struct rti_pool *pool,
 /* Checks I1 and that there are at most `max`; returns how many. */
 size_t rti_cell_pile_audit(const struct rti_cell_pile *pile, size_t max);
 
-/* Adds a cell, which is free from here on. */
-static RTI_ALWAYSINLINE void rti_cell_pile_push(struct rti_cell_pile *pile, struct rti_cell *cell,
-                                                enum rti_cell_kind kind)
+/* Adds a cell to a chain, which is free from here on. */
+static RTI_ALWAYSINLINE void rti_cell_link(struct rti_cell **first, struct rti_cell *cell,
+                                           enum rti_cell_kind kind)
 {
 #if RTI_POOL_MARKS
     rti_cell_mark_free(cell, kind);
@@ -49,21 +49,19 @@ static RTI_ALWAYSINLINE void rti_cell_pile_push(struct rti_cell_pile *pile, stru
 #endif
     RTI_PLAIN_WRITE(&cell->next_free, sizeof(cell->next_free));
     cell->len = RTI_CELL_FREE;
-    cell->next_free = pile->first;
-    pile->first = cell;
-    pile->count++;
+    cell->next_free = *first;
+    *first = cell;
 }
 
-/* Takes the cell that was added last, of a pile that has one. Its `len` is the caller's to write.
+/* Takes the cell that was added last, of a chain that has one. Its `len` is the caller's to write.
  */
-static RTI_ALWAYSINLINE struct rti_cell *rti_cell_pile_pop(struct rti_cell_pile *pile,
-                                                           enum rti_cell_kind kind)
+static RTI_ALWAYSINLINE struct rti_cell *rti_cell_unlink(struct rti_cell **first,
+                                                         enum rti_cell_kind kind)
 {
-    struct rti_cell *cell = pile->first;
+    struct rti_cell *cell = *first;
     RTI_PLAIN_READ(&cell->next_free, sizeof(cell->next_free));
     struct rti_cell *next = cell->next_free;
-    pile->first = next;
-    pile->count--;
+    *first = next;
     /* Where many are out the next one is cold. */
     __builtin_prefetch(next, 1);
     RT_DCHECK(cell->len == RTI_CELL_FREE);
@@ -73,6 +71,21 @@ static RTI_ALWAYSINLINE struct rti_cell *rti_cell_pile_pop(struct rti_cell_pile 
     (void)kind;
 #endif
     return cell;
+}
+
+/* The same of a pile, which counts. */
+static RTI_ALWAYSINLINE void rti_cell_pile_push(struct rti_cell_pile *pile, struct rti_cell *cell,
+                                                enum rti_cell_kind kind)
+{
+    rti_cell_link(&pile->first, cell, kind);
+    pile->count++;
+}
+
+static RTI_ALWAYSINLINE struct rti_cell *rti_cell_pile_pop(struct rti_cell_pile *pile,
+                                                           enum rti_cell_kind kind)
+{
+    pile->count--;
+    return rti_cell_unlink(&pile->first, kind);
 }
 
 #endif

@@ -27,6 +27,7 @@ void rti_cells_init(struct rti_cells *cells, struct rti_sched *sched, void *memo
     cells->batch = rti_cells_batch(count, workers);
     cells->caches_count =
         cells->batch == 0 ? 0 : (workers < RTI_CELL_CACHES_MAX ? workers : RTI_CELL_CACHES_MAX);
+    rti_u32_init(&cells->out_alone, 0);
     rti_u32_init(&cells->pushes, 0);
     for (uint32_t i = 0; i < cells->caches_count; i++) {
         rti_cell_cache_init(&cells->caches[i], cells, i);
@@ -53,11 +54,14 @@ size_t rti_cells_in_use(const struct rti_cells *cells)
 {
 #if RTI_HAS_CELL_CACHES
     if (rti_cells_are_cached(cells)) {
-        size_t in_use = rti_cells_out(cells);
+        uint32_t out = rti_u32_load_relaxed(&cells->out_alone);
         for (uint32_t i = 0; i < cells->caches_count; i++) {
-            in_use -= rti_cell_cache_count(&cells->caches[i]);
+            const struct rti_cell_cache *cache = &cells->caches[i];
+            out += rti_u32_load_relaxed(&cache->out[RTI_CELL_SMALL]) +
+                   rti_u32_load_relaxed(&cache->out[RTI_CELL_LARGE]);
         }
-        return in_use;
+        /* While others are at work a message can be seen given back and not yet taken. */
+        return out > UINT32_MAX / 2 ? 0 : out;
     }
 #endif
     return rti_cells_out(cells) - cells->kept.count;

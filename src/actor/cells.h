@@ -44,6 +44,7 @@ struct rti_cells {
     uintptr_t origin; /* from which the names of cells count, see letterbox.h */
     uint32_t batch;   /* 0: there are no caches */
     uint32_t caches_count;
+    rti_atomic_u32 out_alone;                          /* taken minus given by who had no station */
     RTI_ALIGNED(RTI_CACHE_LINE) rti_atomic_u32 pushes; /* piles that were sent home */
     struct rti_cell_cache caches[RTI_CELL_CACHES_MAX];
 #endif
@@ -78,7 +79,7 @@ void rti_cells_init(struct rti_cells *cells, struct rti_sched *sched, void *memo
 void rti_cells_deinit(struct rti_cells *cells);
 void rti_cells_audit(const struct rti_cells *cells);
 
-/* Messages that are out. While nobody is at work. */
+/* Messages that are out. Exact while nobody is at work. */
 size_t rti_cells_in_use(const struct rti_cells *cells);
 
 static inline struct rti_pool *rti_cells_pool(struct rti_cells *cells, enum rti_cell_kind kind)

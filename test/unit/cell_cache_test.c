@@ -126,7 +126,7 @@ TEST(cell_cache_keeps_no_more_than_two_batches_of_its_own)
     while (out_count > 0) {
         give(3);
     }
-    size_t kept = cells.caches[3].own[RTI_CELL_SMALL].count +
+    size_t kept = rti_cell_cache_own(&cells.caches[3], RTI_CELL_SMALL) +
                   (size_t)cells.caches[3].spare[RTI_CELL_SMALL].count;
     CHECK(kept < 2 * BATCH);
     CHECK(returned_to(3) != NULL);
