@@ -84,6 +84,9 @@ static inline bool rti_ring_push(struct rti_ring *ring, void *item)
     return true;
 }
 
+/* Appends `count` items, in their order, for which there is room. Owner only. */
+void rti_ring_push_all(struct rti_ring *ring, void *const *items, size_t count);
+
 /* Takes the oldest item, or NULL if the ring is empty. Owner only. */
 static inline void *rti_ring_pop(struct rti_ring *ring)
 {
