@@ -504,9 +504,9 @@ static RTI_ALWAYSINLINE bool task_begins_simply(const struct rti_task *task,
 /* rt_go_at with several workers, in the common case: a task, `parent`, starts one in a slot of the
  * rack of its station, and works alone. In every other one nothing has changed yet. From the change
  * on nothing is called that comes back: no register has to be saved. */
-static RTI_NOINLINE rt_task *task_go_alone(struct rti_worker *worker, struct rti_task *parent,
-                                           const rt_site *site, rt_task_fn fn, void *arg,
-                                           const void *address)
+static RTI_NOINLINE rt_task *task_go_alone(const rt_site *site, rt_task_fn fn, void *arg,
+                                           const void *address, struct rti_worker *worker,
+                                           struct rti_task *parent)
 {
     if (RTI_UNLIKELY(parent == NULL) || RTI_UNLIKELY(fn == NULL) || RTI_UNLIKELY(site == NULL) ||
         RTI_UNLIKELY(!task_is_at_large(parent))) {
@@ -579,7 +579,7 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
     struct rti_tasks *tasks = parent == NULL ? NULL : worker->straight[RTI_MODULE_TASK];
 #if !RTI_ONE_WORKER
     if (RTI_UNLIKELY(tasks == NULL)) {
-        return task_go_alone(worker, parent, site, fn, arg, RTI_CALL_SITE());
+        return task_go_alone(site, fn, arg, RTI_CALL_SITE(), worker, parent);
     }
 #endif
     struct rti_task *task = tasks == NULL ? NULL : tasks->free_head;
