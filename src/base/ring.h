@@ -149,6 +149,14 @@ static inline void *rti_ring_peek(const struct rti_ring *ring)
     return is_empty ? NULL : rti_ptr_load_relaxed(&ring->slots[head & (RTI_RING_CAPACITY - 1)]);
 }
 
+/* What lies behind the oldest item: the next one, if there are two; else one that was taken, or
+ * NULL. Owner only, for hints. */
+static inline const void *rti_ring_peek_second(const struct rti_ring *ring)
+{
+    uint32_t head = rti_u32_load_relaxed(&ring->head);
+    return rti_ptr_load_relaxed(&ring->slots[(head + 1) & (RTI_RING_CAPACITY - 1)]);
+}
+
 /* The number of items. Exact for the owner while no thief is active; for others a number that was
  * true at some moment, at most the capacity. Any thread. */
 size_t rti_ring_count(const struct rti_ring *ring);

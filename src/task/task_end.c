@@ -8,6 +8,7 @@
 #include "sched/fiber_life.h"
 #include "sync/region.h"
 #include "task/task_cycle.h"
+#include "task/task_foresee.h"
 #include "task/task_hooks.h"
 #include "task/task_report.h"
 #include "task/tasks.h"
@@ -216,6 +217,7 @@ static bool task_end_alone(struct rti_fiber *fiber, struct rti_worker *worker)
     }
     RT_DCHECK(fiber->end == RTI_FIBER_RETURNED && task->outcome == RT_OUTCOME_OK);
     RT_DCHECK(task->joins == 0);
+    rti_task_foresee_second(worker->station);
     struct rti_tasks *tasks = rti_tasks_with(task);
     rti_fiber_depart_alone(fiber);
     fiber->cancel = NULL;

@@ -335,7 +335,7 @@ static RTI_NOINLINE rt_status join_alone(struct rti_worker *worker, rt_task *han
     }
     rti_task_to_free_here(&task->life);
     RT_DCHECK(!task->has_message);
-    (void)rti_task_rack_put(rack, task);
+    rti_task_rack_add(rack, task);
     rti_tasks_count_at(tasks, desk, RTI_TASKS_JOINED, false);
     return RT_SUCCESS;
 }
