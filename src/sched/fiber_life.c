@@ -17,6 +17,10 @@
  * is asked as in a chain (sched/chain.h). What is no fiber, or has not begun and is of no slab, is
  * pinned, killed or to be told of is left to the member's own stack.
  *
+ * Who works alone (sched/solo.h) does all of this in one section, if the kind of the fiber has no
+ * more to do at its end than to say so and the next one has not begun: that is the heir of the
+ * stack, which no shelf sees between.
+ *
  * If the next one has not begun and is of the same slab, the stack that it gets is the one that was
  * just given back: it begins right there, by a call.
  *
