@@ -152,7 +152,7 @@ static double run_round(const struct program *program)
     for (size_t i = 0; i < 2; i++) {
         must(program->is_rendezvous ? rt_channel_create_rendezvous(&config, &tx[i], &rx[i])
                                     : rt_channel_create(&config, &tx[i], &rx[i]));
-        static const struct rti_fiber_kind kind = {rti_fiber_call, nothing};
+        static const struct rti_fiber_kind kind = {.main = rti_fiber_call, .on_done = nothing};
         struct rti_fiber_options options = {
             .id = (uint32_t)i + 1, .priority = 2, .fn = program->mains[i], .kind = &kind};
         rti_stack_init(&options.stack, stacks[i], STACK_BYTES);

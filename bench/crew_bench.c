@@ -125,7 +125,7 @@ static double run_round(uint32_t workers, size_t fibers_count, void (*main_fn)(v
                                      .views = views};
     rti_crew_init(&crew, &sched, &config);
     for (size_t i = 0; i < fibers_count; i++) {
-        static const struct rti_fiber_kind kind = {rti_fiber_call, nothing};
+        static const struct rti_fiber_kind kind = {.main = rti_fiber_call, .on_done = nothing};
         struct rti_fiber_options options = {.id = (uint32_t)i + 1,
                                             .priority = 2,
                                             .fn = main_fn,

@@ -83,7 +83,7 @@ static double run_round(void (*main_fn)(void *))
         exit(1);
     }
     for (size_t i = 0; i < 2; i++) {
-        static const struct rti_fiber_kind kind = {rti_fiber_call, nothing};
+        static const struct rti_fiber_kind kind = {.main = rti_fiber_call, .on_done = nothing};
         struct rti_fiber_options options = {.id = (uint32_t)i + 1,
                                             .priority = 2,
                                             .fn = main_fn,

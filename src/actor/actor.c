@@ -49,7 +49,8 @@ static void actor_copy_name(struct rti_actor *actor, const char *name)
     actor->name[length] = '\0';
 }
 
-static const struct rti_fiber_kind actor_kind = {rti_fiber_call, rti_actor_on_done};
+static const struct rti_fiber_kind actor_kind = {.main = rti_fiber_call,
+                                                 .on_done = rti_actor_on_done};
 
 void rti_actor_init_slot(struct rti_actor *actor, struct rti_actors *actors)
 {

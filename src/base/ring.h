@@ -67,22 +67,38 @@ static inline rti_atomic_ptr *rti_ring_slot(struct rti_ring *ring, uint32_t posi
     return &ring->slots[position & (RTI_RING_CAPACITY - 1)];
 }
 
-/* Appends `item`, which is not NULL. Owner only. False if the ring is full. */
-static inline bool rti_ring_push(struct rti_ring *ring, void *item)
+/* Is there room for another item? Owner only. */
+static inline bool rti_ring_has_room(const struct rti_ring *ring)
 {
-    RT_DCHECK(item != NULL);
     uint32_t tail = rti_u32_load_relaxed(&ring->tail);
     /* Pairs with the compare-exchange of those who take: the slot has been read before. */
     uint32_t head = rti_u32_load_acquire(&ring->head);
     RT_DCHECK(tail - head <= RTI_RING_CAPACITY);
-    if (RTI_UNLIKELY(tail - head >= RTI_RING_CAPACITY)) {
-        return false;
-    }
+    return RTI_LIKELY(tail - head < RTI_RING_CAPACITY);
+}
+
+/* Appends `item`, which is not NULL and for which there is room. Owner only. */
+static inline void rti_ring_put(struct rti_ring *ring, void *item)
+{
+    RT_DCHECK(item != NULL && rti_ring_has_room(ring));
+    uint32_t tail = rti_u32_load_relaxed(&ring->tail);
     rti_ptr_store_relaxed(rti_ring_slot(ring, tail), item);
     /* Pairs with the acquire of tail in those who take. */
     rti_u32_store_release(&ring->tail, tail + 1);
+}
+
+/* The same; false if there is no room. */
+static inline bool rti_ring_push(struct rti_ring *ring, void *item)
+{
+    if (RTI_UNLIKELY(!rti_ring_has_room(ring))) {
+        return false;
+    }
+    rti_ring_put(ring, item);
     return true;
 }
+
+/* Appends `count` items, in their order, for which there is room. Owner only. */
+void rti_ring_push_all(struct rti_ring *ring, void *const *items, size_t count);
 
 /* Takes the oldest item, or NULL if the ring is empty. Owner only. */
 static inline void *rti_ring_pop(struct rti_ring *ring)
@@ -101,7 +117,17 @@ static inline void *rti_ring_pop(struct rti_ring *ring)
     return NULL;
 }
 
-/* The same while nobody else takes anything, nor is about to. Owner only. */
+/* Takes the oldest item, of a ring that has one, while nobody else takes anything, nor is about to.
+ * Owner only. */
+static inline void rti_ring_drop_alone(struct rti_ring *ring)
+{
+    uint32_t head = rti_u32_load_relaxed(&ring->head);
+    RT_DCHECK(head != rti_u32_load_relaxed(&ring->tail));
+    /* Release: as in rti_ring_pop, for who looks how many there are. */
+    rti_u32_store_release(&ring->head, head + 1);
+}
+
+/* rti_ring_pop at such a time. Owner only. */
 static inline void *rti_ring_pop_alone(struct rti_ring *ring)
 {
     uint32_t head = rti_u32_load_relaxed(&ring->head);
@@ -110,8 +136,7 @@ static inline void *rti_ring_pop_alone(struct rti_ring *ring)
     }
     void *item = rti_ptr_load_relaxed(rti_ring_slot(ring, head));
     RT_DCHECK(item != NULL);
-    /* Release: as in rti_ring_pop, for who looks how many there are. */
-    rti_u32_store_release(&ring->head, head + 1);
+    rti_ring_drop_alone(ring);
     return item;
 }
 
@@ -122,6 +147,14 @@ static inline void *rti_ring_peek(const struct rti_ring *ring)
     uint32_t head = rti_u32_load_relaxed(&ring->head);
     bool is_empty = head == rti_u32_load_relaxed(&ring->tail);
     return is_empty ? NULL : rti_ptr_load_relaxed(&ring->slots[head & (RTI_RING_CAPACITY - 1)]);
+}
+
+/* What lies behind the oldest item: the next one, if there are two; else one that was taken, or
+ * NULL. Owner only, for hints. */
+static inline const void *rti_ring_peek_second(const struct rti_ring *ring)
+{
+    uint32_t head = rti_u32_load_relaxed(&ring->head);
+    return rti_ptr_load_relaxed(&ring->slots[(head + 1) & (RTI_RING_CAPACITY - 1)]);
 }
 
 /* The number of items. Exact for the owner while no thief is active; for others a number that was

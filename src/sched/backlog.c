@@ -21,12 +21,14 @@ static void backlog_count(struct rti_backlog *backlog, size_t change)
 void rti_backlog_push(struct rti_backlog *backlog, struct rti_sched *sched,
                       struct rti_runnable **runnables, size_t count)
 {
-    rti_lock_acquire(&backlog->lock, sched);
-    /* From the back, so that they begin in their order. */
-    for (size_t i = count; i > 0; i--) {
-        RT_DCHECK(runnables[i - 1]->is_fresh);
-        rti_processor_stack(&backlog->young, runnables[i - 1]);
+    RT_ASSERT(count > 0);
+    for (size_t i = 0; i + 1 < count; i++) {
+        RT_DCHECK(runnables[i]->is_fresh &&
+                  runnables[i]->priority == runnables[count - 1]->priority);
+        runnables[i]->next = runnables[i + 1];
     }
+    rti_lock_acquire(&backlog->lock, sched);
+    rti_processor_stack_all(&backlog->young, runnables[0], runnables[count - 1]);
     backlog_count(backlog, count);
     rti_lock_release(&backlog->lock);
 }
@@ -46,8 +48,7 @@ size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched, ui
         if ((urgent->levels_ready & ((1U << below) - 1)) == 0) {
             break;
         }
-        out[taken] = rti_processor_pick(urgent);
-        taken++;
+        taken += rti_processor_take_many(urgent, out + taken, max - taken);
     }
     backlog_count(backlog, 0 - taken);
     rti_lock_release(&backlog->lock);

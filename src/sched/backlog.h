@@ -46,8 +46,8 @@ struct rti_backlog {
 /* `sched` may be NULL: then nobody else comes. */
 void rti_backlog_init(struct rti_backlog *backlog, struct rti_sched *sched);
 
-/* Adds READY runnables that are fresh, before all that are here and in their order. Holder of the
- * station. */
+/* Adds READY runnables of one level that are fresh, at least one, before all that are here and in
+ * their order. Holder of the station. */
 void rti_backlog_push(struct rti_backlog *backlog, struct rti_sched *sched,
                       struct rti_runnable **runnables, size_t count);
 

@@ -5,17 +5,35 @@
 /* The start of a runnable by the holder of a station, without a call: for what is started by the
  * million. Who makes work queues it, then fences, then looks for sleepers; the essay is in crew.h.
  *
- * Who works alone (sched/solo.h) does both in one section, and needs no fence if no station may be
- * taken. The fence is for who gives a station back, or lets more of them be used, and then looks
- * for work. While the mark is there nobody else has a station to give back: there is but one; or
- * somebody has just taken the last one, who waits for the end of the section before it looks; or
- * the others may not be used (sched/width.h), and who allows it waits for that end as well. If one
- * may be taken the fence stays: its last holder may not yet have said that it spins no longer. */
+ * Who works alone (sched/solo.h) asks first, in the section in which it queues, whether a station
+ * may be taken, and needs no fence if none may. The fence is for who gives a station back, or lets
+ * more of them be used, and then looks for work. While the mark is there nobody else has a station
+ * to give back: there is but one; or somebody has just taken the last one, who waits for the end of
+ * the section before it looks; or the others may not be used (sched/width.h), and who allows it
+ * waits for that end as well. If one may be taken the fence stays: its last holder may not yet have
+ * said that it spins no longer. */
 
 #include "sched/crew_search.h"
 #include "sched/solo.h"
 
 #if !RTI_ONE_WORKER
+
+/* In a section: is there room in the ring of this level, and no station that may be taken? Then to
+ * queue one there before the section is over is all that a start has to do. */
+static RTI_ALWAYSINLINE bool rti_crew_is_quiet(const struct rti_crew *crew,
+                                               const struct rti_station *station, uint32_t level)
+{
+    return RTI_LIKELY(rti_u32_load_relaxed(&crew->idle_count) == 0) &&
+           RTI_LIKELY(rti_ring_has_room(&station->levels[level]));
+}
+
+/* Does that. */
+static RTI_ALWAYSINLINE void rti_crew_queue_alone(struct rti_station *station,
+                                                  struct rti_runnable *runnable, uint32_t level)
+{
+    station->levels_hint |= 1U << level;
+    rti_ring_put(&station->levels[level], runnable);
+}
 
 /* Queues a new one of the worker's own station that is of level `level`, and sees that somebody
  * runs. Holder. */
@@ -24,17 +42,12 @@ static RTI_ALWAYSINLINE void rti_crew_queue_new(struct rti_crew *crew, struct rt
 {
     struct rti_station *station = worker->station;
     if (RTI_LIKELY(rti_solo_enter(worker))) {
-        station->levels_hint |= 1U << level;
-        bool is_queued = rti_ring_push(&station->levels[level], runnable);
-        uint32_t idle = rti_u32_load_relaxed(&crew->idle_count);
-        rti_solo_leave(worker);
-        if (RTI_LIKELY(is_queued) && RTI_LIKELY(idle == 0)) {
-            return;
+        bool is_quiet = rti_crew_is_quiet(crew, station, level);
+        if (is_quiet) {
+            rti_crew_queue_alone(station, runnable, level);
         }
-        if (is_queued) {
-            /* As below. */
-            rti_fence_seqcst();
-            rti_crew_rouse_one(crew);
+        rti_solo_leave(worker);
+        if (RTI_LIKELY(is_quiet)) {
             return;
         }
     }
@@ -46,16 +59,32 @@ static RTI_ALWAYSINLINE void rti_crew_queue_new(struct rti_crew *crew, struct rt
     }
 }
 
-/* rti_crew_start of one that the caller has made READY, of level `level`, at the caller's own
- * station. Holder. */
+/* The first half of a start at this station, of one that the caller has made READY and that is of
+ * level `level`. Holder. */
+static RTI_ALWAYSINLINE void rti_crew_note_start(struct rti_station *station,
+                                                 struct rti_runnable *runnable, uint32_t level)
+{
+    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY && runnable->priority == level);
+    (void)level;
+    runnable->is_shared = true;
+    runnable->is_fresh = true;
+    rti_station_count(&station->live, 1);
+}
+
+/* rti_crew_start of such a one at the caller's own station. Holder. */
 static RTI_ALWAYSINLINE void rti_crew_start_at(struct rti_crew *crew, struct rti_worker *worker,
                                                struct rti_runnable *runnable, uint32_t level)
 {
-    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY && runnable->priority == level);
-    runnable->is_shared = true;
-    runnable->is_fresh = true;
-    rti_station_count(&worker->station->live, 1);
+    rti_crew_note_start(worker->station, runnable, level);
     rti_crew_queue_new(crew, worker, runnable, level);
+}
+
+/* The same in a section in which rti_crew_is_quiet. */
+static RTI_ALWAYSINLINE void rti_crew_start_alone(struct rti_worker *worker,
+                                                  struct rti_runnable *runnable, uint32_t level)
+{
+    rti_crew_note_start(worker->station, runnable, level);
+    rti_crew_queue_alone(worker->station, runnable, level);
 }
 
 #endif

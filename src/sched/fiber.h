@@ -60,6 +60,12 @@ struct rti_stack_slab; /* sched/stack_slab.h */
 struct rti_fiber_kind {
     void (*main)(struct rti_fiber *fiber);    /* at its first turn: calls its function */
     void (*on_done)(struct rti_fiber *fiber); /* at its end: I2 */
+#if !RTI_ONE_WORKER
+    /* on_done in a section of who works alone, for one that has returned, whose stack is the
+     * caller's then: the last it does is to let others see the end, and before that it calls
+     * rti_fiber_depart_alone. False: more is to be done, and nothing has changed. NULL: always. */
+    bool (*end_alone)(struct rti_fiber *fiber, struct rti_worker *worker);
+#endif
 };
 
 struct rti_fiber {

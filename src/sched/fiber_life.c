@@ -17,6 +17,10 @@
  * is asked as in a chain (sched/chain.h). What is no fiber, or has not begun and is of no slab, is
  * pinned, killed or to be told of is left to the member's own stack.
  *
+ * Who works alone (sched/solo.h) does all of this in one section, if the kind of the fiber has no
+ * more to do at its end than to say so and the next one has not begun: that is the heir of the
+ * stack, which no shelf sees between.
+ *
  * If the next one has not begun and is of the same slab, the stack that it gets is the one that was
  * just given back: it begins right there, by a call.
  *
@@ -127,6 +131,17 @@ static RTI_ALWAYSINLINE void fiber_settle(struct rti_sched *sched, struct rti_fi
     fiber->run.kind->on_done(fiber);
 }
 
+/* The worker of a fiber whose function has returned, where it had this context. */
+static RTI_ALWAYSINLINE struct rti_worker *fiber_come_back(const struct rti_fiber *self,
+                                                           const struct rti_cx *cx)
+{
+    struct rti_worker *worker = rti_fiber_worker();
+    /* A context that lay in a frame of main is garbage now: going on would corrupt what it was
+     * linked to. */
+    RT_ASSERT(rti_fiber_cx(self) == cx && self->wait == NULL);
+    return worker;
+}
+
 #if FIBER_SETTLES_ITSELF
 
 /* May the next fiber be picked by this one, which is about to end, on its own stack? Then its guard
@@ -156,22 +171,14 @@ static RTI_ALWAYSINLINE void fiber_settle_itself(struct rti_worker *worker, stru
     RT_AUDIT(rti_sched_audit(worker->sched));
 }
 
-/* Begins `fiber`, of a slab, here at the top of the stack of `gone`, which ends at `here`, if that
- * is the stack that it gets; then true, and what is left is to say that its berth is not ready and
- * to call its function. */
-static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct rti_fiber *fiber,
-                                              const char *here, struct rti_arch_context *gone,
-                                              bool is_local)
+/* Makes `fiber` the one that runs, at the top of the stack on which `gone` ended and the caller is.
+ */
+static RTI_ALWAYSINLINE void fiber_take_place(struct rti_worker *worker, struct rti_fiber *fiber,
+                                              struct rti_arch_context *gone)
 {
-    rti_fiber_enter_slab(fiber, is_local);
     RTI_PROBE1(start, fiber->run.id);
     rti_runnable_to_switched(&fiber->run);
     worker->fiber = fiber;
-    if (RTI_UNLIKELY(fiber->stack.high_guard != here)) {
-        rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
-                          rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
-        return false;
-    }
     rti_context_set_bounds(&fiber->context, rti_stack_usable(&fiber->stack),
                            rti_stack_frames_size(&fiber->stack));
     rti_arch_fp_control_switch(gone, &fiber->context.saved);
@@ -181,7 +188,26 @@ static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct 
         *worker->errno_address = 0;
     }
 #endif
-    return true;
+}
+
+/* Begins `fiber`, of a slab, here at the top of the stack of `gone`, which ends at `here`, if that
+ * is the stack that it gets; then true, and what is left is to say that its berth is not ready and
+ * to call its function. */
+static RTI_ALWAYSINLINE bool fiber_begin_here(struct rti_worker *worker, struct rti_fiber *fiber,
+                                              const char *here, struct rti_arch_context *gone,
+                                              bool is_local)
+{
+    rti_fiber_enter_slab(fiber, is_local);
+    if (RTI_LIKELY(fiber->stack.high_guard == here)) {
+        fiber_take_place(worker, fiber, gone);
+        return true;
+    }
+    RTI_PROBE1(start, fiber->run.id);
+    rti_runnable_to_switched(&fiber->run);
+    worker->fiber = fiber;
+    rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
+                      rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
+    return false;
 }
 
 /* Has this one not begun, and may it? */
@@ -308,15 +334,88 @@ static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on_shared(struct rti_worker
     rti_context_pass(&gone, &next->context, worker);
 }
 
-/* fiber_return with several workers: apart, so that the way with one saves no registers for it. */
-static RTI_NOINLINE struct rti_fiber *fiber_return_shared(struct rti_worker *worker,
-                                                          struct rti_fiber *self)
+/* Has `self` returned in a way that leaves nothing to do but to say so, on a stack that can be
+ * another's, and is the search not needed before the next turn? Holder. */
+static RTI_ALWAYSINLINE bool fiber_is_passing_on(const struct rti_worker *worker,
+                                                 const struct rti_fiber *self)
+{
+    return RTI_LIKELY(worker->member->pin == 0) && RTI_LIKELY(self->is_self_settling) &&
+           rti_fiber_has_slab(self) && RTI_LIKELY(rti_stack_is_intact(&self->stack)) &&
+           RTI_LIKELY(rti_cleanups_are_none(&self->cleanups)) && !rti_chain_is_cut(worker) &&
+           RTI_LIKELY(rti_station_is_plain(worker->station)) &&
+           RTI_LIKELY(!worker->station->is_stocked);
+}
+
+/* The first of a ring, which stays there, if it has not begun and may. NULL: it is any other case.
+ * In a section. */
+static RTI_ALWAYSINLINE struct rti_runnable *fiber_heir(const struct rti_ring *ring)
+{
+    struct rti_runnable *next = rti_ring_peek(ring);
+    bool is_heir =
+        RTI_LIKELY(next != NULL) && RTI_LIKELY(next->pin == 0) && RTI_LIKELY(fiber_is_unborn(next));
+    return is_heir ? next : NULL;
+}
+
+/* The step from `self`, which has ended, to the first of a ring, which gets the stack as it is. In
+ * a section. */
+static RTI_ALWAYSINLINE struct rti_fiber *fiber_give_way(struct rti_worker *worker,
+                                                         struct rti_fiber *self,
+                                                         struct rti_ring *ring,
+                                                         struct rti_runnable *next)
+{
+    struct rti_station *station = worker->station;
+    struct rti_fiber *heir = rti_fiber_of(next);
+    rti_ring_drop_alone(ring);
+    station->tick++;
+    station->streak = 0;
+    worker->member->turns_until_look--;
+    rti_station_count(&station->turns, 1);
+    rti_station_count(&station->live, UINT64_MAX);
+    next->is_fresh = false;
+    rti_fiber_inherit_slab(heir, self);
+    fiber_take_place(worker, heir, &self->context.saved);
+    return heir;
+}
+
+/* fiber_pass_on_shared by who works alone, in one section, where the next one has not begun and
+ * begins here. NULL: it is any other case, and nothing has changed. */
+static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on_alone(struct rti_worker *worker,
+                                                              struct rti_fiber *self)
+{
+    const struct rti_fiber_kind *kind = self->run.kind;
+    if (RTI_UNLIKELY(kind->end_alone == NULL) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return NULL;
+    }
+    worker->lent = NULL;
+    struct rti_ring *ring = rti_station_urgent(worker->station);
+    struct rti_runnable *next = fiber_is_passing_on(worker, self) ? fiber_heir(ring) : NULL;
+    struct rti_fiber *heir = NULL;
+    if (RTI_LIKELY(next != NULL) && RTI_LIKELY(kind->end_alone(self, worker))) {
+        heir = fiber_give_way(worker, self, ring, next);
+    }
+    /* From here on others may see the end of `self`, and have its memory. */
+    rti_solo_leave(worker);
+    return heir;
+}
+
+/* fiber_return with several workers. */
+static RTI_NOINLINE struct rti_fiber *fiber_return_any(struct rti_worker *worker,
+                                                       struct rti_fiber *self)
 {
     rti_fiber_clean_up(self);
     if (RTI_LIKELY(fiber_is_settling_shared(worker, self))) {
         return fiber_pass_on_shared(worker, self);
     }
     fiber_finish(worker, RTI_FIBER_RETURNED);
+}
+
+/* The same, by who works alone if it is. */
+static RTI_NOINLINE struct rti_fiber *fiber_return_shared(struct rti_fiber *self,
+                                                          const struct rti_cx *cx)
+{
+    struct rti_worker *worker = fiber_come_back(self, cx);
+    struct rti_fiber *heir = fiber_pass_on_alone(worker, self);
+    return RTI_LIKELY(heir != NULL) ? heir : fiber_return_any(worker, self);
 }
 
 #endif
@@ -383,18 +482,12 @@ _Noreturn void rti_fiber_exit(struct rti_worker *worker)
  * begin there; else it does not return. */
 static RTI_NOINLINE struct rti_fiber *fiber_return(struct rti_fiber *self, const struct rti_cx *cx)
 {
-    struct rti_worker *worker = rti_fiber_worker();
-    /* A context that lay in a frame of main is garbage now: going on would corrupt what it was
-     * linked to. */
-    RT_ASSERT(rti_fiber_cx(self) == cx && self->wait == NULL);
+    struct rti_worker *worker = fiber_come_back(self, cx);
 #if FIBER_SETTLES_ITSELF
     if (RTI_LIKELY(fiber_is_succeeded(worker, self))) {
         RT_DCHECK(self->end == RTI_FIBER_RETURNED);
         rti_fiber_clean_up(self);
         return fiber_pass_on(worker, self);
-    }
-    if (rti_runnable_is_shared(&self->run)) {
-        return fiber_return_shared(worker, self);
     }
 #endif
     fiber_finish(worker, RTI_FIBER_RETURNED);
@@ -420,6 +513,13 @@ RTI_OUTSIDE void rti_fiber_entry(void *transfer)
 #endif
         const struct rti_cx *cx = rti_fiber_cx(self);
         self->run.kind->main(self);
+#if FIBER_SETTLES_ITSELF
+        /* Two functions, so that neither saves registers for the other. */
+        if (rti_runnable_is_shared(&self->run)) {
+            self = fiber_return_shared(self, cx);
+            continue;
+        }
+#endif
         self = fiber_return(self, cx);
     }
 }

@@ -215,6 +215,30 @@ static RTI_ALWAYSINLINE void rti_fiber_leave_slab(struct rti_fiber *fiber, bool 
 #endif
 }
 
+#if !RTI_ONE_WORKER
+/* The fiber's own part of an end in a section (end_alone). */
+static RTI_ALWAYSINLINE void rti_fiber_depart_alone(struct rti_fiber *fiber)
+{
+    /* Who runs has no mark (rti_arch_switch), as rti_context_deinit would leave it. */
+    RT_DCHECK(fiber->wait == NULL && !rti_context_is_marked(&fiber->context));
+    rti_runnable_to_done_here(&fiber->run);
+    rti_fiber_settle_nowhere(fiber);
+    RTI_PROBE2(exit, fiber->run.id, fiber->end);
+    rti_context_forget_bounds(&fiber->context);
+}
+
+/* Gives one of the slab that has not begun the stack of another of it, which has ended. */
+static RTI_ALWAYSINLINE void rti_fiber_inherit_slab(struct rti_fiber *heir,
+                                                    const struct rti_fiber *gone)
+{
+    RT_DCHECK(rti_fiber_has_slab(heir) && rti_fiber_has_slab(gone) && heir->sched == gone->sched);
+    RT_DCHECK(gone->is_self_settling && rti_stack_is_none(&heir->stack));
+    heir->stack = gone->stack;
+    heir->run.is_direct = true;
+    rti_fiber_set_self_settling(heir, true);
+}
+#endif
+
 /* rti_fiber_start for one that has just begun on `sched`. */
 static RTI_ALWAYSINLINE void rti_fiber_start_begun(struct rti_sched *sched, struct rti_fiber *fiber)
 {

@@ -90,20 +90,27 @@ static inline void rti_processor_queue(struct rti_processor *processor,
 }
 #endif
 
-/* Puts a READY runnable before all others of its level: not for the round robin, for who keeps a
- * stack here, or begins before them. */
+/* Puts READY runnables of one level, linked from `first` to `last`, before all others of it: not
+ * for the round robin, for who keeps a stack here, or begins before them. */
+static inline void rti_processor_stack_all(struct rti_processor *processor,
+                                           struct rti_runnable *first, struct rti_runnable *last)
+{
+    RT_DCHECK(rti_runnable_state(first) == RTI_RUNNABLE_READY);
+    uint32_t priority = first->priority;
+    struct rti_runqueue *level = &processor->levels[priority];
+    last->next = level->head;
+    if (level->head == NULL) {
+        level->tail = last;
+        processor->levels_ready |= 1U << priority;
+    }
+    level->head = first;
+}
+
+/* The same of one. */
 static inline void rti_processor_stack(struct rti_processor *processor,
                                        struct rti_runnable *runnable)
 {
-    RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_READY);
-    uint32_t priority = runnable->priority;
-    struct rti_runqueue *level = &processor->levels[priority];
-    runnable->next = level->head;
-    if (level->head == NULL) {
-        level->tail = runnable;
-        processor->levels_ready |= 1U << priority;
-    }
-    level->head = runnable;
+    rti_processor_stack_all(processor, runnable, runnable);
 }
 
 /* The most urgent level that has anybody ready; NULL if there is none. */
@@ -133,6 +140,25 @@ static inline struct rti_runnable *rti_processor_pick(struct rti_processor *proc
 {
     struct rti_runqueue *level = rti_processor_urgent(processor);
     return level == NULL ? NULL : rti_processor_take(processor, level);
+}
+
+/* Takes at most `max` of the most urgent level, those who have waited longest, and gives how many.
+ */
+static inline size_t rti_processor_take_many(struct rti_processor *processor,
+                                             struct rti_runnable **out, size_t max)
+{
+    struct rti_runqueue *level = rti_processor_urgent(processor);
+    struct rti_runnable *runnable = level == NULL ? NULL : level->head;
+    size_t count = 0;
+    for (; runnable != NULL && count < max; count++) {
+        out[count] = runnable;
+        runnable = runnable->next;
+    }
+    if (count > 0) {
+        level->head = runnable;
+        processor->levels_ready &= runnable == NULL ? processor->levels_ready - 1 : UINT32_MAX;
+    }
+    return count;
 }
 
 /* The same for who guesses the level: it is compared and not looked up, so that what follows does

@@ -21,8 +21,11 @@
  *       is_inside = 0
  *
  * The barrier reaches the worker before the store to is_inside is seen, and then its look finds the
- * mark gone; or after it, and then who comes finds it inside and waits. Sections are some dozen
- * instructions, take no lock and call nothing of the program.
+ * mark gone; or after it, and then who comes finds it inside and waits. Sections take no lock and
+ * call nothing of the program. Most are some dozen instructions; three are longer and have in them
+ * all that is left of a start, of a join, and of the step from a task that ends to the next one
+ * that begins, where those are no more than that (decision 110). What they find special they leave
+ * as it is, to code for every case.
  *
  * Who comes is, first, everybody who takes a station out of the idle list: it does so before it has
  * the station. Second, a guest: who has no station, and changes such a word all the same (a timer
@@ -42,7 +45,8 @@
  *                                      rti_asyncs_guard). An end without a station is of a task
  *                                      that nobody else ends
  *     the handle of a task, and      any station; else a guest (rti_tasks_use). Who asks with a
- *       its life, to FREE              copy (task_asker.h) is a guest, too, in the place of a fence
+ *       its life, to FREE              copy (task_asker.h) is a guest, too, in the place of a
+ *                                      fence: in a section nobody is at a slot
  *     what a guard of poll tasks     any station; else a guest (rti_asyncs_guard): in a section no
  *       is over                        guard is taken
  *     the number of the last task    any station; else a guest (task_next_serial)

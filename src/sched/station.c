@@ -234,13 +234,21 @@ static bool station_is_low(const struct rti_station *station)
     return count <= RTI_RING_CAPACITY / 8;
 }
 
-/* Queues one for which there is room. It is not looked at any more once it lies in the ring: a
+/* Queues those for which there is room. None is looked at any more once it lies in the ring: a
  * thief may have taken, run and ended it by then. */
-static void station_push(struct rti_station *station, struct rti_runnable *runnable)
+static void station_push_all(struct rti_station *station, struct rti_runnable **runnables,
+                             size_t count)
 {
-    station->levels_hint |= 1U << runnable->priority;
-    bool is_pushed = rti_ring_push(&station->levels[runnable->priority], runnable);
-    RT_ASSERT(is_pushed);
+    for (size_t from = 0, to; from < count; from = to) {
+        uint32_t level = runnables[from]->priority;
+        to = from + 1;
+        while (to < count && runnables[to]->priority == level) {
+            to++;
+        }
+        station->levels_hint |= 1U << level;
+        rti_ring_push_all(&station->levels[level], (void *const *)(runnables + from), to - from);
+    }
+    station->is_stocked = station->is_stocked || count > 0;
 }
 
 /* Takes at most `*count` from a backlog for a station that is low: one is returned, the others are
@@ -250,11 +258,11 @@ static struct rti_runnable *station_relieve(struct rti_station *station,
 {
     struct rti_runnable *taken[RTI_RING_CAPACITY / 2];
     *count = rti_backlog_take(backlog, station->sched, RTI_PRIORITY_LEVELS, taken, *count);
-    for (size_t i = 1; i < *count; i++) {
-        station_push(station, taken[i]);
-        station->is_stocked = true;
+    if (*count == 0) {
+        return NULL;
     }
-    return *count > 0 ? taken[0] : NULL;
+    station_push_all(station, taken + 1, *count - 1);
+    return taken[0];
 }
 
 /* The rings are empty. */
@@ -274,8 +282,7 @@ struct rti_runnable *rti_station_begin_old(struct rti_station *station)
         size_t count = RTI_RING_CAPACITY / 2 - 1;
         struct rti_runnable *second = station_relieve(station, &station->backlog, &count);
         if (second != NULL) {
-            station_push(station, second);
-            station->is_stocked = true;
+            station_push_all(station, &second, 1);
         }
     }
     return first;

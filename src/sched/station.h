@@ -295,6 +295,14 @@ static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pop(struct rti_station 
     return NULL;
 }
 
+/* The ring that a pop would look into first. Holder. */
+static RTI_ALWAYSINLINE struct rti_ring *rti_station_urgent(struct rti_station *station)
+{
+    /* The last one if none is said to have anybody. */
+    uint32_t ready = station->levels_hint | 1U << (RTI_PRIORITY_LEVELS - 1);
+    return &station->levels[(uint32_t)__builtin_ctz(ready)];
+}
+
 /* Does it have nothing but its rings to pick from: no `next`, and nobody who begins early? Holder.
  */
 static RTI_ALWAYSINLINE bool rti_station_is_plain(const struct rti_station *station)

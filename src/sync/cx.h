@@ -288,9 +288,9 @@ static RTI_ALWAYSINLINE void rti_cx_begin_fiber(struct rti_cx *cx, struct rti_fi
 /* What rti_cx_end_fiber does if more is to be done than to say that it has ended. */
 void rti_cx_end_fiber_any(struct rti_cx *cx, rt_outcome outcome);
 
-/* Its end, with the outcome that counts for its region. `is_local`: there is one worker. */
-static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rti_fiber *fiber,
-                                              rt_outcome outcome, bool is_local)
+/* Is its end no more than to say so? `is_local`: there is one worker. */
+static RTI_ALWAYSINLINE bool rti_cx_ends_simply(const struct rti_cx *cx,
+                                                const struct rti_fiber *fiber, bool is_local)
 {
     RT_ASSERT(cx->magic == RTI_CX_MAGIC);
     RT_DCHECK(rti_cx_fiber(cx) == fiber);
@@ -298,11 +298,24 @@ static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rt
     uintptr_t attached = rti_u8_load_relaxed(&cx->has_rest) | (uintptr_t)cx->cancel.lone;
     /* Who is not hindered has not been limited nor, with one worker, been cancelled. With several
      * the line is looked at only if it is the owner's alone (cx_end). */
-    if (RTI_LIKELY(outcome == RT_OUTCOME_OK) && RTI_LIKELY(!fiber->is_hindered) &&
-        RTI_LIKELY(attached == 0) && (is_local || RTI_LIKELY(!cx->has_timers)) &&
-        RTI_LIKELY(rti_list_is_empty(&cx->cancel.line))) {
-        RT_DCHECK(!cx->cancel.is_seen && cx->outcome == RT_OUTCOME_OK);
-        cx->magic = RTI_CX_CLEAN;
+    return RTI_LIKELY(!fiber->is_hindered) && RTI_LIKELY(attached == 0) &&
+           (is_local || RTI_LIKELY(!cx->has_timers)) &&
+           RTI_LIKELY(rti_list_is_empty(&cx->cancel.line));
+}
+
+/* Does that. */
+static RTI_ALWAYSINLINE void rti_cx_end_simply(struct rti_cx *cx)
+{
+    RT_DCHECK(!cx->cancel.is_seen && cx->outcome == RT_OUTCOME_OK);
+    cx->magic = RTI_CX_CLEAN;
+}
+
+/* Its end, with the outcome that counts for its region. `is_local`: there is one worker. */
+static RTI_ALWAYSINLINE void rti_cx_end_fiber(struct rti_cx *cx, const struct rti_fiber *fiber,
+                                              rt_outcome outcome, bool is_local)
+{
+    if (RTI_LIKELY(outcome == RT_OUTCOME_OK) && rti_cx_ends_simply(cx, fiber, is_local)) {
+        rti_cx_end_simply(cx);
         return;
     }
     rti_cx_end_fiber_any(cx, outcome);

@@ -305,10 +305,48 @@ static RTI_NOINLINE rt_status join_any(struct rti_worker *worker, rt_async_task 
                                          : join_no_handle;
 }
 
+#if !RTI_ONE_WORKER
+/* The common case with several workers: a fiber that nothing hinders works alone and finds the end
+ * there, and the desk has room for the slot. Whatever else it is, nothing has changed. Nothing is
+ * called that comes back: no register has to be saved. */
+static RTI_NOINLINE rt_status join_alone(struct rti_worker *worker, rt_async_task **task,
+                                         rt_cx *given, rt_status *out)
+{
+    struct rti_asyncs *asyncs = rti_asyncs_of(worker);
+    if (RTI_UNLIKELY(asyncs == NULL) || RTI_UNLIKELY(task == NULL) || RTI_UNLIKELY(given != NULL) ||
+        RTI_UNLIKELY(!join_is_fiber_free(worker->fiber))) {
+        return join_any(worker, task, given, out);
+    }
+    uint32_t index = (uint32_t)((uintptr_t)*task & RTI_ASYNC_INDEX_MASK);
+    struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
+    if (RTI_UNLIKELY(index >= rti_u32_load_relaxed(&asyncs->fresh)) || RTI_UNLIKELY(desk == NULL) ||
+        RTI_UNLIKELY(rti_asyncs_desk_is_full(desk)) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return join_any(worker, task, given, out);
+    }
+    struct rti_async *async = &asyncs->slots[index];
+    if (RTI_UNLIKELY(!rti_asyncs_is_of(async, *task)) ||
+        RTI_UNLIKELY(!rti_async_has_ended(async))) {
+        rti_solo_leave(worker);
+        return join_any(worker, task, given, out);
+    }
+    rti_asyncs_take_result(async, out);
+    rti_solo_leave(worker);
+    RT_ASSERT(async->poll != NULL);
+    rti_asyncs_desk_add(asyncs, desk, async, index);
+    *task = NULL;
+    return RT_SUCCESS;
+}
+#endif
+
 rt_status rt_async_join(rt_async_task **task, rt_cx *given, rt_status *out)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = worker == NULL ? NULL : worker->straight[RTI_MODULE_ASYNC];
+#if !RTI_ONE_WORKER
+    if (RTI_UNLIKELY(asyncs == NULL)) {
+        return join_alone(worker, task, given, out);
+    }
+#endif
     /* The common case: a fiber that nothing hinders finds the end there. */
     if (RTI_UNLIKELY(asyncs == NULL) || RTI_UNLIKELY(task == NULL)) {
         return join_any(worker, task, given, out);

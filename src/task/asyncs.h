@@ -197,22 +197,37 @@ static inline struct rti_async *rti_asyncs_desk_take(struct rti_asyncs *asyncs,
     return async;
 }
 
-/* Lays a slot there, which is the one of this index. Holder. */
-static RTI_ALWAYSINLINE void rti_asyncs_desk_free(struct rti_asyncs *asyncs,
-                                                  struct rti_async_desk *desk,
-                                                  struct rti_async *async, uint32_t index)
+/* Is there no room for another? Holder. */
+static RTI_ALWAYSINLINE bool rti_asyncs_desk_is_full(const struct rti_async_desk *desk)
+{
+    return rti_u32_load_relaxed(&desk->free_count) >= 2 * RTI_ASYNC_PARCEL;
+}
+
+/* Lays a slot there, which is the one of this index and for which there is room. Holder. */
+static RTI_ALWAYSINLINE void rti_asyncs_desk_add(const struct rti_asyncs *asyncs,
+                                                 struct rti_async_desk *desk,
+                                                 struct rti_async *async, uint32_t index)
 {
     RT_DCHECK(&asyncs->slots[index] == async);
+    (void)asyncs;
     uint32_t count = rti_u32_load_relaxed(&desk->free_count);
     RT_DCHECK(rti_task_life(&async->life) == RTI_TASK_FREE);
-    if (RTI_UNLIKELY(count >= 2 * RTI_ASYNC_PARCEL)) {
-        count = rti_asyncs_desk_relieve(asyncs, desk);
-    }
     async->poll = NULL;
     async->next_free = desk->free_head;
     desk->free_head = index;
     /* Release pairs with the acquire of who counts: the task is over, and all it did is done. */
     rti_u32_store_release(&desk->free_count, count + 1);
+}
+
+/* The same, and makes room first if there is none. Holder. */
+static RTI_ALWAYSINLINE void rti_asyncs_desk_free(struct rti_asyncs *asyncs,
+                                                  struct rti_async_desk *desk,
+                                                  struct rti_async *async, uint32_t index)
+{
+    if (RTI_UNLIKELY(rti_asyncs_desk_is_full(desk))) {
+        (void)rti_asyncs_desk_relieve(asyncs, desk);
+    }
+    rti_asyncs_desk_add(asyncs, desk, async, index);
 }
 
 /* Takes a slot, the one that was given back last; NULL if none is free. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Birth and end of tasks; the essay is in task.h. */
+/* Birth of tasks; the essay is in task.h. Their end is in task_end.c. */
 #define RTI_MODULE "task"
 #include "task/task.h"
 
@@ -7,15 +7,11 @@
 
 #include "sched/trace.h"
 
-#include "base/marks.h"
 #include "sched/crew_start.h"
-#include "sched/fault.h"
 #include "sched/fiber_life.h"
 #include "sync/region.h"
-#include "task/task_cycle.h"
 #include "task/task_foresee.h"
 #include "task/task_hooks.h"
-#include "task/task_report.h"
 #include "task/tasks.h"
 
 _Static_assert(RT_TASK_STACK_SIZE >= RTI_STACK_SIZE_MIN, "a stack that no fiber can run on");
@@ -161,7 +157,8 @@ static RTI_ALWAYSINLINE void task_begin_sites(struct rti_task *task,
 }
 
 /* The number of the next task: greater than those of all that were started before, because the
- * undertaker goes by it (task_hooks.h). A row of numbers for each desk would not do. */
+ * undertaker goes by it (task_hooks.h). A row of numbers for each desk would not do. `is_local`:
+ * there is one worker, or the caller is in a section. */
 static RTI_ALWAYSINLINE uint32_t task_next_serial(struct rti_tasks *tasks,
                                                   struct rti_worker *worker, bool is_local)
 {
@@ -189,7 +186,7 @@ static inline bool task_is_of_slab(const struct rti_tasks *tasks, size_t stack_s
 }
 
 /* Makes a task of a free slot that has its stack, or gets it from the slab. `is_local`: there is
- * one worker. */
+ * one worker, or the caller is in a section. */
 static RTI_ALWAYSINLINE void task_begin(struct rti_task *task, struct rti_tasks *tasks,
                                         struct rti_worker *worker, const struct task_order *order,
                                         bool is_of_slab, bool is_local)
@@ -243,17 +240,6 @@ static RTI_ALWAYSINLINE bool task_take_stack(struct rti_task *task, struct rti_t
     return rti_stacks_take(tasks->stacks, block, &task->fiber.stack);
 }
 
-/* Gives back the stack of a task that has ended, or did not come to begin. */
-static RTI_ALWAYSINLINE void task_give_stack(struct rti_task *task, bool is_local)
-{
-    if (RTI_LIKELY(rti_fiber_has_slab(&task->fiber))) {
-        rti_fiber_leave_slab(&task->fiber, is_local);
-    } else {
-        rti_stacks_give(rti_tasks_with(task)->stacks, &rti_task_side(task)->stack,
-                        &task->fiber.stack);
-    }
-}
-
 /* Makes a task a member of a region. What it needs of the order is given one by one: a function of
  * its own that gets the order itself would keep the compiler from knowing what is in it. */
 static RTI_NOINLINE rt_status task_join_region(struct rti_task *task, struct rti_region *region,
@@ -300,7 +286,7 @@ static RTI_ALWAYSINLINE struct rti_task *task_make(struct rti_worker *worker,
             /* It did not come to be: what its context holds goes with the slot. */
             task->fiber.cancel = NULL;
             rti_context_deinit(&task->fiber.context);
-            task_give_stack(task, rti_sched_is_local(tasks->sched));
+            rti_task_give_stack(task, rti_sched_is_local(tasks->sched));
             rti_tasks_give(tasks, task);
             return NULL;
         }
@@ -501,6 +487,64 @@ static RTI_NOINLINE rt_task *task_go_plain(const rt_site *site, rt_task_fn fn, v
     return task_go(worker, &order, &status);
 }
 
+#if !RTI_ONE_WORKER
+/* Can a task begin in this slot without a call, started from where the last one on this worker came
+ * from, and with nobody to be told of it? */
+static RTI_ALWAYSINLINE bool task_begins_simply(const struct rti_task *task,
+                                                const struct rti_worker *worker,
+                                                const struct rti_task *parent, const void *address,
+                                                const rt_site *site)
+{
+    return RTI_LIKELY(rti_cx_is_clean(&task->cx)) &&
+           RTI_LIKELY(!rti_cancel_is_requested(&task->cx.cancel)) &&
+           RTI_LIKELY(rti_worker_repeats_origin(worker, &parent->fiber, address, site)) &&
+           RTI_LIKELY(rti_sched_journal(worker->sched) == NULL) && !rti_worker_records(worker);
+}
+
+/* rt_go_at with several workers, in the common case: a task, `parent`, starts one in a slot of the
+ * rack of its station, and works alone. In every other one nothing has changed yet. From the change
+ * on nothing is called that comes back: no register has to be saved. */
+static RTI_NOINLINE rt_task *task_go_alone(const rt_site *site, rt_task_fn fn, void *arg,
+                                           const void *address, struct rti_worker *worker,
+                                           struct rti_task *parent)
+{
+    if (RTI_UNLIKELY(parent == NULL) || RTI_UNLIKELY(fn == NULL) || RTI_UNLIKELY(site == NULL) ||
+        RTI_UNLIKELY(!task_is_at_large(parent))) {
+        return task_go_plain(site, fn, arg, address);
+    }
+    struct rti_tasks *tasks = rti_tasks_with(parent);
+    struct rti_task_desk *desk = rti_tasks_desk(tasks, worker);
+    struct rti_task_rack *rack = rti_tasks_rack(tasks, desk);
+    struct rti_task *task = rack == NULL ? NULL : rti_task_rack_next(rack);
+    if (RTI_UNLIKELY(task == NULL) ||
+        RTI_UNLIKELY(!task_begins_simply(task, worker, parent, address, site)) ||
+        RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return task_go_plain(site, fn, arg, address);
+    }
+    if (RTI_UNLIKELY(!rti_crew_is_quiet(tasks->sched->crew, worker->station, RT_PRIO_NORMAL))) {
+        rti_solo_leave(worker);
+        return task_go_plain(site, fn, arg, address);
+    }
+    rti_task_rack_drop(rack);
+    const struct rti_task *next = rti_task_rack_next(rack);
+    if (RTI_LIKELY(next != NULL)) {
+        rti_task_foresee(next);
+    }
+    rt_task *handle = (rt_task *)rti_task_give_handle(task);
+    struct task_order order = task_order_of(parent, site, fn, arg, address);
+    order.is_repeated = true;
+    task_begin(task, tasks, worker, &order, true, true);
+    rti_cx_begin_again(&task->cx, &task->fiber);
+    rti_tasks_count_at(tasks, desk, RTI_TASKS_SPAWNED, false);
+    rti_task_to_held(&task->life);
+    RTI_PROBE2(spawn, task->fiber.run.id, RT_PRIO_NORMAL);
+    rti_u32_store_relaxed(&task->fiber.run.state, RTI_RUNNABLE_READY);
+    rti_crew_start_alone(worker, &task->fiber.run, RT_PRIO_NORMAL);
+    rti_solo_leave(worker);
+    return handle;
+}
+#endif
+
 /* rt_go_at where there is no slab: a task, in no region, starts one in this slot, the head of the
  * list. */
 static RTI_NOINLINE rt_task *task_go_stacked(struct rti_tasks *tasks, struct rti_task *task,
@@ -533,6 +577,11 @@ rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_c
     }
     /* The common case: a task starts one in a slot that was used before. */
     struct rti_tasks *tasks = parent == NULL ? NULL : worker->straight[RTI_MODULE_TASK];
+#if !RTI_ONE_WORKER
+    if (RTI_UNLIKELY(tasks == NULL)) {
+        return task_go_alone(site, fn, arg, RTI_CALL_SITE(), worker, parent);
+    }
+#endif
     struct rti_task *task = tasks == NULL ? NULL : tasks->free_head;
     if (RTI_UNLIKELY(task == NULL) || RTI_UNLIKELY(fn == NULL) || RTI_UNLIKELY(site == NULL) ||
         RTI_UNLIKELY(!task_is_at_large(parent))) {
@@ -571,202 +620,4 @@ rt_task *rt_region_go_at(const rt_site *site, rt_region *region, rt_task_fn fn, 
 rt_region *rt_region_current(void)
 {
     return (rt_region *)(void *)task_region_of(rti_fiber_enter());
-}
-
-/* Says how it ends; `site` is NULL if it did not say so itself. */
-static void task_set_message(struct rti_task *task, const rt_site *site, const char *message)
-{
-    struct rti_task_annex *annex = rti_task_annex(task);
-    size_t length = 0;
-    task->has_message = true;
-    annex->panic_site = site;
-    while (message != NULL && length < RTI_TASK_MESSAGE_MAX && message[length] != '\0') {
-        annex->message[length] = message[length];
-        length++;
-    }
-    annex->message[length] = '\0';
-}
-
-_Noreturn void rt_panic_task_at(const rt_site *site, const char *message)
-{
-    struct rti_worker *worker = rti_worker_enter();
-    struct rti_task *task = rti_task_of(worker);
-    if (task == NULL) {
-        rti_undertaker_panic(worker, site, message);
-        rti_panic(RTI_MODULE, __LINE__, "rt_panic_task outside of a task");
-    }
-    if (!task->is_panicking) {
-        task->is_panicking = true;
-        task_set_message(task, site, message);
-    } else {
-        rti_task_report_hook(task, site, message);
-    }
-    /* If a hook panics it is over, and the rest of them run. */
-    if (rti_task_has_duties(task)) {
-        rti_task_run_hooks(task);
-    }
-    rti_fiber_exit(rti_worker_current());
-}
-
-/* How the task came out, from how its fiber did, if its function has not returned. */
-static rt_outcome task_outcome(struct rti_task *task)
-{
-    switch ((enum rti_fiber_end)task->fiber.end) {
-    case RTI_FIBER_RETURNED:
-        return rti_cx_outcome(&task->cx);
-    case RTI_FIBER_EXITED:
-        return RT_OUTCOME_PANICKED;
-    case RTI_FIBER_KILLED:
-        if (task->is_panicking || task->has_value) {
-            break;
-        }
-        task_set_message(task, NULL, "killed");
-        return RT_OUTCOME_CANCELLED;
-    case RTI_FIBER_OVERFLOWED:
-        task_set_message(task, NULL, "stack overflow");
-        return RT_OUTCOME_PANICKED;
-    case RTI_FIBER_FAULTED:
-        task_set_message(task, NULL, rti_fault_name((enum rti_fault_kind)task->fiber.fault));
-        return RT_OUTCOME_PANICKED;
-    }
-    return task->is_panicking ? RT_OUTCOME_PANICKED : rti_cx_outcome(&task->cx);
-}
-
-/* The same, for a task whose function has not come to its end, or whose last hook has not. */
-static RTI_NOINLINE rt_outcome task_outcome_of_break(struct rti_task *task)
-{
-    task->hook_depth = 0;
-    if (!task->has_value) {
-        task->fiber.arg = NULL; /* that of the slot's last life may still be there */
-    }
-    return task_outcome(task);
-}
-
-/* The end tells who waits for it. The task is the holder's from rti_task_to_told on, the waiter
- * until it is woken. */
-static RTI_NOINLINE void task_tell(struct rti_task *task)
-{
-    struct rti_waiter *watcher = task->watcher;
-    RT_ASSERT(watcher != NULL && watcher->slot == task);
-    bool is_won = rti_wait_claim(watcher->wait, watcher->event);
-    RT_SOMETIMES(!is_won, "task: the watcher was woken by something else first");
-    bool is_behind = !task->life.is_local && watcher->wait->wake == rti_fiber_wake;
-    rti_task_to_told(&task->life);
-    if (is_won && is_behind) {
-        /* Those that are ready here are likely to be who it joins next. */
-        rti_fiber_wake_behind(watcher->wait);
-    } else if (is_won) {
-        rti_waiter_wake(watcher);
-    }
-}
-
-/* The end of one that is held and nobody waits for, by who works alone: false if it is any other
- * case, and nothing has changed. */
-static RTI_ALWAYSINLINE bool task_complete_shared(struct rti_worker *worker, struct rti_task *task)
-{
-    bool is_solo = rti_solo_begin(worker);
-    bool is_complete = is_solo && rti_task_to_complete_alone(&task->life);
-    rti_solo_finish(worker, is_solo);
-    return is_complete;
-}
-
-static RTI_ALWAYSINLINE void task_conclude(struct rti_task *task, rt_outcome outcome, bool is_local)
-{
-    struct rti_tasks *tasks = rti_tasks_with(task);
-    RT_DCHECK(!rti_task_has_duties(task) && (rt_outcome)task->outcome == outcome);
-    /* Counted before it leaves its region: who waits for the last of that sees the count. */
-    struct rti_worker *worker = is_local ? NULL : rti_worker_here();
-    struct rti_task_desk *desk = is_local ? NULL : rti_tasks_desk(tasks, worker);
-    rti_tasks_count_at(tasks, desk, RTI_TASKS_COMPLETED, is_local);
-    if (outcome == RT_OUTCOME_PANICKED) {
-        rti_tasks_count(tasks, RTI_TASKS_PANICKED);
-    }
-    rti_cx_end_fiber(&task->cx, &task->fiber, outcome, is_local);
-    task_give_stack(task, is_local);
-    if (is_local && RTI_LIKELY(rti_task_life(&task->life) == RTI_TASK_HELD)) {
-        rti_task_to_complete_here(&task->life);
-        return;
-    }
-    if (!is_local && RTI_LIKELY(task_complete_shared(worker, task))) {
-        return;
-    }
-    switch (rti_task_to_ended(&task->life)) {
-    case RTI_TASK_END_LEAVE:
-        break;
-    case RTI_TASK_END_TELL:
-        task_tell(task);
-        break;
-    case RTI_TASK_END_FREE:
-        rti_task_report_unheard(task);
-        rti_tasks_give(tasks, task);
-        break;
-    }
-}
-
-void rti_task_conclude(struct rti_task *task)
-{
-    RT_ASSERT(!rti_task_has_duties(task));
-    task_conclude(task, (rt_outcome)task->outcome, false);
-}
-
-/* The end of a task in every way. */
-static RTI_NOINLINE void task_on_done_any(struct rti_task *task)
-{
-    struct rti_fiber *fiber = &task->fiber;
-    rt_outcome outcome =
-        fiber->end == RTI_FIBER_RETURNED ? rti_cx_outcome(&task->cx) : task_outcome_of_break(task);
-    task->outcome = (uint8_t)outcome;
-    fiber->cancel = NULL;
-    if (RTI_UNLIKELY(task->joins != 0)) {
-        rti_task_join_end(task);
-    }
-    if (RTI_UNLIKELY(rti_task_has_duties(task))) {
-        rti_task_bury(task);
-        return;
-    }
-    task_conclude(task, outcome, task->life.is_local);
-}
-
-/* The end of a task that has returned and has no duties, with several workers. */
-static RTI_NOINLINE void task_on_done_shared(struct rti_task *task)
-{
-    if (RTI_UNLIKELY(rti_cx_outcome(&task->cx) != RT_OUTCOME_OK)) {
-        task_on_done_any(task);
-        return;
-    }
-    RT_DCHECK(task->joins == 0);
-    task->fiber.cancel = NULL;
-    task_conclude(task, RT_OUTCOME_OK, false);
-}
-
-static void task_on_done(struct rti_fiber *fiber)
-{
-    struct rti_task *task = RTI_CONTAINER_OF(fiber, struct rti_task, fiber);
-    /* The common case: it has returned, was not cancelled and has no duties. */
-    bool is_plain = fiber->end == RTI_FIBER_RETURNED && RTI_LIKELY(!fiber->is_hindered) &&
-                    RTI_LIKELY(task->cx.outcome == RT_OUTCOME_OK) &&
-                    RTI_LIKELY(!rti_task_has_duties(task));
-    if (RTI_UNLIKELY(!is_plain)) {
-        task_on_done_any(task);
-    } else if (RTI_LIKELY(task->life.is_local)) {
-        /* Who is not hindered was not cancelled; who joins and returns has left the join. */
-        RT_DCHECK(rti_cx_outcome(&task->cx) == RT_OUTCOME_OK && task->joins == 0);
-        fiber->cancel = NULL;
-        task_conclude(task, RT_OUTCOME_OK, true);
-    } else {
-        task_on_done_shared(task);
-    }
-}
-
-const struct rti_fiber_kind rti_task_kind = {rti_task_main, task_on_done};
-
-void rti_task_kill(struct rti_task *task)
-{
-    /* Whoever it should have joined could not be: no handle counts as lost any more. */
-    rti_tasks_with(task)->is_cut_short = true;
-    if (task->hook_depth > 0) {
-        task->is_doomed = true;
-        return;
-    }
-    (void)rti_fiber_kill(rti_tasks_with(task)->sched, &task->fiber);
 }

@@ -14,8 +14,9 @@
  *         then it is at the task                 then waits until it has gone
  *
  * Either the one sees that the handle is no good any more or the other sees the asker. Who works
- * alone ends the handle in a section and makes no fence: who asks beside it is a guest, who comes
- * when the section is over and sees it ended, or keeps it from beginning one.
+ * alone ends the handle in a section and makes no fence, nor does it have to look: who asks beside
+ * it is a guest, who comes when the section is over and sees it ended, or keeps it from beginning
+ * one.
  *
  * I1  A slot is no other task's while somebody is at it whom its handle let in.
  *                                                                      (explored, with mutants)

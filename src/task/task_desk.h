@@ -79,22 +79,42 @@ static RTI_ALWAYSINLINE struct rti_task *rti_task_rack_take(struct rti_task_rack
     return rack->slots[count - 1];
 }
 
+/* Takes the one that rti_task_rack_next gave. */
+static RTI_ALWAYSINLINE void rti_task_rack_drop(struct rti_task_rack *rack)
+{
+    uint32_t count = rti_u32_load_relaxed(&rack->count);
+    RT_DCHECK(count > 0);
+    rti_u32_store_relaxed(&rack->count, count - 1);
+}
+
 /* The one that will be taken next, if nothing is put there before; NULL if there is none. */
-static RTI_ALWAYSINLINE const struct rti_task *rti_task_rack_next(const struct rti_task_rack *rack)
+static RTI_ALWAYSINLINE struct rti_task *rti_task_rack_next(const struct rti_task_rack *rack)
 {
     uint32_t count = rti_u32_load_relaxed(&rack->count);
     return RTI_LIKELY(count > 0) ? rack->slots[count - 1] : NULL;
 }
 
-/* Puts a free slot there. False: the rack is full. */
-static RTI_ALWAYSINLINE bool rti_task_rack_put(struct rti_task_rack *rack, struct rti_task *task)
+static RTI_ALWAYSINLINE bool rti_task_rack_is_full(const struct rti_task_rack *rack)
+{
+    return rti_u32_load_relaxed(&rack->count) == RTI_TASK_RACK_MAX;
+}
+
+/* Puts a free slot there, for which there is room. */
+static RTI_ALWAYSINLINE void rti_task_rack_add(struct rti_task_rack *rack, struct rti_task *task)
 {
     uint32_t count = rti_u32_load_relaxed(&rack->count);
-    if (RTI_UNLIKELY(count == RTI_TASK_RACK_MAX)) {
-        return false;
-    }
+    RT_DCHECK(count < RTI_TASK_RACK_MAX);
     rack->slots[count] = task;
     rti_u32_store_relaxed(&rack->count, count + 1);
+}
+
+/* The same; false if it is full. */
+static RTI_ALWAYSINLINE bool rti_task_rack_put(struct rti_task_rack *rack, struct rti_task *task)
+{
+    if (RTI_UNLIKELY(rti_task_rack_is_full(rack))) {
+        return false;
+    }
+    rti_task_rack_add(rack, task);
     return true;
 }
 

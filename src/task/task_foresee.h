@@ -21,18 +21,11 @@ static RTI_ALWAYSINLINE void rti_task_foresee(const void *slot)
     }
 }
 
-/* The next in the queue of the worker, which may be a task, or may be gone. NULL: there is none. */
+/* The next in the queue of the one worker that there is, which may be a task. NULL: there is none,
+ * or there are several, whose queues are elsewhere. */
 static RTI_ALWAYSINLINE const void *task_next_queued(const struct rti_task *task)
 {
-    const void *next = task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
-#if !RTI_ONE_WORKER
-    if (RTI_UNLIKELY(next == NULL) && !task->life.is_local) {
-        /* With several workers nobody ever lies there. */
-        const struct rti_station *station = rti_worker_here()->station;
-        next = station == NULL ? NULL : rti_ring_peek(&station->levels[RT_PRIO_NORMAL]);
-    }
-#endif
-    return next;
+    return task->fiber.sched->processor.levels[RT_PRIO_NORMAL].head;
 }
 
 /* The same for that one. Without a slab all tasks have room in the nearest cache. */
@@ -49,5 +42,14 @@ static RTI_ALWAYSINLINE void rti_task_foresee_next(const struct rti_task *task)
     (void)task;
 #endif
 }
+
+#if !RTI_ONE_WORKER
+/* With several workers, for who ends in a section and has the oldest of this station follow him:
+ * the one behind that, which may be no task, or gone. */
+static RTI_ALWAYSINLINE void rti_task_foresee_second(const struct rti_station *station)
+{
+    rti_task_foresee(rti_ring_peek_second(&station->levels[RT_PRIO_NORMAL]));
+}
+#endif
 
 #endif

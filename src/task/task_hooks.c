@@ -119,7 +119,8 @@ static void undertaker_on_done(struct rti_fiber *fiber)
 
 static void undertaker_start(struct rti_tasks *tasks)
 {
-    static const struct rti_fiber_kind kind = {rti_fiber_call, undertaker_on_done};
+    static const struct rti_fiber_kind kind = {.main = rti_fiber_call,
+                                               .on_done = undertaker_on_done};
     struct rti_undertaker *self = &tasks->undertaker;
     struct rti_fiber_options options = {.id = 0,
                                         .priority =

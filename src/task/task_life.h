@@ -228,10 +228,10 @@ static inline void rti_task_to_free(struct rti_task_word *word)
     rti_u8_store_relaxed(&word->state, RTI_TASK_FREE);
 }
 
-/* The same with one worker, for who has seen that the word is COMPLETE. */
+/* The same for who has seen that the word is COMPLETE. */
 static inline void rti_task_to_free_here(struct rti_task_word *word)
 {
-    RT_DCHECK(word->is_local && rti_u8_load_relaxed(&word->state) == RTI_TASK_COMPLETE);
+    RT_DCHECK(rti_u8_load_relaxed(&word->state) == RTI_TASK_COMPLETE);
     rti_u8_store_relaxed(&word->state, RTI_TASK_FREE);
 }
 

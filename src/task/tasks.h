@@ -338,6 +338,17 @@ static inline struct rti_task *rti_tasks_find(const struct rti_tasks *tasks, con
 struct rti_task *rti_tasks_use(const struct rti_tasks *tasks, const rt_task *handle,
                                rt_status *why);
 
+/* Gives back the stack of a task that has ended, or did not come to begin. */
+static RTI_ALWAYSINLINE void rti_task_give_stack(struct rti_task *task, bool is_local)
+{
+    if (RTI_LIKELY(rti_fiber_has_slab(&task->fiber))) {
+        rti_fiber_leave_slab(&task->fiber, is_local);
+    } else {
+        rti_stacks_give(rti_tasks_with(task)->stacks, &rti_task_side(task)->stack,
+                        &task->fiber.stack);
+    }
+}
+
 /* Counts something that happened at a worker with this desk, or with one worker (`is_local`). */
 static RTI_ALWAYSINLINE void rti_tasks_count_at(struct rti_tasks *tasks, struct rti_task_desk *desk,
                                                 enum rti_task_count what, bool is_local)

@@ -667,6 +667,22 @@ static void join_and_reuse(void)
     context = 2;
 }
 
+/* As join_alone has it: in the section nobody asks, so that who gives the slot back does not look.
+ */
+static void join_alone_and_reuse(void)
+{
+    struct rti_worker *worker = &members[0].own;
+    if (!rti_solo_enter(worker)) {
+        join_and_reuse();
+        return;
+    }
+    EXPLORE_ASSERT(rti_task_life(&life) == RTI_TASK_COMPLETE);
+    EXPLORE_ASSERT(rti_task_handle_take_alone(&handle, number));
+    rti_solo_leave(worker);
+    RTI_PLAIN_WRITE(&context, sizeof context);
+    context = 2;
+}
+
 static void check_reused(void)
 {
     EXPLORE_ASSERT(context == 2);
@@ -677,4 +693,88 @@ MODEL(solo_joins_beside_a_guest_who_asks){
     .setup = setup_asked,
     .threads = {join_and_reuse, ask_as_a_guest},
     .check = check_reused,
+};
+
+MODEL(solo_joins_without_a_look_beside_a_guest_who_asks){
+    .about = "the same in one section, in which it does not look for who asks",
+    .setup = setup_asked,
+    .threads = {join_alone_and_reuse, ask_as_a_guest},
+    .check = check_reused,
+};
+
+/* ---- from the end of a task to the next one, in one section ---- */
+
+static uint64_t slot; /* plain: what the task that ends has there, then whose it is next */
+
+/* One that has not begun is queued behind the task that runs. */
+static void setup_row(void)
+{
+    setup_ring();
+    rti_task_life_init(&life, false);
+    rti_task_to_held(&life);
+    rti_size_init(&handle, number);
+    rti_u32_init(&joins, 0);
+    result = 0;
+    slot = RESULT;
+    explore_name(&life.state, "life");
+    explore_name(&handle, "handle");
+}
+
+/* As fiber_pass_on_alone has it: the end can be seen before what is in the slot is handed on, and
+ * who takes the next one is known before that. */
+static void end_and_pass_on(void)
+{
+    struct rti_worker *worker = &members[0].own;
+    RTI_PLAIN_WRITE(&result, sizeof result);
+    result = RESULT;
+    if (!rti_solo_enter(worker)) {
+        (void)rti_task_to_ended(&life);
+        note_taken(rti_solo_pop(worker, RTI_PRIORITY_LEVELS));
+        return;
+    }
+    struct rti_ring *ring = rti_station_urgent(&stations[0]);
+    struct rti_runnable *next = rti_ring_peek(ring);
+    EXPLORE_ASSERT(next != NULL && rti_task_to_complete_alone(&life));
+    rti_ring_drop_alone(ring);
+    RTI_PLAIN_READ(&slot, sizeof slot);
+    EXPLORE_ASSERT(slot == RESULT);
+    rti_solo_leave(worker);
+    note_taken(next);
+}
+
+/* Takes the result if the task has ended, and has its slot for another. */
+static void reuse_slot(void)
+{
+    if (rti_task_life(&life) == RTI_TASK_COMPLETE && rti_task_handle_take(&handle, number)) {
+        take_result();
+        RTI_PLAIN_WRITE(&slot, sizeof slot);
+        slot = 0;
+    }
+}
+
+static void steal_and_join(void)
+{
+    steal_half();
+    reuse_slot();
+}
+
+static void join_ended_as_a_guest(void)
+{
+    rti_solo_receive(&crew);
+    reuse_slot();
+    rti_solo_part(&crew);
+}
+
+MODEL(solo_passes_on_beside_a_thief){
+    .about = "a task ends and the next one begins in one section, one takes a station and comes",
+    .setup = setup_row,
+    .threads = {end_and_pass_on, steal_and_join},
+    .check = check_popped,
+};
+
+MODEL(solo_passes_on_beside_a_guest){
+    .about = "a task ends and the next one begins in one section, a guest comes with the handle",
+    .setup = setup_row,
+    .threads = {end_and_pass_on, join_ended_as_a_guest},
+    .check = check_popped,
 };

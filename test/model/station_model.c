@@ -229,6 +229,26 @@ MODEL(station_that_spills_loses_nothing_to_a_thief){
     .executions_max = 300000,
 };
 
+/* Two that have not run and were in no ring yet: the one is run, the other queued. */
+static void hold_backlog(void)
+{
+    struct rti_runnable *fresh[] = {ready(0), ready(1)};
+    for (unsigned i = 0; i < 2; i++) {
+        fresh[i]->priority = 1;
+        fresh[i]->is_fresh = true;
+    }
+    rti_backlog_push(&stations[0].backlog, &sched, fresh, 2);
+    take_all(&stations[0]);
+}
+
+MODEL(station_that_comes_to_its_backlog_loses_nothing){
+    .about = "holder fills its ring from its backlog, another steals from both",
+    .setup = setup,
+    .threads = {hold_backlog, steal_twice},
+    .check = check_pair,
+    .executions_max = 300000,
+};
+
 /* Those that begin early: the last one for the holder, the oldest for a thief. */
 static void hold_early(void)
 {

@@ -256,7 +256,7 @@ static void body_start(void)
         rti_sched_start(&world.sched, &body->step);
         return;
     }
-    static const struct rti_fiber_kind kind = {rti_fiber_call, body_done};
+    static const struct rti_fiber_kind kind = {.main = rti_fiber_call, .on_done = body_done};
     struct rti_fiber_options options = {
         .id = (uint32_t)body_count,
         .priority = priority,

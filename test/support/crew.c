@@ -51,7 +51,7 @@ struct rti_fiber *crew_world_go(void (*main)(void *arg), void *arg, uint8_t prio
     uint32_t index = rti_u32_add_relaxed(&crew_world.fibers_count, 1);
     CHECK(index < CREW_FIBERS_MAX);
     struct rti_fiber *fiber = &crew_world.fibers[index];
-    static const struct rti_fiber_kind kind = {rti_fiber_call, fiber_done};
+    static const struct rti_fiber_kind kind = {.main = rti_fiber_call, .on_done = fiber_done};
     struct rti_fiber_options options = {
         .id = index + 1, .priority = priority, .fn = main, .arg = arg, .kind = &kind};
     rti_stack_init(&options.stack, crew_world.stacks[index], CREW_STACK_BYTES);

@@ -39,7 +39,7 @@ struct rti_fiber *fibers_go(struct fibers *fibers, uint8_t priority, void (*main
 {
     CHECK(fibers->count < FIBERS_MAX);
     struct rti_fiber *fiber = &fibers->fibers[fibers->count];
-    static const struct rti_fiber_kind kind = {rti_fiber_call, fibers_done};
+    static const struct rti_fiber_kind kind = {.main = rti_fiber_call, .on_done = fibers_done};
     struct rti_fiber_options options = {
         .id = (uint32_t)fibers->count + 1,
         .priority = priority,

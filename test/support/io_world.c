@@ -38,7 +38,7 @@ struct rti_fiber *io_world_go(void (*main)(void *arg), void *arg)
 {
     CHECK(io_world.count < IO_WORLD_FIBERS_MAX);
     size_t index = io_world.count++;
-    static const struct rti_fiber_kind kind = {rti_fiber_call, io_world_done};
+    static const struct rti_fiber_kind kind = {.main = rti_fiber_call, .on_done = io_world_done};
     struct rti_fiber_options options = {
         .id = (uint32_t)index + 1,
         .priority = 2,

@@ -42,6 +42,28 @@ TEST(backlog_comes_to_everybody_however_many_follow)
     CHECK_EQ(rti_backlog_audit(&backlog), 7);
 }
 
+/* Of both lists and of two levels, with room for fewer than there are. */
+TEST(backlog_gives_the_old_of_an_urgent_level_before_the_young_of_another)
+{
+    start();
+    struct rti_runnable *some[8];
+    struct rti_runnable *out[8];
+    for (uint32_t i = 0; i < 8; i++) {
+        some[i] = &runnables[i];
+        some[i]->is_fresh = true;
+        some[i]->priority = i < 4 ? 1 : 2;
+    }
+    rti_backlog_push(&backlog, &sched, some, 4);
+    CHECK_EQ(rti_backlog_take_old(&backlog, &sched)->id, 0);
+    rti_backlog_push(&backlog, &sched, some + 4, 4);
+    CHECK_EQ(rti_backlog_take(&backlog, &sched, RTI_PRIORITY_LEVELS, out, 2), 2);
+    CHECK(out[0] == some[1] && out[1] == some[2]);
+    CHECK_EQ(rti_backlog_take(&backlog, &sched, RTI_PRIORITY_LEVELS, out, 8), 5);
+    CHECK(out[0] == some[3] && out[1] == some[4] && out[4] == some[7]);
+    CHECK_EQ(rti_backlog_audit(&backlog), 0);
+    CHECK_EQ(rti_backlog_take(&backlog, &sched, RTI_PRIORITY_LEVELS, out, 8), 0);
+}
+
 TEST(backlog_gives_the_urgent_first)
 {
     start();

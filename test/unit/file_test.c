@@ -503,7 +503,7 @@ static void run_in_sim(struct rti_port *host, void (*main)(void *arg))
     struct rti_timer_source timers = rti_clockwork_source(&sim_wheel);
     CHECK_OK(rti_sched_init(&sim_sched, &sim.port, &timers));
     CHECK_OK(rti_io_init(&sim_io, &sim_sched));
-    static const struct rti_fiber_kind kind = {rti_fiber_call, sim_done};
+    static const struct rti_fiber_kind kind = {.main = rti_fiber_call, .on_done = sim_done};
     struct rti_fiber_options options = {.id = 1, .fn = main, .kind = &kind};
     rti_stack_init(&options.stack, sim_stack, sizeof(sim_stack));
     rti_fiber_init(&sim_fiber, &options);

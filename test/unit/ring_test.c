@@ -43,6 +43,26 @@ TEST(ring_pops_in_order_and_is_full_at_its_capacity)
     CHECK_EQ(rti_ring_audit(&ring), 0);
 }
 
+TEST(ring_takes_many_at_once_up_to_its_capacity_and_across_the_wrap)
+{
+    void *many[CAPACITY];
+    for (size_t i = 0; i < CAPACITY; i++) {
+        many[i] = &items[i];
+    }
+    for (size_t count = 0; count <= CAPACITY; count += CAPACITY / 4) {
+        struct rti_ring ring;
+        open_ring(&ring, UINT32_MAX - CAPACITY / 8);
+        push_many(&ring, count, CAPACITY - count);
+        rti_ring_push_all(&ring, many, count);
+        CHECK_EQ(rti_ring_audit(&ring), CAPACITY);
+        CHECK(!rti_ring_push(&ring, &items[0]));
+        for (size_t i = 0; i < CAPACITY; i++) {
+            CHECK(rti_ring_pop(&ring) == &items[(i + count) % CAPACITY]);
+        }
+        CHECK(rti_ring_pop(&ring) == NULL);
+    }
+}
+
 TEST(ring_steal_from_an_empty_ring_gives_null_and_changes_nothing)
 {
     struct rti_ring victim;

@@ -37,7 +37,7 @@ static void done(struct rti_fiber *fiber)
 
 static void go(void (*main)(void *arg), void *arg)
 {
-    static const struct rti_fiber_kind kind = {rti_fiber_call, done};
+    static const struct rti_fiber_kind kind = {.main = rti_fiber_call, .on_done = done};
     struct rti_fiber_options options = {
         .id = (uint32_t)fibers_count + 1, .priority = 2, .fn = main, .arg = arg, .kind = &kind};
     rti_stack_init(&options.stack, stacks[fibers_count], sizeof(stacks[0]));

@@ -252,7 +252,7 @@ static void panic_outside(void *arg)
 
 TEST(task_panic_outside_of_a_task_ends_the_process)
 {
-    CHECK_PANICS("task", panic_outside, NULL);
+    CHECK_PANICS("task_end", panic_outside, NULL);
 }
 
 static void *is_member(void *arg)

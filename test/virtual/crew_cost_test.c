@@ -111,7 +111,7 @@ static void crowd_done(struct rti_fiber *fiber)
 static void crowd_go(void (*main)(void *arg))
 {
     uint32_t index = crowd.count++;
-    static const struct rti_fiber_kind kind = {rti_fiber_call, crowd_done};
+    static const struct rti_fiber_kind kind = {.main = rti_fiber_call, .on_done = crowd_done};
     struct rti_fiber_options options = {.id = index + 1, .priority = 2, .fn = main, .kind = &kind};
     rti_stack_init(&options.stack, crowd.stacks + (size_t)index * IDLE_STACK, IDLE_STACK);
     rti_fiber_init(&crowd.fibers[index], &options);

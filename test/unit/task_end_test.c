@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ends of tasks, one behind another on the same stack and of many sorts: each is told to who joins,
+ * whatever the ones before and behind it are. With one worker, with one of the parallel engine, who
+ * works alone, and with several. */
+#define RTI_MODULE "task_end_test"
+#include "task/task.h"
+
+#include <errno.h>
+#include <orrery/rt.h>
+
+#include "base/atomic.h"
+#include "runtime/runtime.h"
+#include "support/test.h"
+#include "task/tasks.h"
+
+#define BATCH  300 /* more than a ring has room for */
+#define ROUNDS 20
+#define SORTS  9
+
+static rti_atomic_u32 hooks_run;
+
+static rt_status hook(void *arg)
+{
+    (void)arg;
+    (void)rti_u32_add_relaxed(&hooks_run, 1);
+    return RT_SUCCESS;
+}
+
+static void *ends(void *arg)
+{
+    /* Whoever ended on this stack before has left nothing behind. */
+    CHECK_EQ(errno, 0);
+    CHECK(!rt_cancelled() || (uintptr_t)arg % SORTS == 3);
+    switch ((uintptr_t)arg % SORTS) {
+    case 1:
+        CHECK_OK(rt_ensure(hook, NULL));
+        break;
+    case 2:
+        rt_panic_task("that is its end");
+    case 4:
+        rt_yield();
+        break;
+    case 5:
+        errno = EINVAL;
+        break;
+    default:
+        break;
+    }
+    return arg;
+}
+
+static rt_task *start(uintptr_t number)
+{
+    static const rt_task_config urgent = {.priority = RT_PRIO_HIGH, .is_priority_set = true};
+    static const rt_task_config roomy = {.stack_size = 32768};
+    switch (number % SORTS) {
+    case 6:
+        return rt_go_ex(ends, (void *)number, &urgent);
+    case 7:
+        /* The arena has few stacks. */
+        return number < 3 * SORTS ? rt_go_ex(ends, (void *)number, &roomy)
+                                  : rt_go(ends, (void *)number);
+    default:
+        return rt_go(ends, (void *)number);
+    }
+}
+
+static void collect(uintptr_t number, rt_task *task)
+{
+    void *value = NULL;
+    switch (number % SORTS) {
+    case 2:
+        CHECK_STATUS(rt_join(task, &value), RT_ERR_PANICKED);
+        break;
+    case 3:
+        /* It sees that it was asked, or ended before. */
+        (void)rt_join(task, &value);
+        break;
+    case 8:
+        CHECK_OK(rt_detach(task));
+        break;
+    default:
+        CHECK_OK(rt_join(task, &value));
+        CHECK(value == (void *)number);
+        break;
+    }
+    CHECK_STATUS(rt_join(task, NULL), RT_ERR_INVALID);
+}
+
+static void *play(void *arg)
+{
+    static rt_task *tasks[BATCH];
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uintptr_t i = 0; i < BATCH; i++) {
+            tasks[i] = start(i);
+            CHECK(tasks[i] != NULL);
+            if (i % SORTS == 3) {
+                CHECK_OK(rt_task_ask_cancel(tasks[i]));
+            }
+        }
+        for (uintptr_t i = 0; i < BATCH; i++) {
+            collect(i, tasks[i]);
+        }
+    }
+    return arg;
+}
+
+/* `workers`: 0 for the fixed engine. */
+static void run(uint32_t workers)
+{
+    rti_u32_init(&hooks_run, 0);
+    if (workers == 0) {
+        CHECK_OK(rt_init());
+    } else {
+        CHECK_OK(rt_init_ex(&(rt_config){.workers = workers}));
+    }
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = 2 * BATCH}));
+    CHECK_OK(rt_detach(rt_go(play, NULL)));
+    rt_run();
+    CHECK_EQ(rti_u32_load_relaxed(&hooks_run), ROUNDS * ((BATCH + SORTS - 2) / SORTS));
+    struct rti_tasks *tasks = rti_runtime.sched.modules[RTI_MODULE_TASK];
+    CHECK_EQ(rti_tasks_live(tasks), 0);
+    CHECK_EQ(rti_stack_slab_audit(&tasks->slab), 0);
+    rt_cleanup();
+}
+
+TEST(task_ends_of_all_sorts_are_told_on_the_fixed_engine)
+{
+    run(0);
+}
+
+TEST(task_ends_of_all_sorts_are_told_by_who_works_alone)
+{
+    run(1);
+}
+
+TEST(task_ends_of_all_sorts_are_told_by_several_workers)
+{
+    run(3);
+}
