@@ -25,6 +25,13 @@ static bool push(uint32_t number)
     return rti_letterbox_push(&box, origin(), &items[number].letter, rti_letterbox_look(&box));
 }
 
+/* The same by who is alone. */
+static bool push_solo(uint32_t number)
+{
+    items[number].number = number;
+    return rti_letterbox_push_solo(&box, origin(), &items[number].letter, rti_letterbox_look(&box));
+}
+
 /* The number of the next letter; LETTERS if there is none. */
 static uint32_t take(void)
 {
@@ -142,4 +149,45 @@ TEST(letterbox_counts_what_waits_also_when_the_count_wraps)
     rti_letterbox_withdraw(&box);
     CHECK(!rti_letterbox_announce(&box, rti_gate_mark(high, 0)));
     CHECK_EQ(rti_letterbox_depth(&box, high), 0);
+}
+
+TEST(letterbox_letter_of_who_is_alone_is_taken_over_if_all_before_it_are)
+{
+    rti_letterbox_init(&box);
+    CHECK(!push_solo(0));
+    CHECK(!push_solo(1));
+    CHECK(box.first == &items[0].letter && is_kept(1));
+    CHECK(!push(2));
+    CHECK(!push_solo(3)); /* behind one that is not taken over */
+    CHECK(is_kept(1));
+    CHECK_EQ(rti_letterbox_audit(&box, origin()), 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        CHECK_EQ(take(), i);
+    }
+    CHECK(!push_solo(4));
+    CHECK(box.first == &items[4].letter && is_kept(4));
+    CHECK_EQ(rti_letterbox_audit(&box, origin()), 1);
+    CHECK_EQ(take(), 4);
+    CHECK_EQ(take(), LETTERS);
+}
+
+TEST(letterbox_letter_of_who_is_alone_ends_its_rest_once)
+{
+    rti_letterbox_init(&box);
+    CHECK(rti_letterbox_try_idle(&box, true));
+    CHECK(push_solo(0));
+    CHECK(!push_solo(1));
+    CHECK(!rti_letterbox_nudge(&box)); /* it is at work */
+    CHECK_EQ(take(), 0);
+    CHECK_EQ(take(), 1);
+    CHECK(!rti_letterbox_try_idle(&box, true)); /* nudged */
+    CHECK(!push_solo(2));                       /* does what a nudge does */
+    CHECK_EQ(take(), 2);
+    CHECK(rti_letterbox_try_idle(&box, true));
+    CHECK(rti_letterbox_nudge(&box));
+    CHECK(!push_solo(3)); /* who nudged makes it ready */
+    CHECK_EQ(take(), 3);
+    rti_letterbox_calm(&box);
+    CHECK(rti_letterbox_try_idle(&box, true));
+    CHECK_EQ(rti_letterbox_audit(&box, origin()), 0);
 }
