@@ -513,6 +513,9 @@ static RTI_NOINLINE rt_status send_alone(actor_id to, uint32_t id, const void *d
     }
     struct rti_behaviours *module = turn->module;
     struct rti_behaviour *receiver = rti_behaviour_lookup(module, to);
+    /* A section does not touch the program's memory, which may be anywhere. */
+    uint64_t payload;
+    memcpy(&payload, data, sizeof(payload));
     if (RTI_UNLIKELY(receiver == NULL) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
         return send_otherwise(to, id, data, 8);
     }
@@ -524,7 +527,7 @@ static RTI_NOINLINE rt_status send_alone(actor_id to, uint32_t id, const void *d
         rti_solo_leave(worker);
         return send_otherwise(to, id, data, 8);
     }
-    memcpy(cell->data, data, 8);
+    memcpy(cell->data, &payload, 8);
     send_address(cell, turn, to, id, 8);
     bool was_idle = rti_letterbox_push_solo(letters, rti_cells_origin(&module->cells),
                                             &cell->letter, rti_letterbox_look(letters));

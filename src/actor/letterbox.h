@@ -79,7 +79,7 @@
 struct rti_letter {
     union {
         uint32_t below;          /* in the box: the name of the one that came before */
-        struct rti_letter *next; /* taken over: the one that came after it; NULL: not taken over */
+        struct rti_letter *next; /* taken over: the one after it; NULL: that is not taken over */
     };
 };
 
@@ -394,7 +394,7 @@ static inline bool rti_letterbox_announce(struct rti_letterbox *box, int32_t mar
 {
     /* Acquire-release because there is no weaker one; the fence is what pairs. */
     (void)rti_u64_or_acqrel(&box->word, RTI_LETTERBOX_ANNOUNCED);
-    /* Between our word and our look; pairs with the fence in rti_letterbox_leave. */
+    /* Between our word and our look; pairs with the fence in rti_letterbox_is_awaited. */
     rti_fence_seqcst();
     uint32_t ceiling = rti_u32_load_relaxed(&box->ceiling);
     return rti_gate_room(ceiling, rti_letterbox_entered(rti_letterbox_look(box))) < mark;

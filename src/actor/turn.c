@@ -69,7 +69,7 @@ static bool turn_is_dropping(const struct rti_behaviour *self)
     return limit != NULL && limit->overflow == RT_OVERFLOW_DROP_OLD;
 }
 
-/* Drops a message that one has taken who drops what is too old, if more than may be wait. */
+/* Drops a message that it has taken, for one that drops what is too old, if too many wait. */
 static RTI_NOINLINE bool turn_drop(struct rti_behaviour *self)
 {
     const struct rti_letterbox *letters = rti_behaviour_letters(self);
@@ -242,7 +242,7 @@ static enum outcome turn_work_shared(struct rti_turn *turn, struct rti_behaviour
     int32_t mark = turn_mark(self);
     bool is_dropping = turn_is_dropping(self);
     /* A turn begins because something has come, as a rule. */
-    bool is_more = taken == 0;
+    bool is_more = taken == 0 && letters->first == NULL;
     for (;;) {
         if (RTI_UNLIKELY((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0 ||
                          taken >= turn->reductions || taken == RT_BEHAVIOUR_BATCH)) {
@@ -421,15 +421,21 @@ static RTI_ALWAYSINLINE void turns_alone(struct rti_turn *turn, struct rti_runna
     } while (run != NULL);
 }
 
-#if RTI_ONE_WORKER
-
+/* The same with several: as long as each wakes the next. */
 static void turns_shared(struct rti_turn *turn, struct rti_runnable *run, struct rti_worker *worker)
 {
-    (void)turn_enter(turn, run);
-    turn_shared(turn, worker, 0, NULL);
+    do {
+        (void)turn_enter(turn, run);
+        turn_shared(turn, worker, 0, NULL);
+#if RTI_ONE_WORKER
+        run = NULL;
+#else
+        run = rti_chain_next(worker, rti_behaviour_step);
+#endif
+    } while (run != NULL);
 }
 
-#else
+#if RTI_HAS_CELL_CACHES
 
 /* With several workers: takes the first message of a turn if it has been taken over by who sent it,
  * alone, and nobody has ordered anything. NULL if it is any other case. */
@@ -448,7 +454,7 @@ static RTI_ALWAYSINLINE struct rti_cell *turn_take_first(struct rti_behaviour *s
 }
 
 /* Its first message was handled: if there is no more, and it works alone, it rests and goes on with
- * whom it has woken, if with anybody. `*left`: turns that may follow. False if it is any other
+ * whom it has woken, if with anybody. `left`: turns that may follow. False if it is any other
  * case, and nothing has happened. */
 static RTI_ALWAYSINLINE bool turn_go_on(struct rti_turn *turn, struct rti_worker *worker,
                                         struct rti_cell *cell, struct rti_runnable **next,
@@ -496,16 +502,6 @@ static RTI_NOINLINE void turn_otherwise(struct rti_turn *turn, struct rti_worker
         kept = NULL;
     }
     turn_shared(turn, worker, 1, kept);
-}
-
-/* The same with several: as long as each wakes the next. */
-static void turns_shared(struct rti_turn *turn, struct rti_runnable *run, struct rti_worker *worker)
-{
-    do {
-        (void)turn_enter(turn, run);
-        turn_shared(turn, worker, 0, NULL);
-        run = rti_chain_next(worker, rti_behaviour_step);
-    } while (run != NULL);
 }
 
 /* The same where the station has a cache of messages, and nobody records or is told: after each

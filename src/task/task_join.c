@@ -299,7 +299,7 @@ static RTI_NOINLINE rt_status join_any(rt_task *handle, void **value)
     return join_going(worker, tasks, handle, value);
 }
 
-#if !RTI_ONE_WORKER
+#if RT_MAX_WORKERS > 1
 /* Consumes the handle of a task that has ended well, in a section. False: it is any other case. */
 static RTI_ALWAYSINLINE bool join_consume_alone(struct rti_task *task, uintptr_t number)
 {
@@ -345,7 +345,7 @@ rt_status rt_join(rt_task *handle, void **value)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_tasks *tasks = worker == NULL ? NULL : worker->straight[RTI_MODULE_TASK];
-#if !RTI_ONE_WORKER
+#if RT_MAX_WORKERS > 1
     if (RTI_UNLIKELY(tasks == NULL)) {
         return join_alone(worker, handle, value);
     }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Definitions of rt_static_config.h that do not go together are refused with a sentence that says
-# so, those of a small product are not, and the headers are C++ with them.
+# so, those of a small product are not, and the headers are C++ with them. A library for one worker
+# compiles.
 #
 # Environment: SOURCE_DIR (the tree), CC, CXX.
 # Exit status: 0 passed, 1 failed.
@@ -52,6 +53,12 @@ for option in RT_TRACE RT_HAS_TASKS RT_HAS_MONITORS RT_STATUS_MSG; do
 done
 refused "needs RT_HAS_TASKS=0" "$small" -DRT_STATUS_MSG=0
 refused "behaviours need monitors" "$small" -DRT_HAS_MONITORS=0 -DRT_HAS_BEHAVIOURS=1
+
+# A system with threads, and a library without the parallel engine.
+for file in "$SOURCE_DIR"/src/actor/*.c "$SOURCE_DIR"/src/sched/*.c "$SOURCE_DIR"/src/task/*.c; do
+    "${CC:-gcc}" -std=c11 -Wall -Wextra -Werror -fsyntax-only -DRTI_LIBRARY -DRT_MAX_WORKERS=1 \
+        -I "$SOURCE_DIR/include" -I "$SOURCE_DIR/src" "$file" || failed=1
+done
 
 for option in -DRT_STATUS_MSG=1 -DRT_STATUS_MSG=0; do
     printf '#include <orrery/rt.h>\nrt_status f() { return RT_SUCCESS; }\n' |

@@ -302,6 +302,74 @@ TEST(behaviour_hands_messages_on_between_workers)
     rt_cleanup();
 }
 
+/* ---- Messages that are counted while their cells go home ---- */
+
+#define ASKS 100000
+
+static void take_and_idle(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+    for (volatile int i = 0; i < 200; i = i + 1) {
+    }
+}
+
+static void flood_for_ever(void *state, const rt_behaviour_message *msg)
+{
+    const actor_id *to = state;
+    for (unsigned i = 0; i < 30; i++) {
+        /* All may be out: then everybody searches what has come home to others. */
+        (void)rt_behaviour_send(*to, 0, &i, sizeof(i));
+        take_and_idle(NULL, msg);
+    }
+    CHECK_OK(rt_behaviour_forward(rt_self(), 0));
+}
+
+static void ask_how_many(void *state, const rt_behaviour_message *msg)
+{
+    uint32_t *asked = state;
+    rt_behaviour_stats stats;
+    (void)msg;
+    for (unsigned i = 0; i < 50; i++) {
+        CHECK_OK(rt_behaviour_stats_get(&stats));
+        CHECK(stats.live == stats.live_max);
+    }
+    *asked += 50;
+    if (*asked >= ASKS) {
+        rt_shutdown();
+    } else {
+        CHECK_OK(rt_behaviour_forward(rt_self(), 0));
+    }
+}
+
+TEST(behaviour_messages_are_counted_while_others_give_them_back)
+{
+    static const rt_behaviour_fn take_handlers[] = {take_and_idle};
+    static const rt_behaviour_fn flood_handlers[] = {flood_for_ever};
+    static const rt_behaviour_fn ask_handlers[] = {ask_how_many};
+    static const rt_behaviour_type take_type = {
+        .handlers = take_handlers,
+        .handler_count = 1,
+        .mailbox = {.high = 64, .low = 16, .overflow = RT_OVERFLOW_MUTE}};
+    static const rt_behaviour_type flood_type = {.handlers = flood_handlers, .handler_count = 1};
+    static const rt_behaviour_type ask_type = {
+        .handlers = ask_handlers, .handler_count = 1, .state_size = sizeof(uint32_t)};
+    rt_status status = rt_init_ex(&(rt_config){.workers = 2 * WORKERS});
+    if (status.code == RT_ERR_UNSUPPORTED) {
+        test_skip("no parallel engine here");
+    }
+    CHECK_OK(status);
+    /* Little room: batches are small, and cells go home often. */
+    CHECK_OK(rt_behaviour_reserve(&(rt_behaviour_room){.behaviours = 32, .messages = 256}));
+    for (unsigned i = 0; i < SOURCES; i++) {
+        ids[i] = rt_behaviour_spawn(&take_type, NULL);
+        CHECK_OK(rt_behaviour_send(rt_behaviour_spawn(&flood_type, &ids[i]), 0, NULL, 0));
+    }
+    CHECK_OK(rt_behaviour_send(rt_behaviour_spawn(&ask_type, NULL), 0, NULL, 0));
+    rt_run();
+    rt_cleanup();
+}
+
 /* ---- What the width of a crew is weighed by ---- */
 
 #define FLOOD    100
