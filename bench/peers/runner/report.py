@@ -83,12 +83,20 @@ class Figures:
 
 # ---- goals ----
 
+def with_variant(metric, variant):
+    """The metric of a variant, as the programs of the peers name it."""
+    return metric if variant is None else f"{metric}_{variant}"
+
+
 def judge(figures, bench, goal):
     """(bound, ours, whether it is met) of a goal; None if a figure is missing."""
     metric = goal.metric or bench.metric
-    ours = figures.get(bench.name, "orrery", goal.cores, metric)
+    ours = figures.get(bench.name, "orrery", goal.cores, with_variant(metric, goal.variant))
     if goal.peer is None:
         reference = 1.0
+    elif goal.peer in goal.OURS:
+        reference = figures.get(bench.name, "orrery", 1,
+                                with_variant(metric, goal.OURS[goal.peer]))
     elif goal.peer == "best":
         best = figures.best(bench.name, goal.cores, metric)
         reference = best[1] if best else None
@@ -193,6 +201,7 @@ def goal_table(figures):
             ours = show(judged[1], metric) if judged else ""
             what = f"`{bench.name}`" + (", 2 cores" if goal.cores == 2 else "")
             what += ", server" if metric == "cpu_us" else ""
+            what += f", {goal.variant}" if goal.variant else ""
             rows.append([what, goal.text(UNITS[metric]), bound, ours, word])
     return table(["bench", "goal", "bound", "ours", "verdict"], rows)
 
