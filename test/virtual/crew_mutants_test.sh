@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The simulation of the parallel engine notices each of its mutants; those that only change the
 # order of memory are the thread sanitizer's.
-# timeout: 600
+# timeout: 900
 set -eu
 SOURCE_DIR=$(cd "${SOURCE_DIR:-$(dirname "$0")/../..}" && pwd)
 status=0
