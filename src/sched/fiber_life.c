@@ -356,25 +356,38 @@ static RTI_ALWAYSINLINE struct rti_runnable *fiber_heir(const struct rti_ring *r
     return is_heir ? next : NULL;
 }
 
-/* The step from `self`, which has ended, to the first of a ring, which gets the stack as it is. In
- * a section. */
-static RTI_ALWAYSINLINE struct rti_fiber *fiber_give_way(struct rti_worker *worker,
-                                                         struct rti_fiber *self,
-                                                         struct rti_ring *ring,
-                                                         struct rti_runnable *next)
+/* The step to the first of a ring, which has the stack of the one that has ended: that one is not
+ * looked at any more, `gone` is how it leaves. In a section. */
+static RTI_ALWAYSINLINE void fiber_give_way(struct rti_worker *worker, struct rti_ring *ring,
+                                            struct rti_fiber *heir, struct rti_arch_context *gone)
 {
     struct rti_station *station = worker->station;
-    struct rti_fiber *heir = rti_fiber_of(next);
     rti_ring_drop_alone(ring);
     station->tick++;
     station->streak = 0;
     worker->member->turns_until_look--;
     rti_station_count(&station->turns, 1);
     rti_station_count(&station->live, UINT64_MAX);
-    next->is_fresh = false;
+    heir->run.is_fresh = false;
+    fiber_take_place(worker, heir, gone);
+}
+
+/* Ends `self` in favour of `next`, the first of a ring. False: more is to be done at its end, and
+ * nothing has changed. What the heir needs of `self` it gets before: who came as a guest and has
+ * the handle in use since may be none any more, and have the slot for another task as soon as the
+ * end can be seen. In a section. */
+static RTI_ALWAYSINLINE bool fiber_end_for(struct rti_worker *worker, struct rti_fiber *self,
+                                           struct rti_ring *ring, struct rti_fiber *heir)
+{
+    struct rti_arch_context gone;
+    rti_arch_fp_control_remember(&gone, &self->context.saved);
     rti_fiber_inherit_slab(heir, self);
-    fiber_take_place(worker, heir, &self->context.saved);
-    return heir;
+    if (RTI_UNLIKELY(!self->run.kind->end_alone(self, worker))) {
+        rti_fiber_disinherit_slab(heir);
+        return false;
+    }
+    fiber_give_way(worker, ring, heir, &gone);
+    return true;
 }
 
 /* fiber_pass_on_shared by who works alone, in one section, where the next one has not begun and
@@ -382,18 +395,17 @@ static RTI_ALWAYSINLINE struct rti_fiber *fiber_give_way(struct rti_worker *work
 static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on_alone(struct rti_worker *worker,
                                                               struct rti_fiber *self)
 {
-    const struct rti_fiber_kind *kind = self->run.kind;
-    if (RTI_UNLIKELY(kind->end_alone == NULL) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
+    if (RTI_UNLIKELY(self->run.kind->end_alone == NULL) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
         return NULL;
     }
     worker->lent = NULL;
     struct rti_ring *ring = rti_station_urgent(worker->station);
     struct rti_runnable *next = fiber_is_passing_on(worker, self) ? fiber_heir(ring) : NULL;
     struct rti_fiber *heir = NULL;
-    if (RTI_LIKELY(next != NULL) && RTI_LIKELY(kind->end_alone(self, worker))) {
-        heir = fiber_give_way(worker, self, ring, next);
+    if (RTI_LIKELY(next != NULL) &&
+        RTI_LIKELY(fiber_end_for(worker, self, ring, rti_fiber_of(next)))) {
+        heir = rti_fiber_of(next);
     }
-    /* From here on others may see the end of `self`, and have its memory. */
     rti_solo_leave(worker);
     return heir;
 }

@@ -227,7 +227,7 @@ static RTI_ALWAYSINLINE void rti_fiber_depart_alone(struct rti_fiber *fiber)
     rti_context_forget_bounds(&fiber->context);
 }
 
-/* Gives one of the slab that has not begun the stack of another of it, which has ended. */
+/* Gives one of the slab that has not begun the stack of another of it, which is about to end. */
 static RTI_ALWAYSINLINE void rti_fiber_inherit_slab(struct rti_fiber *heir,
                                                     const struct rti_fiber *gone)
 {
@@ -236,6 +236,13 @@ static RTI_ALWAYSINLINE void rti_fiber_inherit_slab(struct rti_fiber *heir,
     heir->stack = gone->stack;
     heir->run.is_direct = true;
     rti_fiber_set_self_settling(heir, true);
+}
+
+/* It does not end yet: the other has none again. */
+static RTI_ALWAYSINLINE void rti_fiber_disinherit_slab(struct rti_fiber *heir)
+{
+    rti_stack_clear(&heir->stack);
+    heir->run.is_direct = false;
 }
 #endif
 

@@ -720,8 +720,8 @@ static void setup_row(void)
     explore_name(&handle, "handle");
 }
 
-/* As fiber_pass_on_alone has it: the end can be seen before what is in the slot is handed on, and
- * who takes the next one is known before that. */
+/* As fiber_pass_on_alone has it: what is in the slot is handed on before the end can be seen, and
+ * who gets it is taken after that. */
 static void end_and_pass_on(void)
 {
     struct rti_worker *worker = &members[0].own;
@@ -734,10 +734,10 @@ static void end_and_pass_on(void)
     }
     struct rti_ring *ring = rti_station_urgent(&stations[0]);
     struct rti_runnable *next = rti_ring_peek(ring);
-    EXPLORE_ASSERT(next != NULL && rti_task_to_complete_alone(&life));
-    rti_ring_drop_alone(ring);
     RTI_PLAIN_READ(&slot, sizeof slot);
     EXPLORE_ASSERT(slot == RESULT);
+    EXPLORE_ASSERT(next != NULL && rti_task_to_complete_alone(&life));
+    rti_ring_drop_alone(ring);
     rti_solo_leave(worker);
     note_taken(next);
 }
@@ -776,5 +776,42 @@ MODEL(solo_passes_on_beside_a_guest){
     .about = "a task ends and the next one begins in one section, a guest comes with the handle",
     .setup = setup_row,
     .threads = {end_and_pass_on, join_ended_as_a_guest},
+    .check = check_popped,
+};
+
+/* The mark is gone and comes back. */
+static void setup_row_before_solo(void)
+{
+    setup_row();
+    rti_solo_quit(&members[0].own);
+}
+
+static void begin_and_pass_on(void)
+{
+    rti_solo_try(&members[0]);
+    end_and_pass_on();
+}
+
+/* As join_going has it, by who has no station: a guest while it takes the handle into use, and none
+ * any more when it looks whether the task has ended. */
+static void join_with_the_handle_in_use(void)
+{
+    rti_solo_receive(&crew);
+    bool is_used = rti_task_handle_use(&handle, number, false);
+    rti_solo_part(&crew);
+    EXPLORE_ASSERT(is_used);
+    if (rti_task_life(&life) == RTI_TASK_COMPLETE) {
+        rti_task_handle_consume(&handle, false);
+        take_result();
+        RTI_PLAIN_WRITE(&slot, sizeof slot);
+        slot = 0;
+    }
+}
+
+MODEL(solo_passes_on_beside_one_who_was_a_guest){
+    .about = "a task ends and the next one begins in one section, its handle is in use by one who "
+             "came as a guest and is none any more",
+    .setup = setup_row_before_solo,
+    .threads = {begin_and_pass_on, join_with_the_handle_in_use},
     .check = check_popped,
 };
