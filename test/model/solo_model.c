@@ -14,85 +14,10 @@
 #include "sched/solo.h"
 
 #include "actor/rest.h"
-#include "search_world.h"
+#include "solo_world.h"
 #include "task/task_asker.h"
 #include "task/task_handle.h"
 #include "task/task_life.h"
-
-enum { STATIONS = 2, MEMBERS = 2, LETTERS = 3 };
-
-static struct rti_sched sched;
-static struct rti_crew crew;
-static struct rti_station stations[STATIONS];
-static struct rti_member members[MEMBERS];
-static struct rti_port port;
-static struct rti_port_ops ops;
-static struct rti_letterbox box;
-static struct rti_letter letters[LETTERS];
-static struct rti_runnable run;
-static struct rti_runnable woken; /* in `next` */
-static unsigned private_uses;     /* plain: of what is the worker's while it works alone */
-static bool has_woken[MEMBERS];   /* its push found the box idle */
-static bool is_resting;
-static unsigned served;         /* letters that were taken */
-static unsigned served_next;    /* the worker's own letter that is to come next */
-static unsigned takes[MEMBERS]; /* of `woken` */
-
-/* Each thread of the model is the member of its number. */
-struct rti_worker *rti_worker_current(void)
-{
-    return members[explore_self()].worker;
-}
-
-/* The first member holds a station and the other is idle; the box is idle. */
-static void setup(void)
-{
-    ops = *explore_port()->ops;
-    ops.clock_ns = world_clock;
-    ops.wait = world_wait;
-    ops.wake = world_wake;
-    port = (struct rti_port){.ops = &ops};
-    sched = (struct rti_sched){.port = &port, .crew = &crew, .is_local = false};
-    crew = (struct rti_crew){.sched = &sched,
-                             .stations = stations,
-                             .members = members,
-                             .stations_count = STATIONS,
-                             .members_max = MEMBERS,
-                             .members_count = MEMBERS,
-                             .can_solo = true};
-    rti_lock_init(&crew.lock, &sched, RTI_LOCK_CREW);
-    rti_injector_init(&crew.injector, &sched);
-    rti_u32_init(&world_bell, 0);
-    for (uint32_t i = 0; i < MEMBERS; i++) {
-        members[i] = (struct rti_member){.crew = &crew, .index = i, .look_interval = 1};
-        members[i].worker = &members[i].own;
-        members[i].own = (struct rti_worker){.sched = &sched, .member = &members[i]};
-        rti_u32_init(&members[i].own.is_solo, 0);
-        rti_u32_init(&members[i].own.is_inside, 0);
-        has_woken[i] = false;
-        takes[i] = 0;
-    }
-    for (uint32_t i = 0; i < STATIONS; i++) {
-        rti_station_init(&stations[i], i, &sched);
-        rti_u32_init(&stations[i].state, RTI_STATION_HELD);
-    }
-    members[0].own.station = &stations[0];
-    (void)rti_crew_give_back(&crew, &stations[1]);
-    rti_letterbox_init(&box);
-    run = (struct rti_runnable){.is_shared = true};
-    rti_u32_init(&run.state, RTI_RUNNABLE_RUNNING);
-    rti_runnable_init(&woken, 1, 0, world_step);
-    rti_u32_init(&woken.state, RTI_RUNNABLE_READY);
-    private_uses = 0;
-    is_resting = false;
-    served = 0;
-    served_next = 0;
-    explore_name(&members[0].own.is_solo, "solo");
-    explore_name(&members[0].own.is_inside, "inside");
-    explore_name(&box.word, "word");
-    explore_name(&crew.lock.is_taken, "lock");
-    explore_name(&stations[0].next, "next");
-}
 
 static void setup_idle(void)
 {
@@ -254,9 +179,7 @@ static void rest(void)
         use_private();
     }
     is_resting = rti_rest_try(&run, &box, is_solo);
-    if (is_solo) {
-        rti_solo_leave(worker);
-    }
+    rti_solo_finish(worker, is_solo);
     if (!is_resting) {
         EXPLORE_ASSERT(rti_letterbox_collect(&box, origin()));
     }
@@ -277,7 +200,6 @@ MODEL(solo_rests_beside_a_guest){
 /* Is the receiver, until it rests. */
 static void serve(void)
 {
-    struct rti_worker *worker = &members[0].own;
     while (!is_resting) {
         struct rti_letter *letter;
         while ((letter = rti_letterbox_take(&box)) != NULL) {
@@ -286,12 +208,7 @@ static void serve(void)
             served_next += number != 2;
             served++;
         }
-        bool is_solo = rti_solo_enter(worker);
-        is_resting = rti_rest_try(&run, &box, is_solo);
-        rti_solo_finish(worker, is_solo);
-        if (!is_resting) {
-            EXPLORE_ASSERT(rti_letterbox_collect(&box, origin()));
-        }
+        rest();
     }
 }
 
@@ -337,9 +254,7 @@ static void take_next(void)
     struct rti_worker *worker = &members[0].own;
     bool is_solo = rti_solo_enter(worker);
     takes[0] += rti_station_pick_next(&stations[0], is_solo) != NULL;
-    if (is_solo) {
-        rti_solo_leave(worker);
-    }
+    rti_solo_finish(worker, is_solo);
 }
 
 /* Takes it as a thief. */
@@ -432,9 +347,9 @@ static bool is_told;         /* the end has found who watches, or who let go */
 static bool is_found;        /* who watches or lets go came before the end */
 static rti_atomic_u32 joins; /* who has consumed the handle */
 
-static void setup_task(void)
+/* A task that runs, and that nobody watches. */
+static void prepare_task(void)
 {
-    setup_solo();
     rti_task_life_init(&life, false);
     rti_task_to_held(&life);
     rti_size_init(&handle, number);
@@ -444,6 +359,12 @@ static void setup_task(void)
     is_found = false;
     explore_name(&life.state, "life");
     explore_name(&handle, "handle");
+}
+
+static void setup_task(void)
+{
+    setup_solo();
+    prepare_task();
 }
 
 static void setup_ended_task(void)
@@ -656,6 +577,12 @@ static void ask_as_a_guest(void)
     rti_solo_part(&crew);
 }
 
+static void reuse_context(void)
+{
+    RTI_PLAIN_WRITE(&context, sizeof context);
+    context = 2;
+}
+
 static void join_and_reuse(void)
 {
     EXPLORE_ASSERT(consume_handle());
@@ -663,8 +590,7 @@ static void join_and_reuse(void)
         rti_lock_acquire(&module_lock, &sched);
         rti_lock_release(&module_lock);
     }
-    RTI_PLAIN_WRITE(&context, sizeof context);
-    context = 2;
+    reuse_context();
 }
 
 /* As join_alone has it: in the section nobody asks, so that who gives the slot back does not look.
@@ -679,8 +605,7 @@ static void join_alone_and_reuse(void)
     EXPLORE_ASSERT(rti_task_life(&life) == RTI_TASK_COMPLETE);
     EXPLORE_ASSERT(rti_task_handle_take_alone(&handle, number));
     rti_solo_leave(worker);
-    RTI_PLAIN_WRITE(&context, sizeof context);
-    context = 2;
+    reuse_context();
 }
 
 static void check_reused(void)
@@ -710,14 +635,8 @@ static uint64_t slot; /* plain: what the task that ends has there, then whose it
 static void setup_row(void)
 {
     setup_ring();
-    rti_task_life_init(&life, false);
-    rti_task_to_held(&life);
-    rti_size_init(&handle, number);
-    rti_u32_init(&joins, 0);
-    result = 0;
+    prepare_task();
     slot = RESULT;
-    explore_name(&life.state, "life");
-    explore_name(&handle, "handle");
 }
 
 /* As fiber_pass_on_alone has it: what is in the slot is handed on before the end can be seen, and
@@ -742,13 +661,18 @@ static void end_and_pass_on(void)
     note_taken(next);
 }
 
-/* Takes the result if the task has ended, and has its slot for another. */
+/* Takes the result of the task that has ended, and has its slot for another. */
+static void take_slot(void)
+{
+    take_result();
+    RTI_PLAIN_WRITE(&slot, sizeof slot);
+    slot = 0;
+}
+
 static void reuse_slot(void)
 {
     if (rti_task_life(&life) == RTI_TASK_COMPLETE && rti_task_handle_take(&handle, number)) {
-        take_result();
-        RTI_PLAIN_WRITE(&slot, sizeof slot);
-        slot = 0;
+        take_slot();
     }
 }
 
@@ -802,9 +726,7 @@ static void join_with_the_handle_in_use(void)
     EXPLORE_ASSERT(is_used);
     if (rti_task_life(&life) == RTI_TASK_COMPLETE) {
         rti_task_handle_consume(&handle, false);
-        take_result();
-        RTI_PLAIN_WRITE(&slot, sizeof slot);
-        slot = 0;
+        take_slot();
     }
 }
 
