@@ -7,6 +7,7 @@
 #include <orrery/rt/runtime.h>
 #include <orrery/rt/sim.h>
 
+#include "actor/behaviour.h"
 #include "sched/visit.h"
 #include "sched/visitor.h"
 
@@ -50,6 +51,10 @@ bool rti_runtime_forked(void)
     if (worker != NULL) {
         worker->turns_until_look = 0;
         rti_u32_store_relaxed(worker->attention, 1);
+        if (rti_turn_of(worker) != NULL) {
+            /* What is left of its mail is handled in the parent. */
+            rti_turn_cut(rti_turn_of(worker));
+        }
     }
     return rti_runtime.sched.port != NULL;
 }

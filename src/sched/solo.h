@@ -21,8 +21,9 @@
  *       is_inside = 0
  *
  * The barrier reaches the worker before the store to is_inside is seen, and then its look finds the
- * mark gone; or after it, and then who comes finds it inside and waits. Sections take no lock and
- * call nothing of the program. Most are some dozen instructions; three are longer and have in them
+ * mark gone; or after it, and then who comes finds it inside and waits. Sections take no lock, call
+ * nothing of the program and do not touch its memory: that may have to be brought by another
+ * thread, which comes first. Most are some dozen instructions; three are longer and have in them
  * all that is left of a start, of a join, and of the step from a task that ends to the next one
  * that begins, where those are no more than that (decision 110). What they find special they leave
  * as it is, to code for every case.

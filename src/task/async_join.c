@@ -317,21 +317,23 @@ static RTI_NOINLINE rt_status join_alone(struct rti_worker *worker, rt_async_tas
         RTI_UNLIKELY(!join_is_fiber_free(worker->fiber))) {
         return join_any(worker, task, given, out);
     }
-    uint32_t index = (uint32_t)((uintptr_t)*task & RTI_ASYNC_INDEX_MASK);
+    const rt_async_task *handle = *task;
+    uint32_t index = (uint32_t)((uintptr_t)handle & RTI_ASYNC_INDEX_MASK);
     struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
     if (RTI_UNLIKELY(index >= rti_u32_load_relaxed(&asyncs->fresh)) || RTI_UNLIKELY(desk == NULL) ||
         RTI_UNLIKELY(rti_asyncs_desk_is_full(desk)) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
         return join_any(worker, task, given, out);
     }
     struct rti_async *async = &asyncs->slots[index];
-    if (RTI_UNLIKELY(!rti_asyncs_is_of(async, *task)) ||
+    if (RTI_UNLIKELY(!rti_asyncs_is_of(async, handle)) ||
         RTI_UNLIKELY(!rti_async_has_ended(async))) {
         rti_solo_leave(worker);
         return join_any(worker, task, given, out);
     }
-    rti_asyncs_take_result(async, out);
+    rti_asyncs_take_ended(async);
     rti_solo_leave(worker);
     RT_ASSERT(async->poll != NULL);
+    rti_asyncs_tell_result(async, out);
     rti_asyncs_desk_add(asyncs, desk, async, index);
     *task = NULL;
     return RT_SUCCESS;

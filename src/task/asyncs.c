@@ -303,10 +303,11 @@ enum rti_async_found rti_asyncs_collect(struct rti_asyncs *asyncs, const struct 
         found = rti_async_has_ended(async) ? RTI_ASYNC_FOUND_ENDED : RTI_ASYNC_FOUND_LIVE;
     }
     if (found == RTI_ASYNC_FOUND_ENDED) {
-        rti_asyncs_take_result(async, out);
+        rti_asyncs_take_ended(async);
     }
     rti_asyncs_unguard(asyncs, (uintptr_t)handle, is_guest);
     if (found == RTI_ASYNC_FOUND_ENDED) {
+        rti_asyncs_tell_result(async, out);
         rti_asyncs_free(asyncs, worker, async,
                         (uint32_t)((uintptr_t)handle & RTI_ASYNC_INDEX_MASK));
     }

@@ -442,15 +442,21 @@ enum rti_async_found {
     RTI_ASYNC_FOUND_AWAITED, /* one whose end a fiber waits for */
 };
 
-/* Takes the result of a task that has ended, and consumes its handle: the slot is the caller's to
- * give back. Under its guard, or in a section of who works alone. `out` may be NULL. */
-static RTI_ALWAYSINLINE void rti_asyncs_take_result(struct rti_async *async, rt_status *out)
+/* Consumes the handle of a task that has ended: the slot, with its result, is the caller's to give
+ * back. Under its guard, or in a section of who works alone. */
+static RTI_ALWAYSINLINE void rti_asyncs_take_ended(struct rti_async *async)
+{
+    rti_asyncs_consume(async);
+    rti_task_to_free(&async->life);
+}
+
+/* The result of a task whose slot the caller has. `out` may be NULL. The program's memory may be
+ * anywhere, and who brings it may be a guest: not in a section. */
+static RTI_ALWAYSINLINE void rti_asyncs_tell_result(const struct rti_async *async, rt_status *out)
 {
     if (out != NULL) {
         *out = (rt_status){(rt_status_code)async->result, async->result_msg};
     }
-    rti_asyncs_consume(async);
-    rti_task_to_free(&async->life);
 }
 
 /* The same for whatever a handle names, if that has ended, and its slot. Whether it is good and has
@@ -477,7 +483,7 @@ static RTI_ALWAYSINLINE enum rti_async_found rti_asyncs_collect_ended(struct rti
     bool is_guest = !is_solo && rti_asyncs_guard(asyncs, (uintptr_t)handle);
     is_good = is_solo || rti_asyncs_is_of(async, handle);
     if (RTI_LIKELY(is_good)) {
-        rti_asyncs_take_result(async, out);
+        rti_asyncs_take_ended(async);
     }
     if (RTI_LIKELY(is_solo)) {
         rti_solo_finish(worker, true);
@@ -487,6 +493,7 @@ static RTI_ALWAYSINLINE enum rti_async_found rti_asyncs_collect_ended(struct rti
     if (RTI_UNLIKELY(!is_good)) {
         return RTI_ASYNC_FOUND_NONE;
     }
+    rti_asyncs_tell_result(async, out);
     rti_asyncs_free(asyncs, worker, async, index);
     return RTI_ASYNC_FOUND_ENDED;
 }

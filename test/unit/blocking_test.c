@@ -4,7 +4,9 @@
 #define RTI_MODULE "blocking_test"
 #include <orrery/rt/blocking.h>
 
+#include <fcntl.h>
 #include <orrery/rt.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -89,6 +91,50 @@ TEST(blocking_call_on_the_only_worker_does_not_stop_the_time)
     rt_run();
     rt_cleanup();
     CHECK_EQ(rti_u32_load_relaxed(&came_back), 1);
+}
+
+/* ---- as many calls as there may be threads ---- */
+
+static int told[2]; /* what is said on standard error, and who reads it */
+
+static void block_until_told(void *arg)
+{
+    char text[256];
+    (void)arg;
+    CHECK_OK(rt_blocking_enter());
+    ssize_t got = read(told[0], text, sizeof(text) - 1);
+    CHECK(got > 0);
+    text[got] = '\0';
+    CHECK(strstr(text, "no thread left for a worker: work waits for those that run") != NULL);
+    CHECK_EQ(rti_u32_load_relaxed(&quick_ends), 0);
+    CHECK_EQ(write(pipes[0][1], "x", 1), 1);
+    CHECK_OK(rt_blocking_exit());
+    rt_exit();
+}
+
+TEST(blocking_calls_on_all_threads_let_the_rest_wait_and_that_is_told_once)
+{
+    rt_config config = {.workers = 1, .threads_max = 2};
+    CHECK_OK(rt_init_ex(&config));
+    CHECK_EQ(pipe(pipes[0]), 0);
+    CHECK_EQ(pipe2(told, O_NONBLOCK), 0);
+    int kept = dup(STDERR_FILENO);
+    CHECK_EQ(fcntl(told[0], F_SETFL, 0), 0);
+    CHECK_EQ(dup2(told[1], STDERR_FILENO), STDERR_FILENO);
+    const actor_config urgent = {.priority = RT_PRIO_CRITICAL};
+    CHECK(rt_spawn_ex(block_in_read, pipes[0], &urgent) != ACTOR_ID_INVALID);
+    CHECK(rt_spawn_ex(block_until_told, NULL, &urgent) != ACTOR_ID_INVALID);
+    for (int i = 0; i < 10; i++) {
+        CHECK(rt_spawn(quick, NULL) != ACTOR_ID_INVALID);
+    }
+    rt_run();
+    rt_cleanup();
+    CHECK_EQ(dup2(kept, STDERR_FILENO), STDERR_FILENO);
+    CHECK_EQ(rti_u32_load_relaxed(&came_back), 1);
+    CHECK_EQ(rti_u32_load_relaxed(&quick_ends), 10);
+    char byte;
+    CHECK_EQ(fcntl(told[0], F_SETFL, O_NONBLOCK), 0);
+    CHECK_EQ(read(told[0], &byte, 1), -1);
 }
 
 static void enter_and_exit(void *arg)

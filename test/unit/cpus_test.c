@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #define RTI_MODULE "cpus_test"
 #include "port/linux/cpus.h"
 
 #include <orrery/rt.h>
+#include <sched.h>
 
 #include "support/test.h"
 
@@ -32,6 +34,23 @@ TEST(cpus_read_the_quota_of_a_control_group)
 TEST(cpus_are_at_least_one)
 {
     CHECK(rti_linux_cpus() >= 1);
+}
+
+TEST(cpus_are_no_more_than_this_process_may_use)
+{
+    cpu_set_t all;
+    cpu_set_t set;
+    CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+    CPU_ZERO(&set);
+    for (size_t cpu = 0, count = 0; cpu < CPU_SETSIZE && count < 4; cpu++) {
+        if (CPU_ISSET(cpu, &all)) {
+            CPU_SET(cpu, &set);
+            count++;
+            CHECK_EQ(sched_setaffinity(0, sizeof(set), &set), 0);
+            CHECK(rti_linux_cpus() <= count);
+        }
+    }
+    CHECK_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
 TEST(init_ex_refuses_what_it_cannot_do_and_leaves_nothing)

@@ -5,6 +5,7 @@
 #define RTI_MODULE "crew_evict_test"
 #include "sched/crew.h"
 
+#include "sched/crew_roster.h"
 #include "sched/fault.h"
 #include "sched/lock.h"
 #include "support/crew.h"
@@ -267,5 +268,38 @@ TEST(crew_runs_end_while_a_thread_from_outside_wakes_fibers)
     }
     rti_u32_store_relaxed(&is_thread_over, 1);
     port->ops->thread_join(port, &thread);
+    crew_world_close();
+}
+
+/* ---- who goes away, and comes back ---- */
+
+/* As the warden does, for somebody else. */
+static void take_away(struct rti_station *station)
+{
+    CHECK_EQ(rti_u32_load_relaxed(&station->state), RTI_STATION_BLOCKED);
+    rti_u32_store_relaxed(&station->state, RTI_STATION_HELD);
+}
+
+TEST(crew_worker_that_comes_back_in_time_has_its_station_again)
+{
+    crew_world_open(2);
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_station *first = worker->station;
+    rti_worker_let_go(worker);
+    CHECK(worker->station == NULL);
+    CHECK(rti_worker_come_back(worker));
+    CHECK(worker->station == first);
+    CHECK_EQ(rti_u32_load_relaxed(&crew_world.crew.idle_count), 1);
+    rti_worker_let_go(worker);
+    take_away(first);
+    CHECK(rti_worker_come_back(worker));
+    struct rti_station *second = worker->station;
+    CHECK(second != NULL && second != first);
+    rti_worker_let_go(worker);
+    take_away(second);
+    CHECK(!rti_worker_come_back(worker));
+    CHECK(worker->station == NULL);
+    rti_member_hold(worker->member, second);
+    (void)rti_crew_give_back(&crew_world.crew, first);
     crew_world_close();
 }

@@ -267,6 +267,47 @@ TEST(fork_whose_child_goes_on_is_stopped_on_the_fixed_engine)
     check_stops();
 }
 
+/* Forks, and has more mail: the child is stopped before it handles any of that. */
+static void handle_one_of_many(void *state, const rt_behaviour_message *message)
+{
+    static pid_t parent;
+    if (message->id == 0) {
+        parent = getpid();
+        handle(state, message);
+    }
+    if (message->id != 0 && getpid() != parent) {
+        fputs("it handles more", stderr);
+        _exit(0);
+    }
+}
+
+static void check_stops_before_its_mail(void)
+{
+    static const rt_behaviour_fn handlers[] = {handle_one_of_many, handle_one_of_many};
+    static const rt_behaviour_type type = {
+        .name = "forks", .handlers = handlers, .handler_count = 2};
+    CHECK_EQ(pipe(ends_of_child), 0);
+    actor_id one = rt_behaviour_spawn(&type, NULL);
+    CHECK(one != ACTOR_ID_INVALID);
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK_OK(rt_behaviour_send(one, i == 0 ? 0 : 1, NULL, 0));
+    }
+    rt_run();
+    rt_cleanup();
+}
+
+TEST(fork_whose_child_goes_on_is_stopped_before_it_handles_more_mail)
+{
+    start_parallel();
+    check_stops_before_its_mail();
+}
+
+TEST(fork_whose_child_goes_on_is_stopped_before_more_mail_on_the_fixed_engine)
+{
+    CHECK_OK(rt_init());
+    check_stops_before_its_mail();
+}
+
 static void exec_programs(void *arg)
 {
     (void)arg;

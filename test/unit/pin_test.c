@@ -277,6 +277,16 @@ TEST(pin_is_refused_when_no_thread_would_be_left_and_free_again_after_the_end_of
     CHECK_EQ(rti_u32_load_relaxed(&ends), 2);
 }
 
+/* Though there is a thread to take the place of the one that wants to be pinned. */
+TEST(pin_is_refused_when_fewer_threads_than_workers_would_be_left)
+{
+    start(2, 3);
+    spawn(hold_pin, NULL);
+    spawn(want_pin, NULL);
+    finish();
+    CHECK_EQ(rti_u32_load_relaxed(&ends), 2);
+}
+
 /* Killed where it waits, before it runs again, and by itself. */
 static void wait_pinned(void *arg)
 {

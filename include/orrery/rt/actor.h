@@ -4,8 +4,9 @@
 
 /* Actors: what runs, each with a stack, a mailbox and an id of its own.
  *
- * An actor runs until it waits, yields or ends; nothing interrupts it. Among those that are ready
- * the most urgent priority runs first, and within a priority they take turns. Every function here
+ * An actor runs until it waits, yields or ends; nothing interrupts it, but that on the parallel
+ * engine others run beside one that computes for long (rt_init_ex). Among those that are ready the
+ * most urgent priority runs first, and within a priority they take turns. Every function here
  * belongs to the thread that called rt_init: inside an actor, or in main before rt_run. A call from
  * another thread, or without a runtime, is refused and changes nothing. */
 
