@@ -661,3 +661,35 @@ TEST(behaviours_whose_turns_follow_each_other_keep_nobody_waiting)
     CHECK(talks_when_stacked > 0 && talks_when_stacked < 10);
     rt_cleanup();
 }
+
+/* What it says of its end when it has ended is not what it ended with. */
+static void says_more(void *state, rt_exit_reason reason)
+{
+    (void)state;
+    CHECK_EQ(reason, RT_EXIT_KILLED);
+    CHECK_OK(rt_behaviour_end(RT_EXIT_NORMAL));
+}
+
+static const rt_behaviour_type talker = {
+    .handlers = counter_handlers, .handler_count = 3, .end = says_more};
+
+static void last_words(void *arg)
+{
+    rt_message msg;
+    rt_exit_msg exit_msg;
+    uint32_t ref;
+    (void)arg;
+    actor_id id = rt_behaviour_spawn(&talker, NULL);
+    CHECK_OK(rt_monitor(id, &ref));
+    settle();
+    CHECK_OK(rt_actor_kill(id));
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+    CHECK_OK(rt_decode_exit(&msg, &exit_msg));
+    CHECK_EQ(exit_msg.reason, RT_EXIT_KILLED);
+    rt_exit();
+}
+
+TEST(behaviour_that_has_ended_does_not_change_why)
+{
+    world_run(last_words, NULL);
+}

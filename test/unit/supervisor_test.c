@@ -313,6 +313,51 @@ TEST(supervisor_keeps_names_and_addresses_over_restarts)
     run(keeps_names);
 }
 
+/* The same for children without a stack. */
+static void on_order(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    CHECK_OK(rt_behaviour_end(*(const char *)msg->data == 'n' ? RT_EXIT_NORMAL : RT_EXIT_CRASH));
+}
+
+static const rt_behaviour_fn named_handlers[] = {on_order};
+static const rt_behaviour_type named = {
+    .handlers = named_handlers, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+
+static void keeps_names_of_behaviours(void *arg)
+{
+    (void)arg;
+    rt_child_spec specs[2] = {{.id = "a", .behaviour = &named, .name = "alpha"},
+                              {.id = "b", .behaviour = &named, .name = "beta"}};
+    specs[1].keeps_address = true;
+    rt_supervisor_config config = {
+        .intensity = 10, .children = specs, .child_count = 2, .actor = small};
+    actor_id supervisor;
+    CHECK_OK(rt_supervisor_start(&config, &supervisor));
+    settle(1);
+    for (unsigned i = 0; i < 5; i++) {
+        actor_id alpha = rt_whereis("alpha");
+        actor_id beta = rt_whereis("beta");
+        CHECK(alpha != ACTOR_ID_INVALID && beta != ACTOR_ID_INVALID);
+        CHECK_OK(rt_behaviour_send(alpha, 0, "n", 1));
+        CHECK_OK(rt_actor_kill(beta));
+        CHECK_EQ(rt_whereis("beta"), ACTOR_ID_INVALID);
+        settle(1);
+        CHECK(rt_whereis("alpha") != alpha && rt_actor_alive(rt_whereis("alpha")));
+        CHECK_EQ(rt_whereis("beta"), beta);
+        CHECK(rt_actor_alive(beta));
+    }
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    CHECK_EQ(rt_whereis("alpha"), ACTOR_ID_INVALID);
+    CHECK_EQ(rt_whereis("beta"), ACTOR_ID_INVALID);
+    rt_exit();
+}
+
+TEST(supervisor_keeps_names_and_addresses_of_behaviours_over_restarts)
+{
+    run(keeps_names_of_behaviours);
+}
+
 /* A tree: a, then a supervisor of b and c, then d. */
 static void grow_tree(actor_id *root, uint32_t intensity_below)
 {
