@@ -106,9 +106,9 @@ static void supervisor_stop_group(struct rti_supervisor *self, struct rti_child 
     }
 }
 
-/* Starts those of the group that do not live, in order. A failure leaves its child to be started
- * at `due_ns`, and those behind it stopped. */
-static void supervisor_start_group(struct rti_supervisor *self, struct rti_child *child)
+/* Starts those of the group that do not live, in order. A failure leaves its child, and it alone,
+ * to be started at `due_ns`, and those behind it stopped, `child` among them. True if all live. */
+static bool supervisor_start_group(struct rti_supervisor *self, struct rti_child *child)
 {
     struct rti_child *at = supervisor_group(self, child);
     for (; at != NULL; at = rti_child_next(at)) {
@@ -124,9 +124,13 @@ static void supervisor_start_group(struct rti_supervisor *self, struct rti_child
             rti_child_to(at, RT_CHILD_RESTARTING);
             at->due_ns =
                 rti_deadline_after(self->module->actors->sched, at->pause_ms * RTI_NS_PER_MS);
-            return;
+            if (at != child && !rti_child_is_up(child)) {
+                rti_child_to(child, RT_CHILD_STOPPED);
+            }
+            return false;
         }
     }
+    return true;
 }
 
 /* A child has ended, or could not be started, and has to live again. */
@@ -138,7 +142,7 @@ static enum verdict supervisor_restart(struct rti_supervisor *self, struct rti_c
     }
     supervisor_stop_group(self, child);
     if (self->backoff_ms == 0) {
-        supervisor_start_group(self, child);
+        (void)supervisor_start_group(self, child);
         return VERDICT_GO_ON;
     }
     child->pause_ms = supervisor_pause(self, child);
@@ -329,8 +333,7 @@ static enum verdict supervisor_resume(struct rti_supervisor *self, struct rti_ch
     if (self->backoff_ms == 0) {
         return supervisor_restart(self, child);
     }
-    supervisor_start_group(self, child);
-    if (child->state == RT_CHILD_RESTARTING && !supervisor_may_restart(self)) {
+    if (!supervisor_start_group(self, child) && !supervisor_may_restart(self)) {
         return VERDICT_GIVE_UP;
     }
     return VERDICT_GO_ON;

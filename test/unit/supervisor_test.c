@@ -358,6 +358,49 @@ TEST(supervisor_keeps_names_and_addresses_of_behaviours_over_restarts)
     run(keeps_names_of_behaviours);
 }
 
+/* All start; then the first cannot be started, because its name is another's. */
+static void waits_for_a_name(void *arg)
+{
+    (void)arg;
+    rt_child_spec specs[3] = {spec_of('a', worker), spec_of('b', worker), spec_of('c', worker)};
+    specs[0].name = "only";
+    rt_supervisor_config config = {.strategy = RT_ONE_FOR_ALL,
+                                   .intensity = 20,
+                                   .period_ms = 10000,
+                                   .backoff_ms = 10,
+                                   .children = specs,
+                                   .child_count = 3,
+                                   .actor = small};
+    rt_child_info info[3];
+    size_t count;
+    actor_id supervisor;
+    CHECK_OK(rt_supervisor_start(&config, &supervisor));
+    settle(1);
+    CHECK_OK(rt_ipc_send(lives[1], "c", 1, IPC_ASYNC));
+    settle(1);
+    CHECK_STR(said, "abcCA");
+    CHECK_OK(rt_register("only", rt_self()));
+    /* The pause of the one that crashed, then 10, 20, 40 and 80 ms of the one without a name. */
+    settle(100);
+    CHECK_OK(rt_supervisor_which_children(supervisor, info, 3, &count));
+    CHECK_EQ(info[0].state, RT_CHILD_RESTARTING);
+    CHECK_EQ(info[0].restarts, 4);
+    CHECK_EQ(info[1].state, RT_CHILD_STOPPED);
+    CHECK_EQ(info[2].state, RT_CHILD_STOPPED);
+    CHECK_OK(rt_unregister("only"));
+    settle(100);
+    CHECK_STR(said, "abcCAabc");
+    CHECK_EQ(rt_whereis("only"), lives[0]);
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    rt_exit();
+}
+
+TEST(supervisor_pauses_between_the_attempts_to_start_a_group)
+{
+    world_needs_virtual_clock();
+    run(waits_for_a_name);
+}
+
 /* A tree: a, then a supervisor of b and c, then d. */
 static void grow_tree(actor_id *root, uint32_t intensity_below)
 {
