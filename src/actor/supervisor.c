@@ -2,6 +2,7 @@
 /* What a supervisor does from its first turn to its last; the essay is in supervisor.h. */
 #define RTI_MODULE "supervisor"
 #include "actor/supervisor.h"
+#include "actor/call.h"
 #include "base/remark.h"
 
 #include <string.h>
@@ -294,9 +295,11 @@ static enum verdict supervisor_take(struct rti_supervisor *self, const rt_messag
         return VERDICT_END;
     }
     struct rti_answer answer = supervisor_serve(self, &request);
-    /* Who asked may be gone, or there is no room for the answer: then it gets none, and asks. */
-    rt_status status = rt_reply_to(call, &answer, sizeof(answer));
-    (void)status;
+    if (!rti_call_answer_word(call, (uint64_t)answer.code << 32 | answer.actor)) {
+        /* It is somebody's own call, and no request of rt_supervisor_*. */
+        rt_status status = rt_reply_to(call, &answer, sizeof(answer));
+        (void)status;
+    }
     return VERDICT_GO_ON;
 }
 
@@ -588,15 +591,12 @@ rt_status rti_supervisor_open(struct rti_supervisors *module, const rt_superviso
         rti_actors_unlock(module->actors);
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no room for the supervisor's actor")};
     }
-    *out = id;
-    if (config->name == NULL) {
-        return RT_SUCCESS;
-    }
-    status = rt_register(config->name, id);
+    status = config->name == NULL ? RT_SUCCESS : rt_register(config->name, id);
     if (RT_FAILED(status) && birth == NULL) {
         (void)rt_actor_kill(id);
         return status;
     }
+    *out = id;
     /* A child without its name ends by its supervisor's hand, or has ended already. */
     if (RT_FAILED(status)) {
         (void)rt_actor_kill(id);

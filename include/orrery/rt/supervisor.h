@@ -142,7 +142,8 @@ RT_API RT_MUST_CHECK rt_status rt_supervisor_start(const rt_supervisor_config *c
 
 /* Has a supervisor stop its children, the last one first, and end with RT_EXIT_NORMAL.
  * Callable from an actor that is none of its children.
- * Suspends until it has ended, or for `timeout_ms` milliseconds; for ever if that is negative.
+ * Suspends until it has ended, or for `timeout_ms` milliseconds; for ever if that is negative, and
+ * not at all if it is 0.
  * There is no pointer to own.
  * Returns RT_OK; RT_ERR_TIMEOUT if it takes longer, and it goes on stopping; RT_ERR_INVALID if
  * `supervisor` is none; RT_ERR_NOMEM if there is no entry for the request; RT_ERR_THREAD outside of
