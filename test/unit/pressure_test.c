@@ -145,6 +145,43 @@ TEST(pressure_releases_the_muted_when_the_receiver_dies_and_forgets_the_killed)
     world_run(sink_dies, NULL);
 }
 
+/* The limit changes, or goes, while senders are muted by the old one: nobody waits for a mark that
+ * is none any more, or that the mailbox may never come to. */
+static void limit_changes(void *arg)
+{
+    static const rt_mailbox_config changed[] = {
+        {.high = 0},
+        {.high = 100, .low = 50, .overflow = RT_OVERFLOW_MUTE},
+        {.high = 2, .overflow = RT_OVERFLOW_DROP_NEW},
+    };
+    static const rt_mailbox_config tighter = {.high = 3, .low = 1, .overflow = RT_OVERFLOW_MUTE};
+    (void)arg;
+    for (size_t i = 0; i <= 3; i++) {
+        said_count = permits = taken = 0;
+        sink_id = rt_spawn_ex(sink, NULL, &small);
+        rt_yield();
+        for (size_t j = 0; j < 5; j++) {
+            CHECK(rt_spawn_ex(sender, &letters[j], &small) != ACTOR_ID_INVALID);
+        }
+        run_yields(8);
+        CHECK_OK(rt_mailbox_limit(sink_id, &tighter));
+        run_yields(8);
+        CHECK_STR(said, "aabb");
+        CHECK_OK(rt_mailbox_limit(sink_id, i < 3 ? &changed[i] : NULL));
+        run_yields(8);
+        CHECK_STR(said, "aabbccddee");
+        CHECK_OK(rt_actor_kill(sink_id));
+        run_yields(2);
+    }
+    rt_exit();
+}
+
+TEST(pressure_lets_go_of_the_muted_when_the_limit_changes)
+{
+    world_needs_simulator("the order of the turns");
+    world_run(limit_changes, NULL);
+}
+
 /* Behaviours: a source sends to a drain with a limit until it is muted. */
 static actor_id source_id;
 static actor_id drain_id;
