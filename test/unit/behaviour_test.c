@@ -416,12 +416,35 @@ TEST(behaviour_turn_ends_when_its_reductions_are_used_up)
 /* An actor with a stack that receives what waits yields after its reductions. */
 static unsigned received;
 
+static rt_status receive_in_time(rt_message *msg)
+{
+    return rt_ipc_recv(msg, 0);
+}
+
+static rt_status receive_any(rt_message *msg)
+{
+    return rt_ipc_recv(msg, -1);
+}
+
+static rt_status receive_match(rt_message *msg)
+{
+    return rt_ipc_recv_match(NULL, msg, -1);
+}
+
+static rt_status receive_match_in_time(rt_message *msg)
+{
+    return rt_ipc_recv_match(NULL, msg, 0);
+}
+
+static rt_status (*const receives[])(rt_message *) = {receive_any, receive_in_time, receive_match,
+                                                      receive_match_in_time};
+
 static void receiver(void *arg)
 {
+    rt_status (*const *receive)(rt_message *) = arg;
     rt_message msg;
-    (void)arg;
     for (unsigned i = 0; i < RT_REDUCTIONS + 10; i++) {
-        CHECK_OK(rt_ipc_recv(&msg, -1));
+        CHECK_OK((*receive)(&msg));
         received++;
         CHECK_OK(rt_ipc_send(rt_self(), "x", 1, IPC_ASYNC));
     }
@@ -432,14 +455,17 @@ static void reduced_actor(void *arg)
 {
     const actor_config small = {.stack_size = 16384, .priority = RT_PRIO_NORMAL};
     (void)arg;
-    received = 0;
-    actor_id id = rt_spawn_ex(receiver, NULL, &small);
-    CHECK_OK(rt_ipc_send(id, "x", 1, IPC_ASYNC));
-    rt_yield();
-    /* A message is received and one is sent: two reductions. */
-    CHECK_EQ(received, RT_REDUCTIONS / 2);
-    rt_yield();
-    CHECK_EQ(received, RT_REDUCTIONS);
+    for (size_t i = 0; i < sizeof(receives) / sizeof(receives[0]); i++) {
+        received = 0;
+        actor_id id = rt_spawn_ex(receiver, (void *)(uintptr_t)&receives[i], &small);
+        CHECK_OK(rt_ipc_send(id, "x", 1, IPC_ASYNC));
+        rt_yield();
+        /* A message is received and one is sent: two reductions. */
+        CHECK_EQ(received, RT_REDUCTIONS / 2);
+        rt_yield();
+        CHECK_EQ(received, RT_REDUCTIONS);
+        CHECK_OK(rt_actor_kill(id));
+    }
     rt_exit();
 }
 
