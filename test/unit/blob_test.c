@@ -57,6 +57,21 @@ static void writes(void *arg)
     rt_blob_release(rest);
     CHECK_EQ(blob_count(), 0);
     rt_blob_release(NULL);
+    /* Exported, and sent: shared too. */
+    CHECK_OK(rt_blob_create(10, &blob));
+    rt_blob_token token = rt_blob_export(blob);
+    CHECK(rt_blob_bytes(blob) == NULL);
+    CHECK_OK(rt_blob_discard(token));
+    CHECK(rt_blob_bytes(blob) == NULL);
+    rt_blob_release(blob);
+    CHECK_OK(rt_blob_create(10, &blob));
+    CHECK_OK(rt_blob_send(rt_self(), 0, blob));
+    CHECK(rt_blob_bytes(blob) == NULL);
+    rt_message msg;
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+    rt_blob_release(blob);
+    CHECK_STATUS(rt_ipc_recv(&msg, 0), RT_ERR_WOULDBLOCK); /* the message goes, with its hold */
+    CHECK_EQ(blob_count(), 0);
     CHECK_STATUS(rt_blob_create(0, &blob), RT_ERR_INVALID);
     CHECK_STATUS(rt_blob_copy(NULL, 5, &blob), RT_ERR_INVALID);
     CHECK_STATUS(rt_blob_create(RT_BLOB_MEMORY_SIZE + 1, &blob), RT_ERR_NOMEM);
