@@ -205,10 +205,12 @@ static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour 
     if (birth != NULL) {
         rti_actors_lock(module->actors);
         birth->prepare(self, birth->arg);
-        rti_actors_unlock(module->actors);
     }
     /* Pairs with the acquire in rti_behaviour_lookup. */
     rti_u32_store_release(&self->reachable_id, self->life_id);
+    if (birth != NULL) {
+        rti_actors_unlock(module->actors);
+    }
     rti_sched_start(module->sched, &self->run);
 }
 

@@ -108,8 +108,8 @@ static struct rti_list *registry_names_of(struct rti_actors *actors, actor_id id
     return &actor->names;
 }
 
-static rt_status registry_add(struct rti_registry *registry, const char *name, size_t length,
-                              actor_id id, struct rti_list *names)
+static rt_status registry_add(struct rti_registry *registry, const char *name, actor_id id,
+                              struct rti_list *names)
 {
     struct rti_name *record = rti_pool_alloc(&registry->pool);
     if (record == NULL) {
@@ -117,7 +117,7 @@ static rt_status registry_add(struct rti_registry *registry, const char *name, s
     }
     record->id = id;
     record->hash = registry_hash(name);
-    memcpy(record->text, name, length + 1);
+    memcpy(record->text, name, strlen(name) + 1);
     rti_link_init(&record->at_actor);
     rti_link_init(&record->at_bucket);
     rti_list_push_tail(names, &record->at_actor);
@@ -125,27 +125,50 @@ static rt_status registry_add(struct rti_registry *registry, const char *name, s
     return RT_SUCCESS;
 }
 
-static rt_status registry_enter(struct rti_actors *actors, const char *name, actor_id id)
+/* Gives a name to a living actor whose names are in this list. */
+static rt_status registry_give(struct rti_actors *actors, const char *name, actor_id id,
+                               struct rti_list *names)
 {
     struct rti_registry *registry = &actors->registry;
-    size_t length = registry_length(name);
-    struct rti_list *names = length == 0 ? NULL : registry_names_of(actors, id);
+    struct rti_name *record = registry_find(registry, name);
+    if (record != NULL && record->id == id) {
+        return RT_SUCCESS;
+    }
+    if (record != NULL && registry_is_alive(actors, record->id)) {
+        return (rt_status){RT_ERR_EXISTS, RTI_SENTENCE("another actor has this name")};
+    }
+    if (record != NULL) {
+        /* Its owner was killed and only waits for its end: the name is free. */
+        registry_free(registry, record);
+    }
+    return registry_add(registry, name, id, names);
+}
+
+rt_status rti_registry_give(struct rti_actors *actors, const char *name, struct rti_actor *actor)
+{
+    RT_ASSERT(registry_length(name) > 0);
+    rti_actor_note_attached(actor);
+    return registry_give(actors, name, actor->id, &actor->names);
+}
+
+#if RT_HAS_BEHAVIOURS
+rt_status rti_registry_give_behaviour(struct rti_actors *actors, const char *name,
+                                      struct rti_behaviour *behaviour)
+{
+    RT_ASSERT(registry_length(name) > 0);
+    behaviour->is_named = true;
+    return registry_give(actors, name, behaviour->life_id, &actors->registry.of_behaviours);
+}
+#endif
+
+static rt_status registry_enter(struct rti_actors *actors, const char *name, actor_id id)
+{
+    struct rti_list *names = registry_length(name) == 0 ? NULL : registry_names_of(actors, id);
     if (names == NULL) {
         return (rt_status){RT_ERR_INVALID,
                            RTI_SENTENCE("no name, one that is too long, or no living actor")};
     }
-    struct rti_name *record = registry_find(registry, name);
-    if (record == NULL) {
-        return registry_add(registry, name, length, id, names);
-    }
-    if (!registry_is_alive(actors, record->id)) {
-        /* Its owner was killed and only waits for its end: the name is free. */
-        registry_free(registry, record);
-        return registry_add(registry, name, length, id, names);
-    }
-    return record->id == id
-               ? RT_SUCCESS
-               : (rt_status){RT_ERR_EXISTS, RTI_SENTENCE("another actor has this name")};
+    return registry_give(actors, name, id, names);
 }
 
 rt_status rt_register(const char *name, actor_id id)

@@ -22,6 +22,8 @@
 #include "base/pool.h"
 
 struct rti_actor;
+struct rti_actors;
+struct rti_behaviour;
 
 #define RTI_REGISTRY_BUCKETS (RT_NAME_POOL_SIZE < 16 ? 4 : 256)
 
@@ -44,6 +46,13 @@ struct rti_registry {
 
 void rti_registry_init(struct rti_registry *registry);
 void rti_registry_deinit(struct rti_registry *registry);
+
+/* Gives a name to an actor that is about to begin, so that it has it in its first turn. The name is
+ * one. Under the lock of the actors, which for a behaviour is kept until it can be reached. Returns
+ * what rt_register returns. */
+rt_status rti_registry_give(struct rti_actors *actors, const char *name, struct rti_actor *actor);
+rt_status rti_registry_give_behaviour(struct rti_actors *actors, const char *name,
+                                      struct rti_behaviour *behaviour);
 
 /* Takes all names from an actor with a stack that has ended, and from a behaviour. Under the lock
  * of the actors. */

@@ -468,6 +468,7 @@ static bool supervisor_config_is_valid(const rt_supervisor_config *config)
         (unsigned)config->auto_shutdown > RT_AUTO_SHUTDOWN_ALL ||
         (config->children == NULL && config->child_count > 0) ||
         (is_simple && config->child_count != 1) ||
+        (config->name != NULL && !rti_child_name_is_valid(config->name)) ||
         (config->memory != NULL && ((uintptr_t)config->memory % _Alignof(struct rti_child)) != 0)) {
         return false;
     }
@@ -514,27 +515,33 @@ static void supervisor_init(struct rti_supervisor *self, struct rti_supervisors 
 /* What the spawn of a supervisor's actor needs. */
 struct animation {
     struct rti_supervisor *self;
+    const char *name;
     const struct rti_birth *birth; /* of a child, or NULL */
+    rt_status_code naming;
 };
 
 /* Before the actor can run: its table hangs at it. Under the lock. */
 static void supervisor_prepare(struct rti_actor *actor, void *arg)
 {
-    const struct animation *animation = arg;
+    struct animation *animation = arg;
     struct rti_supervisor *self = animation->self;
     self->id = actor->id;
     self->self = actor;
     rti_actor_note_attached(actor);
     rti_list_push_tail(&actor->owned[RTI_OWNED_ATTACHMENTS], &self->attachment.link);
     rti_list_push_tail(&self->module->all, &self->at_module);
+    if (animation->name != NULL) {
+        animation->naming = rti_registry_give(actor->actors, animation->name, actor).code;
+    }
     if (animation->birth != NULL) {
         animation->birth->prepare(actor, animation->birth->arg);
     }
 }
 
-/* Gives a supervisor its actor, with which its record goes from here on. */
+/* Gives a supervisor its actor, with which its record goes from here on. `*naming` receives what
+ * became of its name. */
 static actor_id supervisor_animate(struct rti_supervisor *self, const rt_supervisor_config *config,
-                                   const struct rti_birth *birth)
+                                   const struct rti_birth *birth, rt_status_code *naming)
 {
     actor_config actor = config->actor;
     if (actor.stack_size == 0) {
@@ -543,9 +550,11 @@ static actor_id supervisor_animate(struct rti_supervisor *self, const rt_supervi
     if (actor.name == NULL) {
         actor.name = config->name != NULL ? config->name : "supervisor";
     }
-    struct animation animation = {self, birth};
+    struct animation animation = {self, config->name, birth, RT_OK};
     const struct rti_birth own = {ACTOR_ID_INVALID, supervisor_prepare, &animation};
-    return rti_actor_spawn_as(supervisor_main, self, &actor, &own);
+    actor_id id = rti_actor_spawn_as(supervisor_main, self, &actor, &own);
+    *naming = animation.naming;
+    return id;
 }
 
 /* Makes the record of a supervisor; NULL, with the reason in `*status`, if it cannot be. */
@@ -584,23 +593,22 @@ rt_status rti_supervisor_open(struct rti_supervisors *module, const rt_superviso
     if (self == NULL) {
         return status;
     }
-    actor_id id = supervisor_animate(self, config, birth);
+    rt_status_code naming;
+    actor_id id = supervisor_animate(self, config, birth, &naming);
     if (id == ACTOR_ID_INVALID) {
         rti_actors_lock(module->actors);
         supervisor_free(self);
         rti_actors_unlock(module->actors);
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no room for the supervisor's actor")};
     }
-    status = config->name == NULL ? RT_SUCCESS : rt_register(config->name, id);
-    if (RT_FAILED(status) && birth == NULL) {
+    if (naming != RT_OK) {
         (void)rt_actor_kill(id);
-        return status;
     }
+    if (naming != RT_OK && birth == NULL) {
+        return (rt_status){naming, RTI_SENTENCE("the supervisor could not have its name")};
+    }
+    /* A child without its name ends by its supervisor's hand. */
     *out = id;
-    /* A child without its name ends by its supervisor's hand, or has ended already. */
-    if (RT_FAILED(status)) {
-        (void)rt_actor_kill(id);
-    }
     return RT_SUCCESS;
 }
 

@@ -634,6 +634,10 @@ static void refusals(void *arg)
     specs[1].id = "a name that is much longer than the longest name";
     CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
     specs[1].id = "b";
+    config.name = "";
+    CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
+    config.name = "a name that is much longer than the longest name";
+    CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
     CHECK_OK(rt_register("taken", rt_self()));
     config.name = "taken";
     CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_EXISTS);

@@ -56,11 +56,21 @@ static void stop_later(void *state)
     }
 }
 
+/* Who begins under a name has it in its first turn already, unless it is killed meanwhile. */
+static void expect_name(const char *name)
+{
+    bool is_named = rt_whereis(name) == rt_self();
+    WITNESS(is_named || !rt_actor_alive(rt_self()));
+}
+
 static void child_start(void *state, void *arg)
 {
     uint32_t *child = state;
     *child = (uint32_t)(uintptr_t)arg;
     rti_u32_add_relaxed(&play.starts, 1);
+    if (*child == 1 || *child == 4) {
+        expect_name(*child == 1 ? "b" : "e");
+    }
     /* A supervisor that was killed has not waited for the last turns of its children. */
     uint32_t others = rti_u32_add_relaxed(&play.lives[*child], 1);
     WITNESS(others == 0 || play.kills_supervisors);
@@ -93,6 +103,7 @@ static void fiber_child(void *arg)
     rt_message msg;
     (void)arg;
     rti_u32_add_relaxed(&play.starts, 1);
+    expect_name("a");
     CHECK_OK(rt_ipc_recv(&msg, -1));
     if (rt_is_stop_msg(&msg) || rt_behaviour_id(&msg) == ASK_END) {
         rt_exit();
@@ -215,7 +226,7 @@ static void program(uint64_t seed)
 {
     const rt_config config = {.workers = 2 + (uint32_t)(seed % 3)};
     const rt_child_spec children[] = {
-        {.id = "a", .fn = fiber_child, .actor = small, .restart = RT_TRANSIENT},
+        {.id = "a", .fn = fiber_child, .actor = small, .restart = RT_TRANSIENT, .name = "a"},
         {.id = "b",
          .behaviour = &prompt_type,
          .arg = (void *)(uintptr_t)1,

@@ -73,8 +73,8 @@ typedef struct {
     const struct rt_supervisor_config *supervisor; /* lives as long as the supervisor */
     rt_restart restart;
     int32_t shutdown_ms; /* above 0: so long; else one of RT_SHUTDOWN_* */
-    const char *name;    /* registered for each of its lives; NULL: none; copied */
-    bool keeps_address;  /* each life has the actor_id of the first one; not for a supervisor */
+    const char *name;   /* registered for each of its lives, before it begins; NULL: none; copied */
+    bool keeps_address; /* each life has the actor_id of the first one; not for a supervisor */
     bool is_significant; /* see rt_auto_shutdown; not for RT_PERMANENT */
 } rt_child_spec;
 
