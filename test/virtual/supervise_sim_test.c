@@ -152,7 +152,7 @@ static void ask_for_something(uint64_t *dice)
                                  .name = "e"};
     actor_id mixed = rt_whereis("mixed");
     const char *id = ids[draw(dice, CHILDREN)];
-    switch (draw(dice, 6)) {
+    switch (draw(dice, 7)) {
     case 0:
         expect(rt_supervisor_add(mixed, &extra, NULL));
         break;
@@ -167,6 +167,12 @@ static void ask_for_something(uint64_t *dice)
         break;
     case 4:
         expect(rt_supervisor_stop_actor(rt_whereis("crowd"), anyone(dice, "crowd")));
+        break;
+    case 5:
+        /* It takes the name for a moment, if nobody lives under it. */
+        if (!RT_FAILED(rt_register("e", rt_self()))) {
+            CHECK_OK(rt_unregister("e"));
+        }
         break;
     default:
         expect(rt_supervisor_spawn(rt_whereis("crowd"), NULL, NULL));
