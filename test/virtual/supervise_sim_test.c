@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tree of supervisors on virtual workers: children of both kinds, with names and kept addresses,
  * end, crash and are killed, supervisors too, while others ask for children to be added, stopped,
- * started and forgotten. No child has two lives at a time, every request is answered with a status
- * that is documented, and when the root has stopped nobody lives and nothing is held.
+ * started and forgotten, and send to their groups and share blobs with them. No child has two lives
+ * at a time, each has its name from its first turn on, every request is answered with a status that
+ * is documented, and when the root has stopped nobody lives and nothing is held.
  *
  * Seeds: 20 */
 #define _GNU_SOURCE
@@ -10,6 +11,7 @@
 #include <orrery/rt.h>
 
 #include "actor/behaviour.h"
+#include "actor/blob.h"
 #include "base/atomic.h"
 #include "runtime/runtime.h"
 #include "support/test.h"
@@ -38,10 +40,38 @@ static uint64_t draw(uint64_t *dice, uint64_t n)
 
 enum { ASK_END, ASK_CRASH, ASK_WORK };
 
+/* What goes with its life: a membership, memory, holds. */
+static void own_something(void)
+{
+    rt_heap_mark mark = rt_heap_mark_get();
+    CHECK_OK(rt_group_join("children"));
+    WITNESS(rt_heap_alloc(40) != NULL);
+    CHECK_OK(rt_heap_release(mark));
+    WITNESS(rt_heap_alloc(100) != NULL);
+}
+
+static void check_bytes(const rt_blob *blob)
+{
+    const char *bytes = rt_blob_data(blob);
+    for (size_t i = 0; i < rt_blob_size(blob); i++) {
+        WITNESS(bytes[i] == 'x');
+    }
+}
+
 static void obey(void *state, const rt_behaviour_message *msg)
 {
+    rt_blob *blob;
+    rt_blob *part;
     (void)state;
     rti_virtual_compute();
+    if (msg->id == ASK_WORK && !RT_FAILED(rt_blob_take_from(msg, &blob))) {
+        check_bytes(blob);
+        /* A part of it goes on to another; what it holds itself goes with its life. */
+        if (rt_blob_size(blob) > 8 && !RT_FAILED(rt_blob_slice(blob, 4, 8, &part))) {
+            (void)rt_blob_send(rt_whereis("b"), ASK_WORK, part);
+            rt_blob_release(part);
+        }
+    }
     if (msg->id != ASK_WORK) {
         CHECK_OK(rt_behaviour_end(msg->id == ASK_END ? RT_EXIT_NORMAL : RT_EXIT_CRASH));
     }
@@ -68,6 +98,7 @@ static void child_start(void *state, void *arg)
     uint32_t *child = state;
     *child = (uint32_t)(uintptr_t)arg;
     rti_u32_add_relaxed(&play.starts, 1);
+    own_something();
     if (*child == 1 || *child == 4) {
         expect_name(*child == 1 ? "b" : "e");
     }
@@ -104,6 +135,7 @@ static void fiber_child(void *arg)
     (void)arg;
     rti_u32_add_relaxed(&play.starts, 1);
     expect_name("a");
+    own_something();
     CHECK_OK(rt_ipc_recv(&msg, -1));
     if (rt_is_stop_msg(&msg) || rt_behaviour_id(&msg) == ASK_END) {
         rt_exit();
@@ -180,6 +212,20 @@ static void ask_for_something(uint64_t *dice)
     }
 }
 
+static void share_something(void)
+{
+    rt_blob *blob;
+    size_t sent;
+    (void)rt_group_send("children", ASK_WORK, "hello", 5, &sent);
+    if (!RT_FAILED(rt_blob_create(32, &blob))) {
+        memset(rt_blob_bytes(blob), 'x', 32);
+        (void)rt_blob_send(rt_whereis("b"), ASK_WORK, blob);
+        (void)rt_blob_send(rt_whereis("a"), ASK_WORK, blob);
+        rt_blob_release(blob);
+    }
+    (void)rt_group_send_one("children", ASK_WORK, NULL, 0, NULL);
+}
+
 static void gremlin(void *arg)
 {
     uint64_t dice = (uintptr_t)arg;
@@ -204,6 +250,9 @@ static void gremlin(void *arg)
         default:
             ask_for_something(&dice);
             break;
+        }
+        if (draw(&dice, 4) == 0) {
+            share_something();
         }
         if (draw(&dice, 3) == 0) {
             CHECK_OK(rt_sleep(draw(&dice, 2000)));
@@ -279,6 +328,9 @@ static void program(uint64_t seed)
     WITNESS(rti_u32_load_relaxed(&play.done) == GREMLINS);
     WITNESS(play.kills_supervisors || rti_u32_load_relaxed(&play.starts) > 0);
     WITNESS(rti_sched_live(&rti_runtime.sched) == 0);
+    WITNESS(rt_group_members("children", NULL, 0) == 0);
+    rti_blobs_audit(rti_blobs_at(&rti_runtime.sched));
+    WITNESS(rti_pool_in_use(&rti_blobs_at(&rti_runtime.sched)->holds) == 0);
 }
 
 TEST_SEEDED(supervise_sim_a_tree_outlives_what_is_done_to_it)
