@@ -19,11 +19,18 @@ bool rti_child_name_is_valid(const char *name)
     return name != NULL && name[0] != '\0' && memchr(name, '\0', RT_NAME_MAX + 1) != NULL;
 }
 
+bool rti_child_actor_is_valid(const actor_config *config)
+{
+    return (unsigned)config->priority < RTI_PRIORITY_LEVELS &&
+           (config->stack_size == 0 || config->stack_size >= RT_ACTOR_STACK_SIZE_MIN);
+}
+
 bool rti_child_spec_is_valid(const rt_child_spec *spec, bool is_kind)
 {
     int ways = (spec->fn != NULL) + (spec->behaviour != NULL) + (spec->supervisor != NULL);
     return ways == 1 && (is_kind || rti_child_name_is_valid(spec->id)) &&
            (spec->name == NULL || (!is_kind && rti_child_name_is_valid(spec->name))) &&
+           (spec->fn == NULL || rti_child_actor_is_valid(&spec->actor)) &&
            (unsigned)spec->restart <= RT_TEMPORARY && spec->shutdown_ms >= RT_SHUTDOWN_FOREVER &&
            !(spec->keeps_address && spec->supervisor != NULL) &&
            !(spec->is_significant && spec->restart == RT_PERMANENT) &&

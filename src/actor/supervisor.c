@@ -467,7 +467,7 @@ static bool supervisor_config_is_valid(const rt_supervisor_config *config)
     if ((unsigned)config->strategy > RT_SIMPLE || config->intensity > RT_INTENSITY_MAX ||
         (unsigned)config->auto_shutdown > RT_AUTO_SHUTDOWN_ALL ||
         (config->children == NULL && config->child_count > 0) ||
-        (is_simple && config->child_count != 1) ||
+        (is_simple && config->child_count != 1) || !rti_child_actor_is_valid(&config->actor) ||
         (config->name != NULL && !rti_child_name_is_valid(config->name)) ||
         (config->memory != NULL && ((uintptr_t)config->memory % _Alignof(struct rti_child)) != 0)) {
         return false;

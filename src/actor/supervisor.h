@@ -163,6 +163,9 @@ void rti_supervisors_audit(const struct rti_supervisors *module);
 /* Is this 1 to RT_NAME_MAX bytes? */
 bool rti_child_name_is_valid(const char *name);
 
+/* Can an actor be so, whatever memory there is? */
+bool rti_child_actor_is_valid(const actor_config *config);
+
 /* Is this something that can be started? */
 bool rti_child_spec_is_valid(const rt_child_spec *spec, bool is_kind);
 

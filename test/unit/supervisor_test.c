@@ -634,6 +634,15 @@ static void refusals(void *arg)
     specs[1].id = "a name that is much longer than the longest name";
     CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
     specs[1].id = "b";
+    specs[1].actor.priority = (rt_priority)99;
+    CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
+    specs[1].actor = small;
+    specs[1].actor.stack_size = RT_ACTOR_STACK_SIZE_MIN - 1;
+    CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
+    specs[1].actor = small;
+    config.actor.priority = (rt_priority)99;
+    CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
+    config.actor = small;
     config.name = "";
     CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
     config.name = "a name that is much longer than the longest name";

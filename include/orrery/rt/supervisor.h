@@ -132,10 +132,10 @@ typedef struct {
  * behaviour and supervisor point to, and `memory`, stay the caller's and live as long as the
  * supervisor. `out` may be NULL.
  * Returns RT_OK; RT_ERR_INVALID if the configuration says what cannot be: no or more than one way
- * to start a child, two children with one id, a bad name, an intensity above RT_INTENSITY_MAX,
- * RT_SIMPLE with other than one child, keeps_address for a supervisor; RT_ERR_NOMEM if there is no
- * room for the supervisor, its actor or its children; RT_ERR_EXISTS if its name is taken;
- * RT_ERR_THREAD on a foreign thread. Failure changes nothing.
+ * to start a child, two children with one id, a bad name, a priority or a stack that no actor can
+ * have, an intensity above RT_INTENSITY_MAX, RT_SIMPLE with other than one child, keeps_address for
+ * a supervisor; RT_ERR_NOMEM if there is no room for the supervisor, its actor or its children;
+ * RT_ERR_EXISTS if its name is taken; RT_ERR_THREAD on a foreign thread. Failure changes nothing.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_supervisor_start(const rt_supervisor_config *config,
                                                    actor_id *out);
