@@ -246,7 +246,7 @@ static struct rti_behaviours *behaviours_of(struct rti_actors *actors)
 static struct rti_behaviour *behaviour_place(struct rti_behaviours *module, actor_id id)
 {
     uint32_t index = id & module->index_mask;
-    RT_ASSERT(rti_is_behaviour_id(id) && index < module->fresh);
+    RT_ASSERT(rti_is_behaviour_id(id) && index < module->capacity);
     return &module->places[index];
 }
 
