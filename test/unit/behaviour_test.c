@@ -227,6 +227,71 @@ TEST(behaviour_that_orders_its_end_while_it_obeys_ends)
     world_run(stopped, NULL);
 }
 
+/* A place that has issued its last id is used no more. */
+static void worn_out(void *arg)
+{
+    (void)arg;
+    struct rti_behaviour *place = &module()->places[0];
+    uint32_t step = UINT32_C(1) << module()->index_bits;
+    actor_id id = rt_behaviour_spawn(&counter, &starts);
+    CHECK_OK(rt_actor_kill(id));
+    settle();
+    CHECK_EQ(module()->fresh, 1);
+    place->life_id = (RT_SENDER_SUPERVISOR - 1) / step * step - step; /* one more is left */
+    for (unsigned i = 0; i < 3; i++) {
+        id = rt_behaviour_spawn(&counter, &starts);
+        CHECK(id != ACTOR_ID_INVALID && id < RT_SENDER_SUPERVISOR);
+        CHECK_EQ(id & module()->index_mask, i == 0 ? 0 : 1);
+        add(id, 7);
+        CHECK_EQ(ask(id), 7);
+        CHECK_OK(rt_actor_kill(id));
+        settle();
+        rti_behaviours_audit(module());
+    }
+    CHECK_EQ(module()->fresh, 2);
+    rt_exit();
+}
+
+TEST(behaviour_place_that_is_worn_out_is_used_no_more)
+{
+    world_run(worn_out, NULL);
+}
+
+/* Asked to stop it goes on, and is asked once. */
+static unsigned stops;
+
+static void stays(void *state)
+{
+    (void)state;
+    stops++;
+}
+
+static void asked_once(void *arg)
+{
+    rt_behaviour_type type = counter;
+    (void)arg;
+    type.stop = stays;
+    stops = 0;
+    actor_id id = rt_behaviour_spawn(&type, &starts);
+    for (unsigned i = 1; i <= 3; i++) {
+        rti_behaviour_ask_to_stop(module()->actors, id);
+        for (unsigned k = 0; k < 3; k++) {
+            add(id, 1);
+            settle();
+        }
+        CHECK_EQ(stops, i);
+        CHECK_EQ(ask(id), 3 * i);
+    }
+    CHECK_OK(rt_actor_kill(id));
+    settle();
+    rt_exit();
+}
+
+TEST(behaviour_is_asked_to_stop_once)
+{
+    world_run(asked_once, NULL);
+}
+
 static void reused(void *arg)
 {
     (void)arg;
@@ -235,6 +300,12 @@ static void reused(void *arg)
         actor_id id = rt_behaviour_spawn(&counter, &starts);
         old[round] = id;
         add(id, round + 1);
+        /* While another lives in their place. */
+        for (unsigned i = 0; i < round; i++) {
+            CHECK(!rt_actor_alive(old[i]));
+            CHECK_STATUS(rt_actor_kill(old[i]), RT_ERR_INVALID);
+            CHECK_STATUS(rt_behaviour_send(old[i], 2, "n", 1), RT_ERR_INVALID);
+        }
         CHECK_EQ(ask(id), round + 1);
         CHECK_OK(rt_actor_kill(id));
         settle();

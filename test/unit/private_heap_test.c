@@ -108,6 +108,15 @@ static void limited(void *arg)
     CHECK_STATUS(rt_heap_limit(100), RT_ERR_STATE);
     CHECK_OK(rt_heap_limit(SIZE_MAX));
     CHECK(rt_heap_alloc(600) != NULL);
+    /* To the last byte, and no further. */
+    CHECK_OK(rt_heap_release((rt_heap_mark){.chunk = 0}));
+    CHECK_OK(rt_heap_limit(1600));
+    CHECK(rt_heap_alloc(1601) == NULL);
+    CHECK(rt_heap_alloc(1584) != NULL);
+    CHECK(rt_heap_alloc(16) != NULL);
+    CHECK(rt_heap_alloc(1) == NULL);
+    CHECK_OK(rt_heap_limit(1600));
+    CHECK_STATUS(rt_heap_limit(1599), RT_ERR_STATE);
     rt_exit();
 }
 

@@ -186,15 +186,55 @@ TEST(supervisor_is_asked_about_a_child_in_its_pause)
     world_run(in_its_pause, NULL);
 }
 
+/* One crashes and waits for its restart; one before it crashes too. It is started after that one,
+ * and not when its own pause is over. */
+static void two_pauses(void *arg)
+{
+    (void)arg;
+    rt_child_spec specs[3] = {spec_of('a', RT_PERMANENT), spec_of('b', RT_PERMANENT),
+                              spec_of('c', RT_PERMANENT)};
+    rt_supervisor_config config = {.strategy = RT_REST_FOR_ONE,
+                                   .intensity = 5,
+                                   .backoff_ms = 50,
+                                   .children = specs,
+                                   .child_count = 3,
+                                   .actor = small};
+    actor_id supervisor;
+    forget_said();
+    CHECK_OK(rt_supervisor_start(&config, &supervisor));
+    settle(1);
+    tell('c', "c");
+    settle(30);
+    tell('b', "c");
+    settle(1);
+    CHECK_EQ(state_of(supervisor, 1), RT_CHILD_RESTARTING);
+    CHECK_EQ(state_of(supervisor, 2), RT_CHILD_STOPPED);
+    settle(30);
+    CHECK_STR(said, "abc");
+    settle(30);
+    CHECK_STR(said, "abcbc");
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    rt_exit();
+}
+
+TEST(supervisor_starts_a_group_in_order_though_two_of_it_were_in_their_pauses)
+{
+    world_needs_virtual_clock();
+    world_run(two_pauses, NULL);
+}
+
 /* Requests that come while the supervisor stops a child, and while it stops itself. */
 static actor_id asked;
 static rt_status answers[4];
 static unsigned answered;
 
+static actor_id adder;
+
 static void asks_to_add(void *arg)
 {
     rt_child_spec spec = spec_of('d', RT_PERMANENT);
     (void)arg;
+    adder = rt_self();
     rt_status status = rt_supervisor_add(asked, &spec, NULL);
     answers[answered++] = status;
     rt_exit();
@@ -231,6 +271,10 @@ static void while_it_stops(void *arg)
     CHECK_OK(rt_actor_kill(lives[1])); /* dies while its sibling is being stopped */
     settle(1);
     CHECK_EQ(answered, 0);
+    /* Who guesses the number of the call does not answer in the place of the supervisor. */
+    for (rt_call_id serial = 0; serial < 4; serial++) {
+        CHECK_STATUS(rt_reply_to((rt_call_id)adder << 32 | serial, "forged", 6), RT_ERR_NOT_FOUND);
+    }
     settle(50);
     CHECK_STR(said, "abcCabBcd"); /* one restart, then what was asked for */
     CHECK_EQ(answered, 2);
