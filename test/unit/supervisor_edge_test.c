@@ -361,6 +361,41 @@ TEST(supervisor_of_one_kind_asks_all_before_it_waits)
     world_run(asked_together, NULL);
 }
 
+/* Two add a child of one id while the supervisor has no time for either. */
+static void two_add(void *arg)
+{
+    (void)arg;
+    rt_child_spec specs[2] = {spec_of('a', RT_PERMANENT), spec_of('b', RT_PERMANENT)};
+    rt_supervisor_config config = {
+        .intensity = 5, .children = specs, .child_count = 2, .actor = small};
+    size_t count;
+    forget_said();
+    answered = 0;
+    CHECK_OK(rt_supervisor_start(&config, &asked));
+    settle(1);
+    CHECK(rt_spawn_ex(asks_to_stop, NULL, &small) != ACTOR_ID_INVALID);
+    settle(1);
+    CHECK(rt_spawn_ex(asks_to_add, NULL, &small) != ACTOR_ID_INVALID);
+    CHECK(rt_spawn_ex(asks_to_add, NULL, &small) != ACTOR_ID_INVALID);
+    settle(1);
+    CHECK_EQ(answered, 1);
+    CHECK_STATUS(answers[0], RT_ERR_EXISTS);
+    settle(20);
+    CHECK_EQ(answered, 3);
+    CHECK_OK(answers[1]);
+    CHECK_OK(answers[2]);
+    CHECK_OK(rt_supervisor_which_children(asked, NULL, 0, &count));
+    CHECK_EQ(count, 3);
+    CHECK_OK(rt_supervisor_stop(asked, -1));
+    rt_exit();
+}
+
+TEST(supervisor_gets_one_child_of_two_with_one_id)
+{
+    world_needs_virtual_clock();
+    world_run(two_add, NULL);
+}
+
 /* A child asks its own supervisor in its first turn, and dies there. */
 static unsigned begun;
 
