@@ -223,6 +223,44 @@ TEST(supervisor_starts_a_group_in_order_though_two_of_it_were_in_their_pauses)
     world_run(two_pauses, NULL);
 }
 
+/* Each pause is twice as long as the last, up to the longest; who has lived for longer than that
+ * begins anew. */
+static void lives_well(void *arg)
+{
+    static const struct {
+        int32_t lives_ms;
+        int32_t pause_ms;
+    } rounds[] = {{1, 10}, {1, 20}, {1, 40}, {39, 40}, {40, 10}, {5, 20}, {500, 10}};
+    (void)arg;
+    rt_child_spec spec = spec_of('a', RT_PERMANENT);
+    rt_supervisor_config config = {.intensity = 20,
+                                   .period_ms = 10000,
+                                   .backoff_ms = 10,
+                                   .backoff_max_ms = 40,
+                                   .children = &spec,
+                                   .child_count = 1,
+                                   .actor = small};
+    actor_id supervisor;
+    forget_said();
+    CHECK_OK(rt_supervisor_start(&config, &supervisor));
+    for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
+        settle(rounds[i].lives_ms);
+        tell('a', "c");
+        settle(rounds[i].pause_ms - 1);
+        CHECK_EQ(state_of(supervisor, 0), RT_CHILD_RESTARTING);
+        settle(2); /* it has lived for one of them */
+        CHECK_EQ(state_of(supervisor, 0), RT_CHILD_RUNNING);
+    }
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    rt_exit();
+}
+
+TEST(supervisor_pauses_anew_for_a_child_that_has_lived_well)
+{
+    world_needs_virtual_clock();
+    world_run(lives_well, NULL);
+}
+
 /* Requests that come while the supervisor stops a child, and while it stops itself. */
 static actor_id asked;
 static rt_status answers[4];
