@@ -147,6 +147,11 @@ static void behaviour_die(struct rti_turn *turn, struct rti_list *watchers)
                             RTI_GATE_OPEN);
     rti_actors_lock(module->actors);
     rti_list_splice_tail(watchers, &self->watchers);
+#if RT_HAS_NAMES
+    if (RTI_UNLIKELY(self->is_named)) {
+        rti_registry_forget_behaviour(&module->actors->registry, self->life_id);
+    }
+#endif
     rti_actors_unlock(module->actors);
     rti_attachments_end(&self->attachments);
     RT_ASSERT(rti_list_is_empty(&self->pressure.muted) && self->pressure.on == ACTOR_ID_INVALID);
@@ -163,12 +168,13 @@ void rti_behaviour_end_life(struct rti_turn *turn, struct rti_worker *worker)
     struct rti_behaviours *module = turn->module;
     struct rti_list watchers;
     actor_id id = turn->self->life_id;
+    rt_exit_reason reason = turn->reason; /* whatever its `end` says of another */
     rti_list_init(&watchers);
     behaviour_die(turn, &watchers);
     worker->turn = NULL;
     behaviour_give_place(module, turn->self);
     rti_actors_lock(module->actors);
-    rti_monitors_tell(&watchers, id, turn->reason);
+    rti_monitors_tell(&watchers, id, reason);
     rti_actors_unlock(module->actors);
     worker->turn = turn; /* the next one's */
 }
@@ -182,6 +188,7 @@ static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour 
     self->is_started = false;
     self->is_id_kept = false;
     self->is_alive = true;
+    self->is_named = false;
     rti_list_init(&self->watchers);
     rti_list_init(&self->attachments);
     bool is_limited = type->mailbox.high > 0 || type->mailbox.is_system;
@@ -198,10 +205,12 @@ static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour 
     if (birth != NULL) {
         rti_actors_lock(module->actors);
         birth->prepare(self, birth->arg);
-        rti_actors_unlock(module->actors);
     }
     /* Pairs with the acquire in rti_behaviour_lookup. */
     rti_u32_store_release(&self->reachable_id, self->life_id);
+    if (birth != NULL) {
+        rti_actors_unlock(module->actors);
+    }
     rti_sched_start(module->sched, &self->run);
 }
 
@@ -237,7 +246,7 @@ static struct rti_behaviours *behaviours_of(struct rti_actors *actors)
 static struct rti_behaviour *behaviour_place(struct rti_behaviours *module, actor_id id)
 {
     uint32_t index = id & module->index_mask;
-    RT_ASSERT(rti_is_behaviour_id(id) && index < module->fresh);
+    RT_ASSERT(rti_is_behaviour_id(id) && index < module->capacity);
     return &module->places[index];
 }
 

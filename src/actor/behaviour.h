@@ -91,8 +91,9 @@ struct rti_behaviour {
     uint32_t life_id; /* of the present life, or the last one */
     rti_atomic_u32 orders;
     bool is_started;
-    bool is_id_kept; /* the id stays taken when this life ends */
-    bool is_alive;   /* from the spawn to the end of its last turn */
+    bool is_id_kept : 1; /* the id stays taken when this life ends; under the module's lock */
+    bool is_alive : 1;   /* from the spawn to the end of its last turn; the same */
+    bool is_named;       /* this life has or had a name; under the lock of the actors */
     bool is_limited; /* its pressure has a limit: asked in every turn, in a line that is there */
     struct rti_list watchers;
     struct rti_list attachments;

@@ -695,6 +695,16 @@ rt_status rti_ipc_deliver_limited(struct rti_worker *worker, struct rti_actor *r
 
 #endif
 
+#if RT_HAS_BEHAVIOURS
+/* Under its new limit: does an actor with a stack still mute those who are muted on it? */
+static bool send_still_mutes(const struct rti_actor *receiver)
+{
+    const rt_mailbox_config *limit = rti_actor_limit(receiver);
+    return limit != NULL && limit->high > 0 && limit->overflow == RT_OVERFLOW_MUTE &&
+           rti_mailbox_mail_count(&receiver->mailbox) > rti_pressure_low(limit);
+}
+#endif
+
 rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -712,9 +722,9 @@ rt_status rt_mailbox_limit(actor_id id, const rt_mailbox_config *config)
         rti_pressure_set_limit(&actor->pressure, &actor->limit);
     } else if (is_set) {
         rti_pressure_set_limit(&actor->pressure, NULL);
-        if (rti_behaviours_of(worker) != NULL) {
-            rti_pressure_release(rti_behaviours_of(worker), &actor->pressure);
-        }
+    }
+    if (is_set && !send_still_mutes(actor) && rti_behaviours_of(worker) != NULL) {
+        rti_pressure_release(rti_behaviours_of(worker), &actor->pressure);
     }
     rti_actors_unlock(actors);
     return is_set ? RT_SUCCESS

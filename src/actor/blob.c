@@ -164,6 +164,16 @@ size_t rt_blob_size(const rt_blob *blob)
     return blob == NULL ? 0 : blob->len;
 }
 
+/* From here on nobody writes the bytes. Whoever is given a hold is given one of a blob that is
+ * shared already: the first holder writes this while it is alone, and everybody else finds it
+ * written. */
+static void blob_share(struct rti_blob *blob)
+{
+    if (!blob->is_shared) {
+        blob->is_shared = true;
+    }
+}
+
 rt_status rt_blob_slice(rt_blob *blob, size_t offset, size_t len, rt_blob **out)
 {
     struct rti_worker *worker = rti_worker_enter();
@@ -180,7 +190,7 @@ rt_status rt_blob_slice(rt_blob *blob, size_t offset, size_t len, rt_blob **out)
         return blob_no_hold();
     }
     rti_count_retain(&blob->blob->count, module->actors->sched->is_local);
-    blob->blob->is_shared = true;
+    blob_share(blob->blob);
     *out = hold;
     return RT_SUCCESS;
 }
@@ -201,7 +211,7 @@ rt_blob_token rt_blob_export(rt_blob *blob)
     if (rti_worker_enter() == NULL || blob == NULL) {
         return (rt_blob_token){.name = 0};
     }
-    blob->blob->is_shared = true;
+    blob_share(blob->blob);
     rti_count_retain(&blob->blob->count, hold_module(blob)->actors->sched->is_local);
     return (rt_blob_token){.name = blob->blob->name, .offset = blob->offset, .len = blob->len};
 }

@@ -13,8 +13,9 @@
  * I2  A blob is in the arena and in the table of names as long as its count is above 0.   (audit)
  * I3  Nobody writes a blob whose `is_shared` is set.                   (rt_blob_bytes)
  *
- * Who writes: `count` every holder (count.h); the tables under the module's lock; the list of an
- * actor's holds the actor itself, and its end. */
+ * Who writes: `count` every holder (count.h); `is_shared` the one who made it, before there is
+ * another holder; the tables under the module's lock; the list of an actor's holds the actor
+ * itself, and its end. */
 
 #include <orrery/rt/blob.h>
 #include <orrery/rt_static_config.h>

@@ -47,13 +47,14 @@ void rti_calls_close(struct rti_actor *dead)
     }
 }
 
-/* Parks the caller until the answer, the other's end or the deadline. Under the lock, which it
- * gives back. */
+/* Parks the caller until the answer, the other's end or the deadline. `word` receives an answer of
+ * one word; NULL: it is a message. Under the lock, which it gives back. */
 static rt_status_code call_await(struct rti_worker *worker, struct rti_actor *self,
-                                 struct rti_actor *target, int32_t timeout_ms)
+                                 struct rti_actor *target, uint64_t *word, int32_t timeout_ms)
 {
     struct rti_wait wait;
-    struct rti_call_wait call = {.caller = self, .result = RT_ERR_TIMEOUT};
+    struct rti_call_wait call = {
+        .caller = self, .result = RT_ERR_TIMEOUT, .is_for_word = word != NULL};
     struct rti_deadline deadline;
     rti_fiber_wait_begin(worker, &wait);
     wait.reason = RTI_REASON_CALL;
@@ -70,6 +71,9 @@ static rt_status_code call_await(struct rti_worker *worker, struct rti_actor *se
     }
     (void)rti_fiber_park(worker, &wait);
     rti_actor_wait_ended(self);
+    if (word != NULL && call.result == RT_OK) {
+        *word = call.word;
+    }
     return call.result;
 }
 
@@ -87,16 +91,22 @@ static rt_status call_check(struct rti_actor *self, struct rti_actor *target, co
 
 /* Under the lock, which it gives back. */
 static rt_status call_make(struct rti_worker *worker, struct rti_actor *self,
-                           struct rti_actor *target, struct rti_entry *request, int32_t timeout_ms)
+                           struct rti_actor *target, struct rti_entry *request, uint64_t *word,
+                           int32_t timeout_ms)
 {
     rti_actor_drop_reply(self);
     request->kind = RTI_ENTRY_CALL;
     request->call_serial = ++self->call_serial;
     rti_ipc_deliver(worker, target, request);
-    rt_status_code code = call_await(worker, self, target, timeout_ms);
+    rt_status_code code = RT_ERR_TIMEOUT;
+    if (timeout_ms != 0) {
+        code = call_await(worker, self, target, word, timeout_ms);
+    } else {
+        rti_actors_unlock(self->actors); /* an answer finds nobody who waits */
+    }
     switch (code) {
     case RT_OK:
-        RT_ASSERT(self->reply != NULL);
+        RT_ASSERT((self->reply != NULL) == (word == NULL));
         return RT_SUCCESS;
     case RT_ERR_CLOSED:
         return (rt_status){code, RTI_SENTENCE("the actor that was asked has ended")};
@@ -110,7 +120,14 @@ static rt_status call_no_memory(void)
     return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no mailbox entry or message block is left")};
 }
 
-rt_status rt_call(actor_id to, const void *data, size_t len, rt_message *reply, int32_t timeout_ms)
+/* Where the answer goes: one of the two. */
+struct answer {
+    rt_message *message;
+    uint64_t *word;
+};
+
+static rt_status call_ask(actor_id to, const void *data, size_t len, const struct answer *answer,
+                          int32_t timeout_ms)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_actor *self = worker == NULL ? NULL : rti_actor_of(worker);
@@ -121,9 +138,9 @@ rt_status rt_call(actor_id to, const void *data, size_t len, rt_message *reply, 
     struct rti_actor *target = rti_actors_lookup(self->actors, to);
     struct rti_entry *request = NULL;
     rt_status status = call_check(self, target, data, len);
-    if (!RT_FAILED(status) && reply == NULL) {
+    if (!RT_FAILED(status) && answer->message == NULL && answer->word == NULL) {
         status = (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the answer")};
-    } else if (!RT_FAILED(status) && timeout_ms == 0) {
+    } else if (!RT_FAILED(status) && timeout_ms == 0 && answer->word == NULL) {
         status = (rt_status){RT_ERR_WOULDBLOCK, RTI_SENTENCE("an answer is never there at once")};
     } else if (!RT_FAILED(status)) {
         request = rti_ipc_pools_make(&self->actors->ipc, data, len);
@@ -133,13 +150,25 @@ rt_status rt_call(actor_id to, const void *data, size_t len, rt_message *reply, 
         rti_actors_unlock(self->actors);
         return status;
     }
-    status = call_make(worker, self, target, request, timeout_ms);
-    if (!RT_FAILED(status)) {
-        const struct rti_entry *answer = self->reply;
-        *reply = (rt_message){.sender = answer->sender, .len = answer->len, .data = answer->data};
-        rti_ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, answer->sender);
+    status = call_make(worker, self, target, request, answer->word, timeout_ms);
+    if (!RT_FAILED(status) && answer->word == NULL) {
+        const struct rti_entry *reply = self->reply;
+        *answer->message =
+            (rt_message){.sender = reply->sender, .len = reply->len, .data = reply->data};
+        rti_ipc_record(self->actors->sched, RTI_JOURNAL_RECV, self->id, reply->sender);
     }
     return status;
+}
+
+rt_status rt_call(actor_id to, const void *data, size_t len, rt_message *reply, int32_t timeout_ms)
+{
+    return call_ask(to, data, len, &(struct answer){.message = reply}, timeout_ms);
+}
+
+rt_status rti_call_for_word(actor_id to, const void *data, size_t len, uint64_t *word,
+                            int32_t timeout_ms)
+{
+    return call_ask(to, data, len, &(struct answer){.word = word}, timeout_ms);
 }
 
 rt_call_id rt_call_ref(const rt_message *msg)
@@ -171,7 +200,7 @@ static rt_status call_answer(struct rti_worker *worker, struct rti_actors *actor
                              const void *data, size_t len)
 {
     struct rti_call_wait *wait = call_find(actors, call);
-    if (wait == NULL || rti_wait_event(wait->waiter.wait) != RTI_EVENT_NONE) {
+    if (wait == NULL || wait->is_for_word || rti_wait_event(wait->waiter.wait) != RTI_EVENT_NONE) {
         return call_gone();
     }
     struct rti_entry *answer = rti_ipc_pools_make(&actors->ipc, data, len);
@@ -194,6 +223,24 @@ static rt_status call_answer(struct rti_worker *worker, struct rti_actors *actor
     rti_ipc_record(worker->sched, RTI_JOURNAL_SEND, answer->sender, caller->id);
     rti_waiter_wake(&wait->waiter);
     return RT_SUCCESS;
+}
+
+bool rti_call_answer_word(rt_call_id call, uint64_t word)
+{
+    struct rti_worker *worker = rti_worker_current();
+    struct rti_actors *actors = rti_actors_of(worker);
+    rti_actors_lock(actors);
+    struct rti_call_wait *wait = call_find(actors, call);
+    bool is_for_word = wait == NULL || wait->is_for_word;
+    if (wait != NULL && is_for_word) {
+        wait->word = word; /* read only if this claims the wait */
+        if (call_claim(wait, RT_OK)) {
+            rti_worker_note(worker, RTI_NOTE_SEND, 0, wait->caller->id);
+            rti_waiter_wake(&wait->waiter);
+        }
+    }
+    rti_actors_unlock(actors);
+    return is_for_word;
 }
 
 rt_status rt_reply_to(rt_call_id call, const void *data, size_t len)

@@ -9,6 +9,10 @@
  * bits that are never given twice; so an answer that comes too late, or twice, finds nothing. The
  * answer is an ASYNC entry that hangs at the caller as `reply` and never enters a mailbox.
  *
+ * Requests of the runtime's own, to supervisors, have an answer of one word, which is written into
+ * the wait: it needs no entry, so no such request stays without its answer because messages are
+ * used up.
+ *
  * I1  actor->call is not NULL iff the actor waits in rt_call, and nothing has claimed that wait.
  *                                                                          (call_unlink)
  * I2  A delivered answer is reachable from its actor at once, so that a caller that is killed
@@ -26,7 +30,17 @@ struct rti_call_wait {
     struct rti_waiter waiter; /* in the list of callers of the actor asked */
     struct rti_actor *caller;
     rt_status_code result; /* written by who claims the wait */
+    bool is_for_word;      /* the answer is a word, not a message */
+    uint64_t word;         /* it, by who claims the wait */
 };
+
+/* rt_call for an answer of one word. With a `timeout_ms` of 0 it asks and does not wait:
+ * RT_ERR_TIMEOUT. */
+rt_status rti_call_for_word(actor_id to, const void *data, size_t len, uint64_t *word,
+                            int32_t timeout_ms);
+
+/* Answers such a call, if its caller still waits. False if it is one for a message. */
+bool rti_call_answer_word(rt_call_id call, uint64_t word);
 
 /* Part of step 1 of death: every call that waits for the dead actor goes on with RT_ERR_CLOSED. */
 void rti_calls_close(struct rti_actor *dead);

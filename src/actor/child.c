@@ -14,16 +14,23 @@
 
 _Static_assert(RT_CHILD_SIZE >= sizeof(struct rti_child), "what is told of the size is too small");
 
-static bool child_name_is_valid(const char *name)
+bool rti_child_name_is_valid(const char *name)
 {
     return name != NULL && name[0] != '\0' && memchr(name, '\0', RT_NAME_MAX + 1) != NULL;
+}
+
+bool rti_child_actor_is_valid(const actor_config *config)
+{
+    return (unsigned)config->priority < RTI_PRIORITY_LEVELS &&
+           (config->stack_size == 0 || config->stack_size >= RT_ACTOR_STACK_SIZE_MIN);
 }
 
 bool rti_child_spec_is_valid(const rt_child_spec *spec, bool is_kind)
 {
     int ways = (spec->fn != NULL) + (spec->behaviour != NULL) + (spec->supervisor != NULL);
-    return ways == 1 && (is_kind || child_name_is_valid(spec->id)) &&
-           (spec->name == NULL || (!is_kind && child_name_is_valid(spec->name))) &&
+    return ways == 1 && (is_kind || rti_child_name_is_valid(spec->id)) &&
+           (spec->name == NULL || (!is_kind && rti_child_name_is_valid(spec->name))) &&
+           (spec->fn == NULL || rti_child_actor_is_valid(&spec->actor)) &&
            (unsigned)spec->restart <= RT_TEMPORARY && spec->shutdown_ms >= RT_SHUTDOWN_FOREVER &&
            !(spec->keeps_address && spec->supervisor != NULL) &&
            !(spec->is_significant && spec->restart == RT_PERMANENT) &&
@@ -160,6 +167,9 @@ static void child_prepare_actor(struct rti_actor *actor, void *arg)
     actor->is_id_kept = child->keeps_address;
     rti_actor_note_attached(actor);
     child_begin(child, actor->id, &actor->watchers);
+    if (child->name[0] != '\0') {
+        child->naming = rti_registry_give(actor->actors, child->name, actor).code;
+    }
 }
 
 static void child_prepare_behaviour(struct rti_behaviour *behaviour, void *arg)
@@ -167,6 +177,10 @@ static void child_prepare_behaviour(struct rti_behaviour *behaviour, void *arg)
     struct rti_child *child = arg;
     behaviour->is_id_kept = child->keeps_address;
     child_begin(child, behaviour->life_id, &behaviour->watchers);
+    if (child->name[0] != '\0') {
+        struct rti_actors *actors = child->supervisor->module->actors;
+        child->naming = rti_registry_give_behaviour(actors, child->name, behaviour).code;
+    }
 }
 
 /* Starts the actor of a child, or whatever it is. */
@@ -199,20 +213,15 @@ rt_status rti_child_start(struct rti_child *child)
     }
     actor_id id;
     child->started_ns = rti_sched_clock(actors->sched);
+    child->naming = RT_OK;
     rt_status status = child_spawn(child, &id);
-    if (RT_FAILED(status) || child->name[0] == '\0') {
+    if (RT_FAILED(status) || child->naming == RT_OK) {
         return status;
     }
-    status = rt_register(child->name, id);
-    if (status.code == RT_ERR_INVALID) {
-        return RT_SUCCESS; /* it has ended already, and its exit message comes */
-    }
-    if (RT_FAILED(status)) {
-        RT_SOMETIMES(true, "child: no entry is left for its name");
-        (void)rt_actor_kill(id);
-        rti_child_await(child, RTI_TIME_NEVER);
-    }
-    return status;
+    RT_SOMETIMES(true, "child: no entry is left for its name");
+    (void)rt_actor_kill(id);
+    rti_child_await(child, RTI_TIME_NEVER);
+    return (rt_status){child->naming, RTI_SENTENCE("the child could not have its name")};
 }
 
 void rti_child_to(struct rti_child *child, rt_child_state state)

@@ -632,6 +632,10 @@ rt_status rt_ipc_recv_match(const rt_ipc_filter *filter, rt_message *msg, int32_
     if (msg == NULL) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("there is no place for the message")};
     }
+    if (RTI_UNLIKELY(ipc_is_turn_over(self))) {
+        ipc_end_turn(worker, self);
+        worker = rti_worker_current();
+    }
     rti_actors_lock(self->actors);
     ipc_begin_receive(self);
     rt_status status =

@@ -162,6 +162,17 @@ rt_heap_mark rt_heap_mark_get(void)
     return (rt_heap_mark){.chunk = chunk->number, .used = chunk->used - chunk->base};
 }
 
+/* The chunk that a mark lies in; NULL if nothing of this heap is there any more. */
+static struct rti_heap_chunk *heap_marked(const struct rti_heap *heap, rt_heap_mark mark)
+{
+    struct rti_heap_chunk *chunk = heap_last(heap);
+    while (chunk->number > mark.chunk) {
+        chunk = heap_chunk_of(chunk->link.prev);
+    }
+    bool is_there = chunk->number == mark.chunk && mark.used <= chunk->used - chunk->base;
+    return is_there ? chunk : NULL;
+}
+
 rt_status rt_heap_release(rt_heap_mark mark)
 {
     struct rti_heaps *module;
@@ -175,23 +186,20 @@ rt_status rt_heap_release(rt_heap_mark mark)
                    ? RT_SUCCESS
                    : (rt_status){RT_ERR_INVALID, RTI_SENTENCE("this is no mark of this heap")};
     }
-    struct rti_heap_chunk *chunk = heap_last(heap);
-    if (mark.chunk > chunk->number ||
-        (mark.chunk == chunk->number && mark.used > chunk->used - chunk->base)) {
+    struct rti_heap_chunk *marked = heap_marked(heap, mark);
+    if (marked == NULL) {
         return (rt_status){RT_ERR_INVALID, RTI_SENTENCE("the heap was released behind the mark")};
     }
-    while (chunk->number > mark.chunk) {
+    struct rti_heap_chunk *chunk;
+    while ((chunk = heap_last(heap)) != marked) {
         heap->used -= chunk->used;
         heap->reserved -= sizeof(*chunk) + chunk->size;
         rti_list_remove(&chunk->link);
         heap_free_chunk(module, chunk);
-        chunk = heap_last(heap);
     }
-    uint32_t used = mark.used + chunk->base;
-    if (used < chunk->used) {
-        heap->used -= chunk->used - used;
-        chunk->used = used;
-    }
+    uint32_t used = mark.used + marked->base;
+    heap->used -= marked->used - used;
+    marked->used = used;
     RT_AUDIT(rti_heap_audit(heap));
     return RT_SUCCESS;
 }

@@ -2,6 +2,7 @@
 /* What a supervisor does from its first turn to its last; the essay is in supervisor.h. */
 #define RTI_MODULE "supervisor"
 #include "actor/supervisor.h"
+#include "actor/call.h"
 #include "base/remark.h"
 
 #include <string.h>
@@ -106,9 +107,9 @@ static void supervisor_stop_group(struct rti_supervisor *self, struct rti_child 
     }
 }
 
-/* Starts those of the group that do not live, in order. A failure leaves its child to be started
- * at `due_ns`, and those behind it stopped. */
-static void supervisor_start_group(struct rti_supervisor *self, struct rti_child *child)
+/* Starts those of the group that do not live, in order. A failure leaves its child, and it alone,
+ * to be started at `due_ns`, and those behind it stopped, `child` among them. True if all live. */
+static bool supervisor_start_group(struct rti_supervisor *self, struct rti_child *child)
 {
     struct rti_child *at = supervisor_group(self, child);
     for (; at != NULL; at = rti_child_next(at)) {
@@ -124,9 +125,13 @@ static void supervisor_start_group(struct rti_supervisor *self, struct rti_child
             rti_child_to(at, RT_CHILD_RESTARTING);
             at->due_ns =
                 rti_deadline_after(self->module->actors->sched, at->pause_ms * RTI_NS_PER_MS);
-            return;
+            if (at != child && !rti_child_is_up(child)) {
+                rti_child_to(child, RT_CHILD_STOPPED);
+            }
+            return false;
         }
     }
+    return true;
 }
 
 /* A child has ended, or could not be started, and has to live again. */
@@ -138,7 +143,7 @@ static enum verdict supervisor_restart(struct rti_supervisor *self, struct rti_c
     }
     supervisor_stop_group(self, child);
     if (self->backoff_ms == 0) {
-        supervisor_start_group(self, child);
+        (void)supervisor_start_group(self, child);
         return VERDICT_GO_ON;
     }
     child->pause_ms = supervisor_pause(self, child);
@@ -290,9 +295,11 @@ static enum verdict supervisor_take(struct rti_supervisor *self, const rt_messag
         return VERDICT_END;
     }
     struct rti_answer answer = supervisor_serve(self, &request);
-    /* Who asked may be gone, or there is no room for the answer: then it gets none, and asks. */
-    rt_status status = rt_reply_to(call, &answer, sizeof(answer));
-    (void)status;
+    if (!rti_call_answer_word(call, (uint64_t)answer.code << 32 | answer.actor)) {
+        /* It is somebody's own call, and no request of rt_supervisor_*. */
+        rt_status status = rt_reply_to(call, &answer, sizeof(answer));
+        (void)status;
+    }
     return VERDICT_GO_ON;
 }
 
@@ -329,8 +336,7 @@ static enum verdict supervisor_resume(struct rti_supervisor *self, struct rti_ch
     if (self->backoff_ms == 0) {
         return supervisor_restart(self, child);
     }
-    supervisor_start_group(self, child);
-    if (child->state == RT_CHILD_RESTARTING && !supervisor_may_restart(self)) {
+    if (!supervisor_start_group(self, child) && !supervisor_may_restart(self)) {
         return VERDICT_GIVE_UP;
     }
     return VERDICT_GO_ON;
@@ -461,7 +467,8 @@ static bool supervisor_config_is_valid(const rt_supervisor_config *config)
     if ((unsigned)config->strategy > RT_SIMPLE || config->intensity > RT_INTENSITY_MAX ||
         (unsigned)config->auto_shutdown > RT_AUTO_SHUTDOWN_ALL ||
         (config->children == NULL && config->child_count > 0) ||
-        (is_simple && config->child_count != 1) ||
+        (is_simple && config->child_count != 1) || !rti_child_actor_is_valid(&config->actor) ||
+        (config->name != NULL && !rti_child_name_is_valid(config->name)) ||
         (config->memory != NULL && ((uintptr_t)config->memory % _Alignof(struct rti_child)) != 0)) {
         return false;
     }
@@ -508,27 +515,33 @@ static void supervisor_init(struct rti_supervisor *self, struct rti_supervisors 
 /* What the spawn of a supervisor's actor needs. */
 struct animation {
     struct rti_supervisor *self;
+    const char *name;
     const struct rti_birth *birth; /* of a child, or NULL */
+    rt_status_code naming;
 };
 
 /* Before the actor can run: its table hangs at it. Under the lock. */
 static void supervisor_prepare(struct rti_actor *actor, void *arg)
 {
-    const struct animation *animation = arg;
+    struct animation *animation = arg;
     struct rti_supervisor *self = animation->self;
     self->id = actor->id;
     self->self = actor;
     rti_actor_note_attached(actor);
     rti_list_push_tail(&actor->owned[RTI_OWNED_ATTACHMENTS], &self->attachment.link);
     rti_list_push_tail(&self->module->all, &self->at_module);
+    if (animation->name != NULL) {
+        animation->naming = rti_registry_give(actor->actors, animation->name, actor).code;
+    }
     if (animation->birth != NULL) {
         animation->birth->prepare(actor, animation->birth->arg);
     }
 }
 
-/* Gives a supervisor its actor, with which its record goes from here on. */
+/* Gives a supervisor its actor, with which its record goes from here on. `*naming` receives what
+ * became of its name. */
 static actor_id supervisor_animate(struct rti_supervisor *self, const rt_supervisor_config *config,
-                                   const struct rti_birth *birth)
+                                   const struct rti_birth *birth, rt_status_code *naming)
 {
     actor_config actor = config->actor;
     if (actor.stack_size == 0) {
@@ -537,9 +550,11 @@ static actor_id supervisor_animate(struct rti_supervisor *self, const rt_supervi
     if (actor.name == NULL) {
         actor.name = config->name != NULL ? config->name : "supervisor";
     }
-    struct animation animation = {self, birth};
+    struct animation animation = {self, config->name, birth, RT_OK};
     const struct rti_birth own = {ACTOR_ID_INVALID, supervisor_prepare, &animation};
-    return rti_actor_spawn_as(supervisor_main, self, &actor, &own);
+    actor_id id = rti_actor_spawn_as(supervisor_main, self, &actor, &own);
+    *naming = animation.naming;
+    return id;
 }
 
 /* Makes the record of a supervisor; NULL, with the reason in `*status`, if it cannot be. */
@@ -578,26 +593,22 @@ rt_status rti_supervisor_open(struct rti_supervisors *module, const rt_superviso
     if (self == NULL) {
         return status;
     }
-    actor_id id = supervisor_animate(self, config, birth);
+    rt_status_code naming;
+    actor_id id = supervisor_animate(self, config, birth, &naming);
     if (id == ACTOR_ID_INVALID) {
         rti_actors_lock(module->actors);
         supervisor_free(self);
         rti_actors_unlock(module->actors);
         return (rt_status){RT_ERR_NOMEM, RTI_SENTENCE("no room for the supervisor's actor")};
     }
+    if (naming != RT_OK) {
+        (void)rt_actor_kill(id);
+    }
+    if (naming != RT_OK && birth == NULL) {
+        return (rt_status){naming, RTI_SENTENCE("the supervisor could not have its name")};
+    }
+    /* A child without its name ends by its supervisor's hand. */
     *out = id;
-    if (config->name == NULL) {
-        return RT_SUCCESS;
-    }
-    status = rt_register(config->name, id);
-    if (RT_FAILED(status) && birth == NULL) {
-        (void)rt_actor_kill(id);
-        return status;
-    }
-    /* A child without its name ends by its supervisor's hand, or has ended already. */
-    if (RT_FAILED(status)) {
-        (void)rt_actor_kill(id);
-    }
     return RT_SUCCESS;
 }
 

@@ -66,11 +66,12 @@ struct rti_child_code {
 struct rti_child {
     struct rti_link link; /* the supervisor's children, or those asked for */
     struct rti_supervisor *supervisor;
-    uint32_t serial; /* names it in requests; never 0 */
-    actor_id actor;  /* lives, or its exit message waits; else ACTOR_ID_INVALID */
-    actor_id kept;   /* the address that all its lives have; ACTOR_ID_INVALID: none */
-    uint8_t state;   /* rt_child_state */
-    uint8_t restart; /* rt_restart */
+    uint32_t serial;       /* names it in requests; never 0 */
+    actor_id actor;        /* lives, or its exit message waits; else ACTOR_ID_INVALID */
+    actor_id kept;         /* the address that all its lives have; ACTOR_ID_INVALID: none */
+    uint8_t state;         /* rt_child_state */
+    uint8_t restart;       /* rt_restart */
+    rt_status_code naming; /* what became of its name when its present life began */
     bool keeps_address;
     bool is_significant;
     int32_t shutdown_ms;       /* below 0: for ever; 0: killed */
@@ -158,6 +159,12 @@ rt_status rti_supervisor_open(struct rti_supervisors *module, const rt_superviso
 /* Checks I1 to I3 of one supervisor, or of all. */
 void rti_supervisor_audit(const struct rti_supervisor *supervisor);
 void rti_supervisors_audit(const struct rti_supervisors *module);
+
+/* Is this 1 to RT_NAME_MAX bytes? */
+bool rti_child_name_is_valid(const char *name);
+
+/* Can an actor be so, whatever memory there is? */
+bool rti_child_actor_is_valid(const actor_config *config);
 
 /* Is this something that can be started? */
 bool rti_child_spec_is_valid(const rt_child_spec *spec, bool is_kind);

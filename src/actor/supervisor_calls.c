@@ -9,6 +9,7 @@
 
 #include <orrery/rt/call.h>
 
+#include "actor/call.h"
 #include "actor/supervisor.h"
 
 rt_status rt_supervisor_start(const rt_supervisor_config *config, actor_id *out)
@@ -54,28 +55,26 @@ static struct rti_supervisor *calls_find(actor_id supervisor, rt_status *status)
 /* Asks and waits for the answer. The supervisor may be gone when this returns. */
 static rt_status calls_ask(actor_id supervisor, const struct rti_request *request, actor_id *actor)
 {
-    rt_message reply;
-    rt_status status = rt_call(supervisor, request, sizeof(*request), &reply, -1);
+    uint64_t word;
+    rt_status status = rti_call_for_word(supervisor, request, sizeof(*request), &word, -1);
     if (RT_FAILED(status)) {
         return status;
     }
-    struct rti_answer answer;
-    RT_ASSERT(reply.len == sizeof(answer));
-    memcpy(&answer, reply.data, sizeof(answer));
-    switch (answer.code) {
+    rt_status_code code = (rt_status_code)(word >> 32);
+    switch (code) {
     case RT_OK:
         if (actor != NULL) {
-            *actor = answer.actor;
+            *actor = (actor_id)word;
         }
         return RT_SUCCESS;
     case RT_ERR_NOT_FOUND:
-        return (rt_status){answer.code, RTI_SENTENCE("the supervisor has no such child")};
+        return (rt_status){code, RTI_SENTENCE("the supervisor has no such child")};
     case RT_ERR_STATE:
-        return (rt_status){answer.code, RTI_SENTENCE("the child runs or waits for its restart")};
+        return (rt_status){code, RTI_SENTENCE("the child runs or waits for its restart")};
     case RT_ERR_EXISTS:
-        return (rt_status){answer.code, RTI_SENTENCE("another actor has the name of the child")};
+        return (rt_status){code, RTI_SENTENCE("another actor has the name of the child")};
     default:
-        return (rt_status){answer.code, RTI_SENTENCE("the child could not be started")};
+        return (rt_status){code, RTI_SENTENCE("the child could not be started")};
     }
 }
 
@@ -88,8 +87,8 @@ rt_status rt_supervisor_stop(actor_id supervisor, int32_t timeout_ms)
     }
     rti_actors_unlock(found->module->actors);
     const struct rti_request request = {.kind = RTI_REQUEST_STOP};
-    rt_message reply;
-    status = rt_call(supervisor, &request, sizeof(request), &reply, timeout_ms);
+    uint64_t word;
+    status = rti_call_for_word(supervisor, &request, sizeof(request), &word, timeout_ms);
     /* It never answers: its end does. */
     RT_ASSERT(RT_FAILED(status));
     return status.code == RT_ERR_CLOSED ? RT_SUCCESS : status;

@@ -227,6 +227,71 @@ TEST(behaviour_that_orders_its_end_while_it_obeys_ends)
     world_run(stopped, NULL);
 }
 
+/* A place that has issued its last id is used no more. */
+static void worn_out(void *arg)
+{
+    (void)arg;
+    struct rti_behaviour *place = &module()->places[0];
+    uint32_t step = UINT32_C(1) << module()->index_bits;
+    actor_id id = rt_behaviour_spawn(&counter, &starts);
+    CHECK_OK(rt_actor_kill(id));
+    settle();
+    CHECK_EQ(module()->fresh, 1);
+    place->life_id = (RT_SENDER_SUPERVISOR - 1) / step * step - step; /* one more is left */
+    for (unsigned i = 0; i < 3; i++) {
+        id = rt_behaviour_spawn(&counter, &starts);
+        CHECK(id != ACTOR_ID_INVALID && id < RT_SENDER_SUPERVISOR);
+        CHECK_EQ(id & module()->index_mask, i == 0 ? 0 : 1);
+        add(id, 7);
+        CHECK_EQ(ask(id), 7);
+        CHECK_OK(rt_actor_kill(id));
+        settle();
+        rti_behaviours_audit(module());
+    }
+    CHECK_EQ(module()->fresh, 2);
+    rt_exit();
+}
+
+TEST(behaviour_place_that_is_worn_out_is_used_no_more)
+{
+    world_run(worn_out, NULL);
+}
+
+/* Asked to stop it goes on, and is asked once. */
+static unsigned stops;
+
+static void stays(void *state)
+{
+    (void)state;
+    stops++;
+}
+
+static void asked_once(void *arg)
+{
+    rt_behaviour_type type = counter;
+    (void)arg;
+    type.stop = stays;
+    stops = 0;
+    actor_id id = rt_behaviour_spawn(&type, &starts);
+    for (unsigned i = 1; i <= 3; i++) {
+        rti_behaviour_ask_to_stop(module()->actors, id);
+        for (unsigned k = 0; k < 3; k++) {
+            add(id, 1);
+            settle();
+        }
+        CHECK_EQ(stops, i);
+        CHECK_EQ(ask(id), 3 * i);
+    }
+    CHECK_OK(rt_actor_kill(id));
+    settle();
+    rt_exit();
+}
+
+TEST(behaviour_is_asked_to_stop_once)
+{
+    world_run(asked_once, NULL);
+}
+
 static void reused(void *arg)
 {
     (void)arg;
@@ -235,6 +300,12 @@ static void reused(void *arg)
         actor_id id = rt_behaviour_spawn(&counter, &starts);
         old[round] = id;
         add(id, round + 1);
+        /* While another lives in their place. */
+        for (unsigned i = 0; i < round; i++) {
+            CHECK(!rt_actor_alive(old[i]));
+            CHECK_STATUS(rt_actor_kill(old[i]), RT_ERR_INVALID);
+            CHECK_STATUS(rt_behaviour_send(old[i], 2, "n", 1), RT_ERR_INVALID);
+        }
         CHECK_EQ(ask(id), round + 1);
         CHECK_OK(rt_actor_kill(id));
         settle();
@@ -416,12 +487,35 @@ TEST(behaviour_turn_ends_when_its_reductions_are_used_up)
 /* An actor with a stack that receives what waits yields after its reductions. */
 static unsigned received;
 
+static rt_status receive_in_time(rt_message *msg)
+{
+    return rt_ipc_recv(msg, 0);
+}
+
+static rt_status receive_any(rt_message *msg)
+{
+    return rt_ipc_recv(msg, -1);
+}
+
+static rt_status receive_match(rt_message *msg)
+{
+    return rt_ipc_recv_match(NULL, msg, -1);
+}
+
+static rt_status receive_match_in_time(rt_message *msg)
+{
+    return rt_ipc_recv_match(NULL, msg, 0);
+}
+
+static rt_status (*const receives[])(rt_message *) = {receive_any, receive_in_time, receive_match,
+                                                      receive_match_in_time};
+
 static void receiver(void *arg)
 {
+    rt_status (*const *receive)(rt_message *) = arg;
     rt_message msg;
-    (void)arg;
     for (unsigned i = 0; i < RT_REDUCTIONS + 10; i++) {
-        CHECK_OK(rt_ipc_recv(&msg, -1));
+        CHECK_OK((*receive)(&msg));
         received++;
         CHECK_OK(rt_ipc_send(rt_self(), "x", 1, IPC_ASYNC));
     }
@@ -432,14 +526,17 @@ static void reduced_actor(void *arg)
 {
     const actor_config small = {.stack_size = 16384, .priority = RT_PRIO_NORMAL};
     (void)arg;
-    received = 0;
-    actor_id id = rt_spawn_ex(receiver, NULL, &small);
-    CHECK_OK(rt_ipc_send(id, "x", 1, IPC_ASYNC));
-    rt_yield();
-    /* A message is received and one is sent: two reductions. */
-    CHECK_EQ(received, RT_REDUCTIONS / 2);
-    rt_yield();
-    CHECK_EQ(received, RT_REDUCTIONS);
+    for (size_t i = 0; i < sizeof(receives) / sizeof(receives[0]); i++) {
+        received = 0;
+        actor_id id = rt_spawn_ex(receiver, (void *)(uintptr_t)&receives[i], &small);
+        CHECK_OK(rt_ipc_send(id, "x", 1, IPC_ASYNC));
+        rt_yield();
+        /* A message is received and one is sent: two reductions. */
+        CHECK_EQ(received, RT_REDUCTIONS / 2);
+        rt_yield();
+        CHECK_EQ(received, RT_REDUCTIONS);
+        CHECK_OK(rt_actor_kill(id));
+    }
     rt_exit();
 }
 
@@ -660,4 +757,36 @@ TEST(behaviours_whose_turns_follow_each_other_keep_nobody_waiting)
     CHECK_EQ(talks_when_urgent, 500);
     CHECK(talks_when_stacked > 0 && talks_when_stacked < 10);
     rt_cleanup();
+}
+
+/* What it says of its end when it has ended is not what it ended with. */
+static void says_more(void *state, rt_exit_reason reason)
+{
+    (void)state;
+    CHECK_EQ(reason, RT_EXIT_KILLED);
+    CHECK_OK(rt_behaviour_end(RT_EXIT_NORMAL));
+}
+
+static const rt_behaviour_type talker = {
+    .handlers = counter_handlers, .handler_count = 3, .end = says_more};
+
+static void last_words(void *arg)
+{
+    rt_message msg;
+    rt_exit_msg exit_msg;
+    uint32_t ref;
+    (void)arg;
+    actor_id id = rt_behaviour_spawn(&talker, NULL);
+    CHECK_OK(rt_monitor(id, &ref));
+    settle();
+    CHECK_OK(rt_actor_kill(id));
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+    CHECK_OK(rt_decode_exit(&msg, &exit_msg));
+    CHECK_EQ(exit_msg.reason, RT_EXIT_KILLED);
+    rt_exit();
+}
+
+TEST(behaviour_that_has_ended_does_not_change_why)
+{
+    world_run(last_words, NULL);
 }

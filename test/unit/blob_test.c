@@ -57,6 +57,21 @@ static void writes(void *arg)
     rt_blob_release(rest);
     CHECK_EQ(blob_count(), 0);
     rt_blob_release(NULL);
+    /* Exported, and sent: shared too. */
+    CHECK_OK(rt_blob_create(10, &blob));
+    rt_blob_token token = rt_blob_export(blob);
+    CHECK(rt_blob_bytes(blob) == NULL);
+    CHECK_OK(rt_blob_discard(token));
+    CHECK(rt_blob_bytes(blob) == NULL);
+    rt_blob_release(blob);
+    CHECK_OK(rt_blob_create(10, &blob));
+    CHECK_OK(rt_blob_send(rt_self(), 0, blob));
+    CHECK(rt_blob_bytes(blob) == NULL);
+    rt_message msg;
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+    rt_blob_release(blob);
+    CHECK_STATUS(rt_ipc_recv(&msg, 0), RT_ERR_WOULDBLOCK); /* the message goes, with its hold */
+    CHECK_EQ(blob_count(), 0);
     CHECK_STATUS(rt_blob_create(0, &blob), RT_ERR_INVALID);
     CHECK_STATUS(rt_blob_copy(NULL, 5, &blob), RT_ERR_INVALID);
     CHECK_STATUS(rt_blob_create(RT_BLOB_MEMORY_SIZE + 1, &blob), RT_ERR_NOMEM);
@@ -85,6 +100,49 @@ static void limits(void *arg)
     }
     CHECK_EQ(holds, RT_MAX_BLOB_HOLDS);
     rt_exit(); /* everything goes with the actor */
+}
+
+/* No hold is left: what is refused is as it was, and goes exactly once all the same. */
+static void no_holds(void *arg)
+{
+    rt_blob *blob;
+    rt_blob *slices[RT_MAX_BLOB_HOLDS];
+    rt_blob *extra;
+    rt_message msg;
+    size_t count = 0;
+    (void)arg;
+    CHECK_OK(rt_blob_copy("bytes", 5, &blob));
+    rt_blob_token token = rt_blob_export(blob);
+    CHECK_OK(rt_blob_send(rt_self(), 3, blob));
+    while (!RT_FAILED(rt_blob_slice(blob, 0, 1, &slices[count]))) {
+        count++;
+    }
+    CHECK_EQ(count, RT_MAX_BLOB_HOLDS - 1);
+    CHECK_STATUS(rt_blob_peek(token, &extra), RT_ERR_NOMEM);
+    CHECK_STATUS(rt_blob_import(token, &extra), RT_ERR_NOMEM);
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+    CHECK_STATUS(rt_blob_take(&msg, &extra), RT_ERR_NOMEM);
+    while (count > 0) {
+        rt_blob_release(slices[--count]);
+    }
+    rt_blob_release(blob);
+    /* The token and the message have their holds still, and nothing else is left. */
+    CHECK_OK(rt_blob_import(token, &blob));
+    CHECK_EQ(memcmp(rt_blob_data(blob), "bytes", 5), 0);
+    rt_blob_release(blob);
+    CHECK_EQ(blob_count(), 1);
+    CHECK_OK(rt_blob_take(&msg, &extra));
+    CHECK_STATUS(rt_blob_take(&msg, &blob), RT_ERR_NOT_FOUND);
+    CHECK_EQ(memcmp(rt_blob_data(extra), "bytes", 5), 0);
+    rt_blob_release(extra);
+    CHECK_EQ(blob_count(), 0);
+    CHECK_EQ(hold_count(), 0);
+    rt_exit();
+}
+
+TEST(blob_that_cannot_be_held_stays_where_it_is)
+{
+    world_run(no_holds, NULL);
 }
 
 static void after_limits(void *arg)

@@ -64,7 +64,7 @@ static void orphans(void *arg)
     CHECK_STATUS(rt_ipc_recv(&msg, 1), RT_ERR_TIMEOUT);
     CHECK_OK(rt_supervisor_which_children(supervisor, info, 2, &count));
     /* The request to stop waits in the mailbox of the second when the supervisor dies. */
-    CHECK_STATUS(rt_supervisor_stop(supervisor, 0), RT_ERR_WOULDBLOCK);
+    CHECK_STATUS(rt_supervisor_stop(supervisor, 0), RT_ERR_TIMEOUT);
     struct rti_request request = {.kind = RTI_REQUEST_STOP};
     rt_message reply;
     CHECK_STATUS(rt_call(supervisor, &request, sizeof(request), &reply, 1), RT_ERR_CLOSED);

@@ -145,6 +145,43 @@ TEST(pressure_releases_the_muted_when_the_receiver_dies_and_forgets_the_killed)
     world_run(sink_dies, NULL);
 }
 
+/* The limit changes, or goes, while senders are muted by the old one: nobody waits for a mark that
+ * is none any more, or that the mailbox may never come to. */
+static void limit_changes(void *arg)
+{
+    static const rt_mailbox_config changed[] = {
+        {.high = 0},
+        {.high = 100, .low = 50, .overflow = RT_OVERFLOW_MUTE},
+        {.high = 2, .overflow = RT_OVERFLOW_DROP_NEW},
+    };
+    static const rt_mailbox_config tighter = {.high = 3, .low = 1, .overflow = RT_OVERFLOW_MUTE};
+    (void)arg;
+    for (size_t i = 0; i <= 3; i++) {
+        said_count = permits = taken = 0;
+        sink_id = rt_spawn_ex(sink, NULL, &small);
+        rt_yield();
+        for (size_t j = 0; j < 5; j++) {
+            CHECK(rt_spawn_ex(sender, &letters[j], &small) != ACTOR_ID_INVALID);
+        }
+        run_yields(8);
+        CHECK_OK(rt_mailbox_limit(sink_id, &tighter));
+        run_yields(8);
+        CHECK_STR(said, "aabb");
+        CHECK_OK(rt_mailbox_limit(sink_id, i < 3 ? &changed[i] : NULL));
+        run_yields(8);
+        CHECK_STR(said, "aabbccddee");
+        CHECK_OK(rt_actor_kill(sink_id));
+        run_yields(2);
+    }
+    rt_exit();
+}
+
+TEST(pressure_lets_go_of_the_muted_when_the_limit_changes)
+{
+    world_needs_simulator("the order of the turns");
+    world_run(limit_changes, NULL);
+}
+
 /* Behaviours: a source sends to a drain with a limit until it is muted. */
 static actor_id source_id;
 static actor_id drain_id;
@@ -215,6 +252,92 @@ static void behaviours(void *arg)
 TEST(pressure_bounds_the_mailbox_of_a_behaviour)
 {
     world_run(behaviours, NULL);
+}
+
+/* A behaviour ends while senders of both kinds are muted on it: they go on, in order. One ends in
+ * the turn in which it was muted. */
+static unsigned muted_ends;
+
+static void sends_once(void *state, const rt_behaviour_message *msg)
+{
+    CHECK_OK(rt_behaviour_send(drain_id, 0, NULL, 0));
+    if (msg->id == 1) {
+        CHECK_OK(rt_behaviour_end(RT_EXIT_NORMAL));
+    } else if (msg->id == 0) {
+        CHECK_OK(rt_behaviour_send(rt_self(), 2, NULL, 0)); /* says when it goes on */
+    }
+    (void)state;
+}
+
+static void says_letter(void *state, const rt_behaviour_message *msg)
+{
+    (void)msg;
+    say(*(char *)state);
+}
+
+static void counts_end(void *state, rt_exit_reason reason)
+{
+    (void)state;
+    (void)reason;
+    muted_ends++;
+}
+
+static const rt_behaviour_fn once_handlers[] = {sends_once, sends_once, says_letter};
+static const rt_behaviour_type once = {
+    .handlers = once_handlers, .handler_count = 3, .end = counts_end, .priority = RT_PRIO_NORMAL};
+
+static void sends_to_drain(void *arg)
+{
+    CHECK_OK(rt_behaviour_send(drain_id, 0, NULL, 0));
+    say(*(char *)arg);
+    rt_exit();
+}
+
+static void drain_ends(void *arg)
+{
+    rt_mailbox_stats stats;
+    actor_id senders[5];
+    (void)arg;
+    said_count = 0;
+    muted_ends = 0;
+    drain_id = rt_behaviour_spawn(&drain, NULL);
+    rt_yield();
+    for (unsigned i = 0; i < 10; i++) {
+        rt_status status = rt_behaviour_send(drain_id, 0, NULL, 0);
+        CHECK_OK(status);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        if (i % 2 == 0) {
+            senders[i] = rt_spawn_ex(sends_to_drain, &letters[i], &small);
+        } else {
+            senders[i] = rt_behaviour_spawn(&once, &letters[i]);
+            CHECK_OK(rt_behaviour_send(senders[i], i == 1 ? 0 : 1, NULL, 0));
+        }
+    }
+    for (size_t i = 0; i < 5; i++) {
+        CHECK(rt_actor_alive(senders[i]));
+    }
+    run_yields(1);
+    CHECK_OK(rt_mailbox_stats_get(drain_id, &stats));
+    CHECK_EQ(stats.mutes, 4); /* the drain has taken one: there was room for the first */
+    CHECK_EQ(muted_ends, 1);  /* it was muted, and ended in that turn */
+    CHECK_STR(said, "a");
+    CHECK_OK(rt_actor_kill(drain_id));
+    settle(1);
+    CHECK_STR(said, "abce");
+    rt_behaviour_stats all;
+    CHECK_OK(rt_actor_kill(senders[1]));
+    settle(1);
+    CHECK_OK(rt_behaviour_stats_get(&all));
+    CHECK_EQ(all.live, 0);
+    CHECK_EQ(all.messages, 0);
+    rt_exit();
+}
+
+TEST(pressure_lets_go_of_the_muted_when_a_behaviour_ends)
+{
+    world_needs_simulator("the order of the turns");
+    world_run(drain_ends, NULL);
 }
 
 /* A ring: each floods the next. Without the rule all would be muted for ever. */

@@ -64,6 +64,39 @@ TEST(private_heap_goes_back_to_its_marks)
     world_run(marks, NULL);
 }
 
+/* Marks that name nothing: behind what is there, in a chunk that is gone, and no marks at all. */
+static void no_marks(void *arg)
+{
+    rt_heap_stats stats;
+    (void)arg;
+    CHECK_STATUS(rt_heap_release((rt_heap_mark){.chunk = 0, .used = 1}), RT_ERR_INVALID);
+    CHECK(rt_heap_alloc(100) != NULL);
+    rt_heap_mark mark = rt_heap_mark_get();
+    CHECK(rt_heap_alloc(300) != NULL);
+    rt_heap_mark stale = rt_heap_mark_get();
+    CHECK_OK(rt_heap_release(mark));
+    unsigned char *bytes = rt_heap_alloc(5000); /* in a second chunk */
+    CHECK(bytes != NULL);
+    memset(bytes, 7, 5000);
+    CHECK_STATUS(rt_heap_release(stale), RT_ERR_INVALID);
+    CHECK_STATUS(rt_heap_release((rt_heap_mark){.chunk = 0, .used = UINT32_MAX - 8}),
+                 RT_ERR_INVALID);
+    CHECK_STATUS(rt_heap_release((rt_heap_mark){.chunk = 1, .used = UINT32_MAX}), RT_ERR_INVALID);
+    CHECK_STATUS(rt_heap_release((rt_heap_mark){.chunk = 2}), RT_ERR_INVALID);
+    CHECK_OK(rt_heap_stats_get(&stats));
+    CHECK_EQ(stats.used, 112 + 5008);
+    CHECK_EQ(bytes[4999], 7);
+    CHECK_OK(rt_heap_release(mark));
+    CHECK_OK(rt_heap_stats_get(&stats));
+    CHECK_EQ(stats.used, 112);
+    rt_exit();
+}
+
+TEST(private_heap_refuses_marks_that_name_nothing_and_frees_nothing)
+{
+    world_run(no_marks, NULL);
+}
+
 static void limited(void *arg)
 {
     (void)arg;
@@ -75,6 +108,15 @@ static void limited(void *arg)
     CHECK_STATUS(rt_heap_limit(100), RT_ERR_STATE);
     CHECK_OK(rt_heap_limit(SIZE_MAX));
     CHECK(rt_heap_alloc(600) != NULL);
+    /* To the last byte, and no further. */
+    CHECK_OK(rt_heap_release((rt_heap_mark){.chunk = 0}));
+    CHECK_OK(rt_heap_limit(1600));
+    CHECK(rt_heap_alloc(1601) == NULL);
+    CHECK(rt_heap_alloc(1584) != NULL);
+    CHECK(rt_heap_alloc(16) != NULL);
+    CHECK(rt_heap_alloc(1) == NULL);
+    CHECK_OK(rt_heap_limit(1600));
+    CHECK_STATUS(rt_heap_limit(1599), RT_ERR_STATE);
     rt_exit();
 }
 

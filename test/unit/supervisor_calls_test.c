@@ -148,6 +148,59 @@ TEST(supervisor_calls_that_find_no_entry_change_nothing)
     world_run(no_entries, NULL);
 }
 
+/* There is an entry for the request and none for the answer, which needs none. */
+static void no_room_for_the_answer(void *arg)
+{
+    (void)arg;
+    rt_child_spec spec = {.id = "b", .fn = waits, .actor = small};
+    actor_id supervisor = start(RT_ONE_FOR_ONE);
+    actor_id added;
+    rt_message msg;
+    CHECK_STATUS(rt_ipc_recv(&msg, 1), RT_ERR_TIMEOUT);
+    while (!RT_FAILED(rt_ipc_send(rt_self(), "x", 1, IPC_ASYNC))) {
+    }
+    CHECK_OK(rt_ipc_recv(&msg, 0));
+    CHECK_OK(rt_ipc_recv(&msg, 0)); /* the first one's entry is free now */
+    CHECK_OK(rt_supervisor_add(supervisor, &spec, &added));
+    CHECK(rt_actor_alive(added));
+    CHECK_OK(rt_supervisor_stop_child(supervisor, "b"));
+    CHECK_STATUS(rt_supervisor_add(supervisor, &spec, NULL), RT_ERR_EXISTS);
+    CHECK_OK(rt_supervisor_restart_child(supervisor, "b", &added));
+    CHECK_OK(rt_supervisor_stop_actor(supervisor, added));
+    CHECK_OK(rt_supervisor_remove_child(supervisor, "b"));
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    rt_exit();
+}
+
+TEST(supervisor_calls_are_answered_though_no_entry_is_left)
+{
+    world_run(no_room_for_the_answer, NULL);
+}
+
+/* Who does not want to wait asks all the same. */
+static void stops_later(void *arg)
+{
+    (void)arg;
+    rt_message msg;
+    rt_exit_msg exit_msg;
+    uint32_t ref;
+    actor_id supervisor = start(RT_ONE_FOR_ONE);
+    CHECK_OK(rt_monitor(supervisor, &ref));
+    CHECK_STATUS(rt_supervisor_stop(supervisor, 0), RT_ERR_TIMEOUT);
+    CHECK(rt_actor_alive(supervisor));
+    CHECK_OK(rt_ipc_recv(&msg, 100));
+    CHECK_OK(rt_decode_exit(&msg, &exit_msg));
+    CHECK_EQ(exit_msg.actor, supervisor);
+    CHECK_EQ(exit_msg.reason, RT_EXIT_NORMAL);
+    CHECK_STATUS(rt_supervisor_stop(supervisor, 0), RT_ERR_INVALID);
+    rt_exit();
+}
+
+TEST(supervisor_is_stopped_by_who_does_not_wait)
+{
+    world_run(stops_later, NULL);
+}
+
 static void strangers(void *arg)
 {
     (void)arg;

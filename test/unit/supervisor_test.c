@@ -313,6 +313,94 @@ TEST(supervisor_keeps_names_and_addresses_over_restarts)
     run(keeps_names);
 }
 
+/* The same for children without a stack. */
+static void on_order(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    CHECK_OK(rt_behaviour_end(*(const char *)msg->data == 'n' ? RT_EXIT_NORMAL : RT_EXIT_CRASH));
+}
+
+static const rt_behaviour_fn named_handlers[] = {on_order};
+static const rt_behaviour_type named = {
+    .handlers = named_handlers, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+
+static void keeps_names_of_behaviours(void *arg)
+{
+    (void)arg;
+    rt_child_spec specs[2] = {{.id = "a", .behaviour = &named, .name = "alpha"},
+                              {.id = "b", .behaviour = &named, .name = "beta"}};
+    specs[1].keeps_address = true;
+    rt_supervisor_config config = {
+        .intensity = 10, .children = specs, .child_count = 2, .actor = small};
+    actor_id supervisor;
+    CHECK_OK(rt_supervisor_start(&config, &supervisor));
+    settle(1);
+    for (unsigned i = 0; i < 5; i++) {
+        actor_id alpha = rt_whereis("alpha");
+        actor_id beta = rt_whereis("beta");
+        CHECK(alpha != ACTOR_ID_INVALID && beta != ACTOR_ID_INVALID);
+        CHECK_OK(rt_behaviour_send(alpha, 0, "n", 1));
+        CHECK_OK(rt_actor_kill(beta));
+        CHECK_EQ(rt_whereis("beta"), ACTOR_ID_INVALID);
+        settle(1);
+        CHECK(rt_whereis("alpha") != alpha && rt_actor_alive(rt_whereis("alpha")));
+        CHECK_EQ(rt_whereis("beta"), beta);
+        CHECK(rt_actor_alive(beta));
+    }
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    CHECK_EQ(rt_whereis("alpha"), ACTOR_ID_INVALID);
+    CHECK_EQ(rt_whereis("beta"), ACTOR_ID_INVALID);
+    rt_exit();
+}
+
+TEST(supervisor_keeps_names_and_addresses_of_behaviours_over_restarts)
+{
+    run(keeps_names_of_behaviours);
+}
+
+/* All start; then the first cannot be started, because its name is another's. */
+static void waits_for_a_name(void *arg)
+{
+    (void)arg;
+    rt_child_spec specs[3] = {spec_of('a', worker), spec_of('b', worker), spec_of('c', worker)};
+    specs[0].name = "only";
+    rt_supervisor_config config = {.strategy = RT_ONE_FOR_ALL,
+                                   .intensity = 20,
+                                   .period_ms = 10000,
+                                   .backoff_ms = 10,
+                                   .children = specs,
+                                   .child_count = 3,
+                                   .actor = small};
+    rt_child_info info[3];
+    size_t count;
+    actor_id supervisor;
+    CHECK_OK(rt_supervisor_start(&config, &supervisor));
+    settle(1);
+    CHECK_OK(rt_ipc_send(lives[1], "c", 1, IPC_ASYNC));
+    settle(1);
+    CHECK_STR(said, "abcCA");
+    CHECK_OK(rt_register("only", rt_self()));
+    /* The pause of the one that crashed, then 10, 20, 40 and 80 ms of the one without a name. */
+    settle(100);
+    CHECK_OK(rt_supervisor_which_children(supervisor, info, 3, &count));
+    CHECK_EQ(info[0].state, RT_CHILD_RESTARTING);
+    CHECK_EQ(info[0].restarts, 4);
+    CHECK_EQ(info[1].state, RT_CHILD_STOPPED);
+    CHECK_EQ(info[2].state, RT_CHILD_STOPPED);
+    CHECK_OK(rt_unregister("only"));
+    settle(100);
+    CHECK_STR(said, "abcCAabc");
+    CHECK_EQ(rt_whereis("only"), lives[0]);
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    rt_exit();
+}
+
+TEST(supervisor_pauses_between_the_attempts_to_start_a_group)
+{
+    world_needs_virtual_clock();
+    run(waits_for_a_name);
+}
+
 /* A tree: a, then a supervisor of b and c, then d. */
 static void grow_tree(actor_id *root, uint32_t intensity_below)
 {
@@ -546,6 +634,19 @@ static void refusals(void *arg)
     specs[1].id = "a name that is much longer than the longest name";
     CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
     specs[1].id = "b";
+    specs[1].actor.priority = (rt_priority)99;
+    CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
+    specs[1].actor = small;
+    specs[1].actor.stack_size = RT_ACTOR_STACK_SIZE_MIN - 1;
+    CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
+    specs[1].actor = small;
+    config.actor.priority = (rt_priority)99;
+    CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
+    config.actor = small;
+    config.name = "";
+    CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
+    config.name = "a name that is much longer than the longest name";
+    CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_INVALID);
     CHECK_OK(rt_register("taken", rt_self()));
     config.name = "taken";
     CHECK_STATUS(rt_supervisor_start(&config, NULL), RT_ERR_EXISTS);

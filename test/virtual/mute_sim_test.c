@@ -162,3 +162,78 @@ TEST_SEEDED(mute_sim_all_come_to_their_end)
 {
     worlds_play(program);
 }
+
+/* A taker with a stack whose limit others change all the time: each message comes, and each source
+ * to its end, though it was muted by a limit that is another's now, or none. */
+#define LIMITS 40 /* changes */
+
+static const rt_mailbox_config limits[] = {
+    {.high = 2, .low = 1, .overflow = RT_OVERFLOW_MUTE},
+    {.high = 0},
+    {.high = 6, .low = 4, .overflow = RT_OVERFLOW_MUTE},
+    {.high = 1, .overflow = RT_OVERFLOW_MUTE, .is_system = true},
+    {.high = 1000, .overflow = RT_OVERFLOW_REJECT},
+};
+
+static void limited_main(void *arg)
+{
+    rt_message msg;
+    (void)arg;
+    for (uint32_t i = 0; i < (SOURCES + FIBERS) * EACH; i++) {
+        CHECK_OK(rt_ipc_recv(&msg, -1));
+        const struct letter *letter = msg.data;
+        WITNESS(msg.len == sizeof(*letter) && letter->number == play.heard[letter->from]);
+        play.heard[letter->from]++;
+        if (i % 7 == 0) {
+            CHECK_OK(rt_sleep(1000));
+        }
+    }
+    play.taken = (SOURCES + FIBERS) * EACH;
+    rt_exit();
+}
+
+static void changer_main(void *arg)
+{
+    uint32_t at = (uint32_t)(uintptr_t)arg;
+    rt_mailbox_stats stats;
+    for (uint32_t i = 0; i < LIMITS; i++) {
+        at = at * 5 + 3;
+        const rt_mailbox_config *limit = &limits[at / 8 % (sizeof(limits) / sizeof(limits[0]))];
+        if (RT_FAILED(rt_mailbox_limit(play.taker, at / 64 % 4 == 0 ? NULL : limit))) {
+            break; /* it has ended */
+        }
+        if (!RT_FAILED(rt_mailbox_stats_get(play.taker, &stats))) {
+            rti_u32_store_relaxed(&play.mutes, (uint32_t)stats.mutes);
+        }
+        CHECK_OK(rt_sleep(at / 16 % 3000));
+    }
+    rt_exit();
+}
+
+static void program_of_limits(uint64_t seed)
+{
+    rt_config config = {.workers = 2 + (uint32_t)(seed % 3)};
+    memset(&play, 0, sizeof(play));
+    CHECK_OK(rt_init_ex(&config));
+    play.taker = rt_spawn(limited_main, NULL);
+    play.relay = play.taker; /* all send to the taker */
+    CHECK_OK(rt_mailbox_limit(play.taker, &limits[0]));
+    for (uintptr_t i = 0; i < SOURCES; i++) {
+        actor_id source = rt_behaviour_spawn(&source_type, (void *)i);
+        CHECK_OK(rt_behaviour_send(source, 0, NULL, 0));
+    }
+    for (uintptr_t i = 0; i < FIBERS; i++) {
+        WITNESS(rt_spawn(fiber_main, (void *)(SOURCES + i)) != ACTOR_ID_INVALID);
+    }
+    for (uintptr_t i = 0; i < 2; i++) {
+        WITNESS(rt_spawn(changer_main, (void *)(uintptr_t)(seed * 2 + i)) != ACTOR_ID_INVALID);
+    }
+    rt_run();
+    WITNESS(play.taken == (SOURCES + FIBERS) * EACH);
+    WITNESS(rti_sched_live(&rti_runtime.sched) == 0);
+}
+
+TEST_SEEDED(mute_sim_all_go_on_when_limits_change)
+{
+    worlds_play(program_of_limits);
+}

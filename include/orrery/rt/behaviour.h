@@ -123,7 +123,7 @@ RT_API rt_status rt_behaviour_forward(actor_id to, uint32_t id);
 RT_API rt_status rt_behaviour_become(const rt_behaviour_type *type);
 
 /* Ends the calling behaviour when its handler returns, with a reason of its choice. Messages that
- * wait for it are lost.
+ * wait for it are lost. Once it has ended, in its `end`, this changes nothing.
  * Callable from a behaviour.
  * Never suspends.
  * There is no pointer to own.

@@ -128,10 +128,10 @@ RT_API rt_blob_token rt_blob_export(rt_blob *blob);
  * Callable from an actor of either kind, and from main on the runtime's thread.
  * Never suspends.
  * `*out` is the caller's hold.
- * Returns RT_OK; RT_ERR_NOT_FOUND if the token is used up; RT_ERR_NOMEM if RT_MAX_BLOB_HOLDS holds
- * exist, and the token is as it was; RT_ERR_INVALID if `out` is NULL; RT_ERR_THREAD on a foreign
- * thread.
- * Nothing is lost on cancel. */
+ * Returns RT_OK; RT_ERR_NOT_FOUND if nobody holds the blob any more (a token that is used twice
+ * while somebody does is a mistake that is not seen: one hold too many is given); RT_ERR_NOMEM if
+ * RT_MAX_BLOB_HOLDS holds exist, and the token is as it was; RT_ERR_INVALID if `out` is NULL;
+ * RT_ERR_THREAD on a foreign thread. Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_blob_import(rt_blob_token token, rt_blob **out);
 
 /* Makes a hold by a token, which stays: for the readers of a bus.

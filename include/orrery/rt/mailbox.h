@@ -48,7 +48,8 @@ typedef struct {
 /* Sets the limit of an actor with a stack; a behaviour's is part of its type.
  * Callable from an actor, and from main on the runtime's thread.
  * Never suspends.
- * `config` is copied; NULL takes the limit away.
+ * `config` is copied; NULL takes the limit away. Those who are muted and would not be by the new
+ * limit go on.
  * Returns RT_OK; RT_ERR_INVALID if no living actor with a stack has this id or the policy is none;
  * RT_ERR_NOMEM if RT_MAX_ACTORS actors have one; RT_ERR_THREAD on a foreign thread;
  * RT_ERR_UNSUPPORTED in a build with RT_HAS_BEHAVIOURS 0.

@@ -2,8 +2,8 @@
 #ifndef ORRERY_RT_REGISTRY_H
 #define ORRERY_RT_REGISTRY_H
 
-/* Names for actors, so that one finds another without having been handed its id. A name belongs to
- * one actor; an actor may have several. Names go with the actor's end. */
+/* Names for actors of either kind, so that one finds another without having been handed its id. A
+ * name belongs to one actor; an actor may have several. Names go with the actor's end. */
 
 #include <orrery/rt/types.h>
 

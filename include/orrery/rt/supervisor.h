@@ -73,8 +73,8 @@ typedef struct {
     const struct rt_supervisor_config *supervisor; /* lives as long as the supervisor */
     rt_restart restart;
     int32_t shutdown_ms; /* above 0: so long; else one of RT_SHUTDOWN_* */
-    const char *name;    /* registered for each of its lives; NULL: none; copied */
-    bool keeps_address;  /* each life has the actor_id of the first one; not for a supervisor */
+    const char *name;   /* registered for each of its lives, before it begins; NULL: none; copied */
+    bool keeps_address; /* each life has the actor_id of the first one; not for a supervisor */
     bool is_significant; /* see rt_auto_shutdown; not for RT_PERMANENT */
 } rt_child_spec;
 
@@ -132,17 +132,18 @@ typedef struct {
  * behaviour and supervisor point to, and `memory`, stay the caller's and live as long as the
  * supervisor. `out` may be NULL.
  * Returns RT_OK; RT_ERR_INVALID if the configuration says what cannot be: no or more than one way
- * to start a child, two children with one id, a bad name, an intensity above RT_INTENSITY_MAX,
- * RT_SIMPLE with other than one child, keeps_address for a supervisor; RT_ERR_NOMEM if there is no
- * room for the supervisor, its actor or its children; RT_ERR_EXISTS if its name is taken;
- * RT_ERR_THREAD on a foreign thread. Failure changes nothing.
+ * to start a child, two children with one id, a bad name, a priority or a stack that no actor can
+ * have, an intensity above RT_INTENSITY_MAX, RT_SIMPLE with other than one child, keeps_address for
+ * a supervisor; RT_ERR_NOMEM if there is no room for the supervisor, its actor or its children;
+ * RT_ERR_EXISTS if its name is taken; RT_ERR_THREAD on a foreign thread. Failure changes nothing.
  * Nothing is lost on cancel. */
 RT_API RT_MUST_CHECK rt_status rt_supervisor_start(const rt_supervisor_config *config,
                                                    actor_id *out);
 
 /* Has a supervisor stop its children, the last one first, and end with RT_EXIT_NORMAL.
  * Callable from an actor that is none of its children.
- * Suspends until it has ended, or for `timeout_ms` milliseconds; for ever if that is negative.
+ * Suspends until it has ended, or for `timeout_ms` milliseconds; for ever if that is negative, and
+ * not at all if it is 0.
  * There is no pointer to own.
  * Returns RT_OK; RT_ERR_TIMEOUT if it takes longer, and it goes on stopping; RT_ERR_INVALID if
  * `supervisor` is none; RT_ERR_NOMEM if there is no entry for the request; RT_ERR_THREAD outside of
