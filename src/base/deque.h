@@ -111,12 +111,19 @@ static inline void *rti_deque_pop(struct rti_deque *deque)
     return is_won ? item : NULL;
 }
 
-/* Is there no item? True at some moment during the call; what the owner is about to pop may be
- * counted out already. Any thread. */
-static inline bool rti_deque_is_empty(const struct rti_deque *deque)
+/* How many there are, at some moment during the call; what the owner is about to pop may be counted
+ * out already. Any thread. */
+static inline size_t rti_deque_count(const struct rti_deque *deque)
 {
     uint32_t top = rti_u32_load_relaxed(&deque->top);
-    return (int32_t)(rti_u32_load_relaxed(&deque->bottom) - top) <= 0;
+    int32_t count = (int32_t)(rti_u32_load_relaxed(&deque->bottom) - top);
+    return count <= 0 ? 0 : (size_t)count;
+}
+
+/* Is there no item? Any thread, as above. */
+static inline bool rti_deque_is_empty(const struct rti_deque *deque)
+{
+    return rti_deque_count(deque) == 0;
 }
 
 /* Takes the oldest item; NULL if there is none. Any thread. */

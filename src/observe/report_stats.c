@@ -57,6 +57,7 @@ static void report_counts(struct rti_text *text, const struct rt_stats *stats)
     report_stat(text, "channel_sends", stats->channel_sends);
     report_stat(text, "channel_recvs", stats->channel_recvs);
     report_stat(text, "overruns", stats->overruns);
+    report_stat(text, "handoffs_cut", stats->handoffs_cut);
 }
 
 void rti_report_stats(struct rti_text *text, struct rti_sched *sched)

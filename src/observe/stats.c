@@ -47,6 +47,7 @@ static void stats_count_workers(struct rt_stats *stats, const struct rti_sched *
     stats->steal_attempts = workers.steal_attempts;
     stats->steal_successes = workers.steal_successes;
     stats->overruns = workers.overruns;
+    stats->handoffs_cut = workers.handoffs_cut;
 }
 
 rt_status rt_stats(struct rt_stats *stats)

@@ -26,7 +26,9 @@ static size_t stats_station_depth(const struct rti_station *station)
         uint32_t head = rti_u32_load_acquire(&ring->head);
         depth += rti_u32_load_relaxed(&ring->tail) - head;
     }
-    return depth;
+    depth += rti_u32_load_relaxed(&station->backlog.count);
+    depth += rti_u32_load_relaxed(&station->early_rest.count);
+    return depth + rti_deque_count(&station->early);
 }
 
 void rti_sched_stats(const struct rti_sched *sched, struct rti_sched_stats *stats, size_t *depths,
@@ -49,5 +51,6 @@ void rti_sched_stats(const struct rti_sched *sched, struct rti_sched_stats *stat
         }
         stats->steal_attempts += rti_u64_load_relaxed(&station->steal_tries);
         stats->steal_successes += rti_u64_load_relaxed(&station->steals);
+        stats->handoffs_cut += rti_u64_load_relaxed(&station->capped);
     }
 }

@@ -12,6 +12,7 @@ struct rti_sched_stats {
     uint64_t steal_attempts;
     uint64_t steal_successes;
     uint64_t overruns;
+    uint64_t handoffs_cut;
 };
 
 /* Fills in the numbers; `depths` gets what lies ready at each worker, for the first `depths_max` of

@@ -2,6 +2,7 @@
 #define RTI_MODULE "stats_test"
 #include <orrery/rt.h>
 
+#include "base/compiler.h"
 #include "support/tasks.h"
 #include "support/test.h"
 
@@ -103,6 +104,123 @@ static void *reads_a_file(void *arg)
 TEST(stats_count_what_the_outside_answers)
 {
     CHECK_OK(tasks_run_fixed(reads_a_file, NULL));
+}
+
+/* ---- several workers, of which there is one ---- */
+
+#define MANY 1000
+
+static rt_status poll_nothing(void *state, rt_cx *cx)
+{
+    (void)state;
+    (void)cx;
+    return RT_SUCCESS;
+}
+
+static void *do_nothing(void *arg)
+{
+    return arg;
+}
+
+/* More than a ring holds. */
+static void *counts_many(void *arg)
+{
+    static rt_task *tasks[MANY];
+    static rt_async_task *polls[MANY];
+    struct rt_stats stats;
+    for (size_t i = 0; i < MANY; i++) {
+        tasks[i] = rt_go(do_nothing, NULL);
+        CHECK(tasks[i] != NULL);
+    }
+    CHECK_OK(rt_stats(&stats));
+    CHECK_EQ(stats.queue_depths[0], MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        polls[i] = rt_async(poll_nothing, NULL);
+        CHECK(polls[i] != NULL);
+    }
+    CHECK_OK(rt_stats(&stats));
+    CHECK_EQ(stats.queue_depths[0], 2 * MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        rt_status status;
+        CHECK_OK(rt_join(tasks[i], NULL));
+        CHECK_OK(rt_async_join(&polls[i], NULL, &status));
+    }
+    return arg;
+}
+
+static void start_one_of_several(void)
+{
+    rt_status status = rt_init_ex(&(rt_config){.workers = 1});
+    if (status.code == RT_ERR_UNSUPPORTED) {
+        test_skip("no parallel engine here");
+    }
+    CHECK_OK(status);
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = 2 * MANY}));
+    CHECK_OK(rt_async_reserve(&(rt_async_config){.tasks = 2 * MANY}));
+}
+
+TEST(stats_count_all_that_are_ready_though_they_are_many)
+{
+    start_one_of_several();
+    CHECK_OK(rt_detach(rt_go(counts_many, NULL)));
+    rt_run();
+    rt_cleanup();
+}
+
+static rt_channel_sender *balls[2];
+static rt_channel_receiver *hands[2];
+
+/* Two that wake each other, and one that waits for its turn. */
+static void *plays(void *arg)
+{
+    size_t me = (size_t)(uintptr_t)arg;
+    int ball = 0;
+    while (ball < MANY) {
+        CHECK_OK(rt_channel_recv(hands[me], NULL, &ball));
+        ball++;
+        CHECK_OK(rt_channel_send(balls[1 - me], NULL, &ball));
+    }
+    return NULL;
+}
+
+static void *waits_for_its_turns(void *arg)
+{
+    for (int i = 0; i < 10; i++) {
+        rt_yield();
+    }
+    return arg;
+}
+
+static void *counts_cuts(void *arg)
+{
+    struct rt_stats stats;
+    rt_task *tasks[3];
+    int ball = 0;
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_OK(rt_channel_create(&(rt_channel_config){.elem_size = sizeof(int), .capacity = 1},
+                                   &balls[i], &hands[i]));
+        tasks[i] = rt_go(plays, (void *)(uintptr_t)i);
+    }
+    tasks[2] = rt_go(waits_for_its_turns, NULL);
+    CHECK_OK(rt_channel_send(balls[0], NULL, &ball));
+    for (size_t i = 0; i < RTI_COUNT_OF(tasks); i++) {
+        CHECK_OK(rt_join(tasks[i], NULL));
+    }
+    CHECK_OK(rt_stats(&stats));
+    CHECK(stats.handoffs_cut > 0);
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_OK(rt_channel_close_sender(balls[i]));
+        CHECK_OK(rt_channel_close_receiver(hands[i]));
+    }
+    return arg;
+}
+
+TEST(stats_count_the_rows_of_hand_offs_that_were_cut)
+{
+    start_one_of_several();
+    CHECK_OK(rt_detach(rt_go(counts_cuts, NULL)));
+    rt_run();
+    rt_cleanup();
 }
 
 TEST(stats_need_a_runtime)

@@ -42,7 +42,8 @@ struct rt_stats {
     uint64_t channel_sends;
     uint64_t channel_recvs;
 
-    uint64_t overruns; /* turns that kept a worker for longer than rt_config.overrun_after */
+    uint64_t overruns;     /* turns that kept a worker for longer than rt_config.overrun_after */
+    uint64_t handoffs_cut; /* rows of some that wake each other, cut short for those that wait */
 };
 
 /* Fills in the numbers of the calling thread's runtime.

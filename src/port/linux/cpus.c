@@ -17,10 +17,11 @@
 
 #include "base/assert.h"
 
-#define GROUP_PATH_MAX 512
-#define FILE_TEXT_MAX  4096
-#define ROOT_2         "/sys/fs/cgroup"
-#define ROOT_1         "/sys/fs/cgroup/cpu"
+#define GROUP_PATH_MAX  512
+#define FILE_TEXT_MAX   4096
+#define CPUS_SYSTEM_MAX 8192 /* that Linux can be built for */
+#define ROOT_2          "/sys/fs/cgroup"
+#define ROOT_1          "/sys/fs/cgroup/cpu"
 
 /* Reads a small file whole; false if there is none. */
 static bool file_read(const char *path, char *text, size_t size)
@@ -160,14 +161,19 @@ static uint32_t quota_limit(void)
     return least;
 }
 
+/* Those that the affinity allows. The system refuses to tell if there is no room for all that it
+ * could have, which may be more than a set has. */
+static uint32_t affinity_limit(void)
+{
+    cpu_set_t sets[CPUS_SYSTEM_MAX / CPU_SETSIZE];
+    memset(sets, 0, sizeof(sets));
+    int count = sched_getaffinity(0, sizeof(sets), sets) == 0 ? CPU_COUNT_S(sizeof(sets), sets) : 0;
+    return count > 0 ? (uint32_t)count : 1;
+}
+
 uint32_t rti_linux_cpus(void)
 {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    uint32_t allowed = 1;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0) {
-        allowed = (uint32_t)CPU_COUNT(&set);
-    }
+    uint32_t allowed = affinity_limit();
     uint32_t quota = quota_limit();
     quota = quota == 0 ? 1 : quota;
     return quota < allowed ? quota : allowed;
