@@ -60,9 +60,11 @@ RTI_LIST_EDIT void rti_list_insert_before(struct rti_link *where, struct rti_lin
 {
     RT_DCHECK(!rti_link_is_linked(link));
     struct rti_link *last = where->prev;
+    /* In this order: a compiler that sees the two stores to `link` side by side makes one of them,
+     * by way of two more registers. */
     link->next = where;
-    link->prev = last;
     last->next = link;
+    link->prev = last;
     where->prev = link;
 }
 

@@ -198,6 +198,11 @@ static int net_orphan(const struct rti_request *request)
     return op->code == RTI_OP_CONNECT && !is_closed_here ? op->fd : -1;
 }
 
+static inline bool net_may_orphan(const struct rti_request *request)
+{
+    return request->op.code == RTI_OP_ACCEPT || request->op.code == RTI_OP_CONNECT;
+}
+
 static void net_close_orphan(struct rti_request *request)
 {
     int orphan = request->is_taken ? -1 : net_orphan(request);
@@ -209,7 +214,9 @@ static void net_close_orphan(struct rti_request *request)
 static void net_release(struct rti_request *request)
 {
     struct rti_net_request *record = RTI_CONTAINER_OF(request, struct rti_net_request, request);
-    net_close_orphan(request);
+    if (RTI_UNLIKELY(net_may_orphan(request))) {
+        net_close_orphan(request);
+    }
     rti_pool_free(&record->io->net, record);
 }
 
@@ -222,7 +229,7 @@ struct rti_request *rti_net_request_new(struct rti_io *io, enum rti_op_code code
         return NULL;
     }
     rti_request_init(&record->request, io->sched->port, code, net_release);
-    record->request.guard = &io->guard;
+    record->request.guard = rti_lock_is_shared(&io->guard.lock) ? &io->guard : NULL;
     record->request.op.fd = fd;
     record->io = io;
     return &record->request;

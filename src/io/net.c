@@ -156,9 +156,12 @@ static rt_status transfer_outcome(const struct rti_op *op, size_t *result)
     return RT_SUCCESS;
 }
 
-/* The op is the caller's own while it is only attempted: most transfers take no record. */
-rt_status rti_net_transfer(struct rti_io_call *call, enum rti_op_code code, int fd, void *buf,
-                           size_t len, size_t *result)
+/* Makes the transfer if it need not wait; else RT_ERR_WOULDBLOCK, which no transfer ends with. The
+ * op is the caller's own while it is only attempted: most transfers take no record. A function of
+ * its own, so that who parks has a frame without the op. */
+static RTI_NOINLINE rt_status transfer_attempt(const struct rti_io_call *call,
+                                               enum rti_op_code code, int fd, void *buf, size_t len,
+                                               size_t *result)
 {
     struct rti_op op;
     rti_op_init(&op, code, NULL);
@@ -166,12 +169,14 @@ rt_status rti_net_transfer(struct rti_io_call *call, enum rti_op_code code, int 
     op.buffer = buf;
     op.length = len;
     op.is_patient = call->timeout_ms != 0;
-    if (call->port->ops->attempt(call->port, &op)) {
-        return transfer_outcome(&op, result);
-    }
-    if (call->timeout_ms == 0) {
-        return RTI_IO_WOULDBLOCK;
-    }
+    return RTI_LIKELY(call->port->ops->attempt(call->port, &op)) ? transfer_outcome(&op, result)
+                                                                 : RTI_IO_WOULDBLOCK;
+}
+
+/* Makes one that has to wait. */
+static RTI_NOINLINE rt_status transfer_wait(struct rti_io_call *call, enum rti_op_code code, int fd,
+                                            void *buf, size_t len, size_t *result)
+{
     struct rti_request *request = rti_net_request_for(call, code, fd);
     if (request == NULL) {
         return RTI_IO_FULL;
@@ -184,6 +189,25 @@ rt_status rti_net_transfer(struct rti_io_call *call, enum rti_op_code code, int 
         rti_request_end(request, false);
     }
     return status;
+}
+
+/* Is it known that a read would wait, so that an attempt of one that may wait is in vain? */
+static inline bool transfer_is_dry(const struct rti_io_call *call, enum rti_op_code code, int fd)
+{
+    bool (*is_dry)(struct rti_port * port, int fd) = call->port->ops->is_dry;
+    return code == RTI_OP_READ && call->timeout_ms != 0 && is_dry != NULL && is_dry(call->port, fd);
+}
+
+rt_status rti_net_transfer(struct rti_io_call *call, enum rti_op_code code, int fd, void *buf,
+                           size_t len, size_t *result)
+{
+    if (!transfer_is_dry(call, code, fd)) {
+        rt_status status = transfer_attempt(call, code, fd, buf, len, result);
+        if (status.code != RT_ERR_WOULDBLOCK || call->timeout_ms == 0) {
+            return status;
+        }
+    }
+    return transfer_wait(call, code, fd, buf, len, result);
 }
 
 rt_status rt_net_recv(int fd, void *buf, size_t len, size_t *received, int32_t timeout_ms)
@@ -212,18 +236,31 @@ rt_status rt_net_recv(int fd, void *buf, size_t len, size_t *received, int32_t t
     return RT_SUCCESS;
 }
 
+/* What is left of a send after its first `total` bytes. */
+static RTI_NOINLINE rt_status transfer_rest(struct rti_io_call *call, int fd, unsigned char *bytes,
+                                            size_t len, size_t *total)
+{
+    rt_status status = RT_SUCCESS;
+    while (*total < len && !RT_FAILED(status)) {
+        size_t count = 0;
+        status = rti_net_transfer(call, RTI_OP_WRITE, fd, bytes + *total, len - *total, &count);
+        *total += count;
+    }
+    return status;
+}
+
 rt_status rti_net_transfer_all(struct rti_io_call *call, int fd, const void *buf, size_t len,
                                size_t *sent)
 {
-    const unsigned char *bytes = buf;
+    /* The port only reads what a WRITE points to. */
+    unsigned char *bytes = (unsigned char *)(uintptr_t)buf;
     size_t total = 0;
-    rt_status status = RT_SUCCESS;
-    while (total < len && !RT_FAILED(status)) {
-        size_t count = 0;
-        /* The port only reads what a WRITE points to. */
-        status = rti_net_transfer(call, RTI_OP_WRITE, fd, (void *)(uintptr_t)(bytes + total),
-                                  len - total, &count);
-        total += count;
+    rt_status status = transfer_attempt(call, RTI_OP_WRITE, fd, bytes, len, &total);
+    if (status.code == RT_ERR_WOULDBLOCK && call->timeout_ms != 0) {
+        status = transfer_wait(call, RTI_OP_WRITE, fd, bytes, len, &total);
+    }
+    if (RTI_UNLIKELY(total < len) && !RT_FAILED(status)) {
+        status = transfer_rest(call, fd, bytes, len, &total);
     }
     if (total == 0) {
         return status;

@@ -60,10 +60,21 @@ static bool wait_is_of_dying(const struct rti_wait *wait)
     return rti_fiber_is_killed(fiber);
 }
 
+/* With one worker its waiter lies beside the flag, or in the line and in the wait if that was
+ * raised. */
+static inline void request_leave_cancel(const struct rti_wait *wait)
+{
+    struct rti_cancel *cancel = rti_fiber_cancel(wait->target);
+    if (cancel != NULL && wait->is_local) {
+        (void)rti_cancel_remove_lone(cancel);
+    }
+}
+
 static void request_unlink(struct rti_waiter *waiter)
 {
     struct rti_request *request = waiter->slot;
     struct rti_request_guard *guard = request->guard;
+    request_leave_cancel(waiter->wait);
     rti_request_guard_acquire(guard);
     RT_ASSERT(request->waiter == waiter);
     request->waiter = NULL;
@@ -110,12 +121,14 @@ static bool request_park(struct rti_request *request, struct rti_worker *worker,
     if (is_answered) {
         return true;
     }
-    if (cancel != NULL) {
+    if (cancel != NULL && rti_sched_is_local(worker->sched)) {
+        rti_cancel_add_lone(cancel, &wait, &cancel_waiter);
+    } else if (cancel != NULL) {
         rti_cancel_add(cancel, &wait, &cancel_waiter);
     }
     rti_deadline_add(&deadline, worker->sched, &wait, deadline_ns);
-    rti_fiber_park(worker, &wait);
-    return request_is_answered(request);
+    uint32_t event = rti_fiber_park(worker, &wait);
+    return RTI_LIKELY(event == RTI_EVENT_SOURCE) || request_is_answered(request);
 }
 
 void rti_request_init(struct rti_request *request, struct rti_port *port, enum rti_op_code code,
@@ -143,17 +156,10 @@ bool rti_request_attempt(struct rti_request *request)
     return true;
 }
 
-void rti_request_begin(struct rti_request *request)
-{
-    RT_ASSERT(request->state == RTI_REQUEST_NEW);
-    request->state = RTI_REQUEST_IN_FLIGHT;
-    request->port->ops->submit(request->port, &request->op);
-}
-
 bool rti_request_await(struct rti_request *request, uint64_t deadline_ns)
 {
     /* Asked here: the call that this belongs to may have waited before, and moved. */
-    struct rti_worker *worker = rti_worker_current();
+    struct rti_worker *worker = rti_worker_here();
     struct rti_request_guard *guard = request->guard;
     struct rti_cancel *cancel = request->is_kept ? NULL : worker->fiber->cancel;
     bool is_cancelled = cancel != NULL && rti_cancel_is_requested(cancel);

@@ -90,7 +90,12 @@ void rti_request_init(struct rti_request *request, struct rti_port *port, enum r
 bool rti_request_attempt(struct rti_request *request);
 
 /* Gives it to the port. With the guard held or before anybody else knows the request. */
-void rti_request_begin(struct rti_request *request);
+static inline void rti_request_begin(struct rti_request *request)
+{
+    RT_ASSERT(request->state == RTI_REQUEST_NEW);
+    request->state = RTI_REQUEST_IN_FLIGHT;
+    request->port->ops->submit(request->port, &request->op);
+}
 
 /* Parks the current fiber until the answer, the deadline or the fiber's cancellation, which does
  * not count for a request that is kept. True: ANSWERED, the caller looks at the op and calls

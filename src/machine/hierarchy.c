@@ -87,7 +87,7 @@ void rt_machine_forward(rt_machine *parent, rt_op *op)
     rti_machine_say(parent, &travel->legs[RTI_LEG_OP]);
 }
 
-static void pass_cancels(rt_machine *parent, rt_machine *child)
+static RTI_NOINLINE void pass_cancels(rt_machine *parent, rt_machine *child)
 {
     struct rti_machine *below = rti_machine_of(child);
     struct rti_link *link;
@@ -102,23 +102,33 @@ static void pass_cancels(rt_machine *parent, rt_machine *child)
     }
 }
 
-static void pass_queue(rt_machine *parent, rt_machine *child, rt_queue queue)
+/* True: there was something. */
+static inline bool pass_queue(struct rti_machine *above, struct rti_machine *below, rt_queue queue)
 {
-    struct rti_list *said = &rti_machine_of(child)->out[queue];
-    if (!rti_list_is_empty(said)) {
-        rti_list_splice_tail(&rti_machine_of(parent)->out[queue], said);
-        rti_machine_signal(parent);
+    struct rti_list *said = &below->out[queue];
+    if (rti_list_is_empty(said)) {
+        return false;
     }
+    rti_list_splice_tail(&above->out[queue], said);
+    return true;
 }
 
 void rt_machine_pass(rt_machine *parent, rt_machine *child)
 {
+    struct rti_machine *above = rti_machine_of(parent);
+    struct rti_machine *below = rti_machine_of(child);
     RT_ASSERT(child->parent == parent);
-    pass_queue(parent, child, RT_QUEUE_SUBMISSIONS);
-    pass_cancels(parent, child);
-    pass_queue(parent, child, RT_QUEUE_NOTIFICATIONS);
-    pass_queue(parent, child, RT_QUEUE_COMPLETIONS);
-    if (rti_machine_of(child)->state == RTI_MACHINE_CLOSING) {
+    if (pass_queue(above, below, RT_QUEUE_SUBMISSIONS)) {
+        rti_machine_signal(parent);
+    }
+    if (RTI_UNLIKELY(!rti_list_is_empty(&below->out[RT_QUEUE_CANCELLATIONS]))) {
+        pass_cancels(parent, child);
+    }
+    bool is_told = pass_queue(above, below, RT_QUEUE_NOTIFICATIONS);
+    if (pass_queue(above, below, RT_QUEUE_COMPLETIONS) || is_told) {
+        rti_machine_signal(parent);
+    }
+    if (RTI_UNLIKELY(below->state == RTI_MACHINE_CLOSING)) {
         /* It may have had nothing left but what it had to say. */
         rti_machine_want_tick(child);
     }

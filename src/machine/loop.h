@@ -17,6 +17,9 @@
  * call, and a word from the app to the platform and back would cost three. What a tick makes ready
  * is ticked in the next round, so a machine that feeds itself starves nobody.
  *
+ * What is said to the platform by its own loop is begun by the router, not by a tick: nobody would
+ * look at it in between. Only what is to be cancelled already lies in its queue until the tick.
+ *
  * What the platform answers and rings goes to its initiator at once, not by the output of the
  * platform: nobody is above a root who could look at it, and the platform never submits, so none of
  * it comes back within its own tick. Who gets it is ticked in the next round, or in this one if its

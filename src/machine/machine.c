@@ -109,7 +109,9 @@ rt_status rt_op_submit(rt_machine *machine, rt_op *op)
     op->result = 0;
     loop->stats.submitted++;
     rti_list_push_tail(&self->submitted, &rti_travel_of(op)->own);
-    rti_loop_record_parent(loop, RTI_JOURNAL_OP_SUBMIT, op, machine->id.machine_id, op->code);
+    if (RTI_UNLIKELY(loop->journal != NULL)) {
+        rti_loop_record_parent(loop, RTI_JOURNAL_OP_SUBMIT, op, machine->id.machine_id, op->code);
+    }
     rti_machine_say(machine, rti_leg_of(op, RTI_LEG_OP));
     return RT_SUCCESS;
 }
@@ -247,10 +249,12 @@ rt_op *rt_machine_next(rt_machine *machine, rt_queue queue)
 {
     struct rti_machine *self = rti_machine_of(machine);
     RT_ASSERT((unsigned)queue < RT_QUEUE_COUNT);
-    struct rti_link *link = rti_list_pop(&self->in[queue]);
-    if (link == NULL) {
+    struct rti_list *list = &self->in[queue];
+    if (rti_list_is_empty(list)) {
         return NULL;
     }
+    struct rti_link *link = list->head.next;
+    rti_list_remove(link);
     rt_op *op = rti_leg_op(rti_leg_of_link(link));
     struct rti_travel *travel = rti_travel_of(op);
     switch (queue) {

@@ -36,21 +36,22 @@ enum rti_machine_state {
     RTI_MACHINE_CLOSED,
 };
 
+/* What every turn touches comes first, the rest is for those who have children and at the end. */
 struct rti_machine {
     struct rti_loop *loop;
     struct rti_list in[RT_QUEUE_COUNT];  /* port_in: written by the loop */
     struct rti_list out[RT_QUEUE_COUNT]; /* port_out: written by the machine */
     struct rti_list submitted;           /* ops by `own` */
-    struct rti_list held;                /* ops by their OP leg */
-    struct rti_list waiting;             /* the same; answered, but a cancel is on its way */
-    struct rti_list children;            /* by `sibling` */
-    struct rti_list talking;             /* children with output, by `output_link`, FIFO */
-    struct rti_list shown;               /* children that the running tick was shown; same */
-    struct rti_link sibling;
     struct rti_link input_link;
     struct rti_link output_link;
     uint8_t state; /* enum rti_machine_state */
     bool answers_on_close;
+    struct rti_list talking;  /* children with output, by `output_link`, FIFO */
+    struct rti_list shown;    /* children that the running tick was shown; same */
+    struct rti_list held;     /* ops by their OP leg */
+    struct rti_list waiting;  /* the same; answered, but a cancel is on its way */
+    struct rti_list children; /* by `sibling` */
+    struct rti_link sibling;
 };
 
 _Static_assert(sizeof(struct rti_machine) <= sizeof(((rt_machine *)0)->opaque),

@@ -14,9 +14,9 @@
 /* What the platform keeps in an rt_io_op. */
 struct errand {
     struct rti_op op;
-    struct rti_sockaddr address;
-    size_t moved;                    /* SEND: bytes that are out already */
     void (*done)(struct rti_op *op); /* hears the answer, in a turn of the loop */
+    size_t moved;                    /* SEND: bytes that are out already */
+    struct rti_sockaddr address;     /* last: streams do without */
 };
 
 _Static_assert(sizeof(struct errand) <= sizeof(((rt_io_op *)0)->opaque), "it fits its storage");
@@ -469,7 +469,7 @@ static void begin_net(rt_io_op *io)
     }
 }
 
-static void begin(rt_machine *machine, rt_op *op)
+void rti_platform_begin(rt_machine *machine, rt_op *op)
 {
     rt_io_op *io = (rt_io_op *)op;
     if (op->code == RT_OP_TIMER || op->code >= RT_OP_CHANNEL || op->code == 0) {
@@ -520,7 +520,7 @@ static void platform_tick(rt_machine *machine, rt_time now)
     rt_op *op;
     (void)now;
     while ((op = rt_machine_next(machine, RT_QUEUE_SUBMISSIONS)) != NULL) {
-        begin(machine, op);
+        rti_platform_begin(machine, op);
     }
     while ((op = rt_machine_next(machine, RT_QUEUE_CANCELLATIONS)) != NULL) {
         port->ops->cancel(port, &errand_of((rt_io_op *)op)->op);

@@ -25,6 +25,10 @@
 
 extern const rt_machine_config rti_platform_config;
 
+/* Begins an op that the platform holds: the router gives it what its own loop says. It may be
+ * answered when this returns. In a turn of the loop. */
+void rti_platform_begin(rt_machine *machine, rt_op *op);
+
 /* Hears an answer of the port that was brought to the loop. In a turn of the loop. */
 void rti_platform_answered(struct rti_op *op);
 

@@ -89,20 +89,19 @@ static void ring_make_room(rt_recv_ring *ring)
 
 unsigned char *rti_recv_ring_space(rt_recv_ring *ring, size_t *size)
 {
+    /* All but a few times there is more room behind what it holds than that needs. */
+    size_t end = ring->head + ring->count;
+    if (RTI_LIKELY(ring->count != 0 && end < ring->capacity &&
+                   ring->capacity - end >= (ring->capacity - ring->count) / 2)) {
+        *size = ring->capacity - end;
+        return ring->memory + end;
+    }
     ring_make_room(ring);
     size_t free = ring->capacity - ring->count;
     size_t at = ring_at(ring, ring->count);
     size_t until_end = ring->capacity - at;
     *size = free < until_end ? free : until_end;
     return free == 0 ? NULL : ring->memory + at;
-}
-
-void rti_recv_ring_commit(rt_recv_ring *ring, size_t size)
-{
-    RT_ASSERT(size <= ring->capacity - ring->count);
-    ring->count += size;
-    ring->stats.received_bytes += size;
-    ring->stats.received_entries++;
 }
 
 /* Throws the oldest bytes of a stream away until there is room. */
@@ -139,6 +138,17 @@ void rti_recv_ring_put(rt_recv_ring *ring, const unsigned char *bytes, size_t si
 size_t rt_recv_ring_read(rt_recv_ring *ring, void *buffer, size_t size)
 {
     size_t taken = size < ring->count ? size : ring->count;
+    if (taken == 0) {
+        return 0;
+    }
+    if (RTI_LIKELY(taken < ring->capacity - ring->head)) {
+        /* In one piece, and short of the end. */
+        memcpy(buffer, ring->memory + ring->head, taken);
+        ring->head += taken;
+        ring->count -= taken;
+        RT_AUDIT(rti_recv_ring_audit(ring));
+        return taken;
+    }
     ring_copy_out(ring, 0, buffer, taken);
     ring_skip(ring, taken);
     return taken;

@@ -12,11 +12,19 @@
 
 #include <orrery/rt/machine_op.h>
 
+#include "base/assert.h"
+
 /* The free bytes behind the newest, as far as they lie in one piece; NULL and 0 if it is full. */
 unsigned char *rti_recv_ring_space(rt_recv_ring *ring, size_t *size);
 
 /* Says that `size` bytes were written there. */
-void rti_recv_ring_commit(rt_recv_ring *ring, size_t size);
+static inline void rti_recv_ring_commit(rt_recv_ring *ring, size_t size)
+{
+    RT_ASSERT(size <= ring->capacity - ring->count);
+    ring->count += size;
+    ring->stats.received_bytes += size;
+    ring->stats.received_entries++;
+}
 
 /* Adds bytes of a stream as the policy says. */
 void rti_recv_ring_put(rt_recv_ring *ring, const unsigned char *bytes, size_t size);

@@ -7,6 +7,7 @@
 #define RTI_MODULE "route"
 #include "base/marks.h"
 #include "machine/loop.h"
+#include "machine/platform.h"
 
 _Static_assert(sizeof(struct rti_timer) <= sizeof(((rt_timer_op *)0)->opaque), "a timer fits");
 
@@ -101,7 +102,9 @@ static void route_timer(struct rti_loop *loop, rt_op *op)
     rti_wheel_arm(loop->wheel, timer_of(op), timer_op->deadline);
 }
 
-/* Gives a submission to the machine that its destination names. */
+/* Gives a submission to the machine that its destination names. The platform begins what comes from
+ * its own loop at once, without a tick: nobody is there to look at what it was asked. What is to be
+ * cancelled already waits for its tick, as with every other machine, and is answered before it. */
 static void deliver_submission(struct rti_loop *loop, rt_op *op, uint32_t machine_id)
 {
     struct rti_travel *travel = rti_travel_of(op);
@@ -116,9 +119,16 @@ static void deliver_submission(struct rti_loop *loop, rt_op *op, uint32_t machin
         rti_route_answer(loop, op, RT_ERR_CLOSED, 0);
         return;
     }
-    travel->stage = RTI_TRAVEL_QUEUED;
     travel->holder = target;
     rti_loop_record(loop, RTI_JOURNAL_OP_TAKE, op, machine_id);
+    if (RTI_LIKELY(target == loop->platform) && op->source.thread_id == loop->thread_id &&
+        RTI_LIKELY(!travel->is_cancel_sent)) {
+        travel->stage = RTI_TRAVEL_HELD;
+        rti_list_push_tail(&rti_machine_of(target)->held, &travel->legs[RTI_LEG_OP].link);
+        rti_platform_begin(target, op);
+        return;
+    }
+    travel->stage = RTI_TRAVEL_QUEUED;
     rti_machine_hear(target, &travel->legs[RTI_LEG_OP]);
 }
 

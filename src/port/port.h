@@ -85,6 +85,10 @@ struct rti_port_ops {
      * last look, and the submit that follows hears of everything since. Scheduler thread. */
     bool (*attempt)(struct rti_port *port, struct rti_op *op);
 
+    /* Is it known since the last look that a READ of this descriptor would wait? Then who would
+     * submit it anyway need not attempt it. NULL: nothing is known of any. Scheduler thread. */
+    bool (*is_dry)(struct rti_port *port, int fd);
+
     /* Closes a descriptor that ops were submitted for. Each op that waits on it is answered with
      * RT_ERR_CLOSED: decided before the number can be used again, told by the next wait. RT_OK;
      * RT_ERR_INVALID if it is not open; RT_ERR_IO if the system reports an error, closed all the

@@ -18,6 +18,9 @@
  */
 #define PORT_LOOK_NS ((uint64_t)RT_PORT_LOOK_NS)
 
+/* As many times later while what the port gave last still has its turns before it. */
+#define PORT_LOOK_LATE 4
+
 /* Posts called in one look. Whoever posts faster than they are called, or from a post, cannot keep
  * what is ready from running. */
 #define POSTS_BATCH_MAX 256
@@ -303,10 +306,30 @@ bool rti_sched_drain_posts(struct rti_sched *sched)
     return count > 0 || result != RTI_MPSC_EMPTY;
 }
 
+/* Asks the port, without blocking or until `deadline_ns`, and notes how much it gave: that many
+ * turns lie before whatever it would give next. */
+static enum rti_wait_end sched_ask_port(struct rti_sched *sched, uint64_t deadline_ns)
+{
+#if RTI_ONE_WORKER
+    return sched->port->ops->wait(sched->port, deadline_ns);
+#else
+    const rti_atomic_u64 *events = &sched->port->counts.events;
+    uint64_t before = rti_u64_load_relaxed(events);
+    enum rti_wait_end end = sched->port->ops->wait(sched->port, deadline_ns);
+    sched->port_brought = (int64_t)(rti_u64_load_relaxed(events) - before);
+    return end;
+#endif
+}
+
 /* Reads the clock and decides when the next look is due. */
 static RTI_NOINLINE void sched_space_looks(struct rti_sched *sched)
 {
     uint64_t before_ns = sched->now_ns;
+#if !RTI_ONE_WORKER
+    /* More turns than there were if a look was asked for meanwhile: then the port is asked sooner.
+     */
+    sched->port_brought -= sched->look_interval - sched->worker.turns_until_look;
+#endif
     sched->now_ns = rti_sched_clock(sched);
     bool is_near = sched->now_ns - before_ns < LOOK_NEAR_NS;
     sched->look_interval = is_near ? sched->look_interval * 2 : 1;
@@ -323,7 +346,9 @@ static bool sched_is_port_due(const struct rti_sched *sched)
     (void)sched;
     return false;
 #else
-    return sched->now_ns - sched->port_looked_ns >= PORT_LOOK_NS;
+    uint64_t since_ns = sched->now_ns - sched->port_looked_ns;
+    return since_ns >= PORT_LOOK_NS &&
+           (sched->port_brought <= 0 || since_ns >= PORT_LOOK_LATE * PORT_LOOK_NS);
 #endif
 }
 
@@ -361,8 +386,15 @@ static void sched_look(struct rti_sched *sched)
         rti_u32_exchange_acqrel(worker->attention, 0);
         is_attended = true;
     }
+#if !RTI_ONE_WORKER
+    if (sched->is_port_fresh) {
+        /* It has been asked since the clock was last read, when nothing was ready. */
+        sched->is_port_fresh = false;
+        sched->port_looked_ns = sched->now_ns;
+    }
+#endif
     if (is_attended || sched_is_port_due(sched)) {
-        sched->port->ops->wait(sched->port, 0);
+        (void)sched_ask_port(sched, 0);
 #if !RTI_ONE_WORKER
         sched->port_looked_ns = sched->now_ns;
 #endif
@@ -386,7 +418,10 @@ static bool sched_idle(struct rti_sched *sched)
     rti_sched_record(sched,
                      &(struct rti_journal_event){.kind = RTI_JOURNAL_IDLE, .value = deadline_ns});
     rti_worker_note_idle(&sched->worker);
-    enum rti_wait_end end = sched->port->ops->wait(sched->port, deadline_ns);
+    enum rti_wait_end end = sched_ask_port(sched, deadline_ns);
+#if !RTI_ONE_WORKER
+    sched->is_port_fresh = true;
+#endif
     bool is_posted = rti_sched_drain_posts(sched);
     sched->worker.turns_until_look = 0;
     return end != RTI_WAIT_STUCK || is_posted;

@@ -29,6 +29,11 @@
  * next turn. With a chooser or a journal the interval is one: every decision passes through here
  * and is recorded.
  *
+ * The port is a system call away, so it is not asked in every look, but after RT_PORT_LOOK_NS. What
+ * it would give is queued behind what it gave last: while that has not had its turns, counted as
+ * many turns as there were completions, four times as long may go by. Beside those who only compute
+ * it is asked as often as ever, for they were not given by it.
+ *
  * I1  `live` is the number of runnables started and not yet settled.            (rti_sched_audit)
  * I2  Only the worker's thread touches anything here but the posts.            (RT_DCHECK)
  * I3  The worker blocks only in port->wait, and only when nothing is ready.     (sched_idle)
@@ -184,6 +189,8 @@ struct rti_sched {
     uint64_t now_ns;       /* the clock at the last look; may be old, never ahead */
 #if !RTI_ONE_WORKER
     uint64_t port_looked_ns; /* when the port was last asked for completions */
+    int64_t port_brought;    /* what it gave then, less the turns since */
+    bool is_port_fresh;      /* it was asked while nothing was ready, and no look was since */
 #endif
 #if RTI_RECORDS
     rti_atomic_ptr recording; /* struct rti_recording: asked of every worker; NULL: never yet */

@@ -135,6 +135,23 @@ TEST(platform_speaks_tcp)
     finish();
 }
 
+/* The router begins what it is told of at once, but not what is to be cancelled by then. */
+TEST(platform_does_not_begin_what_is_cancelled_before_it_is_routed)
+{
+    int fds[2];
+    char text[4];
+    start();
+    pair_here(fds);
+    rt_io_op sending = {.fd = fds[1], .buffer = "hello", .length = 5};
+    submit(&sending, RT_OP_SEND);
+    CHECK(rt_op_cancel(&app.machine, &sending.base));
+    CHECK_DONE(&sending, RT_ERR_CANCELLED, 0);
+    CHECK_EQ(recv(fds[0], text, sizeof(text), MSG_DONTWAIT), -1);
+    close_fd(fds[1]);
+    close_fd(fds[0]);
+    finish();
+}
+
 TEST(platform_sends_all_of_it_in_pieces)
 {
     static unsigned char sent[1 << 20];

@@ -430,6 +430,69 @@ TEST(stop_between_the_pick_and_the_dispatch_of_a_runnable_does_not_lose_it)
     CHECK_EQ(x.steps, 0);
 }
 
+/* A world in which a turn takes 10 us, and that says each time it is asked that it has brought
+ * something. */
+static struct rti_port_ops spaced_ops;
+static uint64_t spaced_ns;
+static unsigned spaced_asked;
+static unsigned spaced_gift;
+
+static uint64_t spaced_clock(struct rti_port *port)
+{
+    (void)port;
+    return spaced_ns;
+}
+
+static enum rti_wait_end spaced_wait(struct rti_port *port, uint64_t deadline_ns)
+{
+    (void)deadline_ns;
+    spaced_asked++;
+    for (unsigned i = 0; i < spaced_gift; i++) {
+        rti_port_count(&port->counts.events);
+    }
+    return RTI_WAIT_DEADLINE;
+}
+
+static void take_a_hundred_turns(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 100; i++) {
+        spaced_ns += 10000;
+        rti_fiber_yield(rti_worker_current());
+    }
+}
+
+/* How often the port is asked in a millisecond of turns. */
+static unsigned asked_in_a_millisecond(unsigned gift)
+{
+    spaced_asked = 0;
+    spaced_gift = gift;
+    fibers_go(&fibers, 2, take_a_hundred_turns, NULL);
+    CHECK_OK(fibers_run(&fibers));
+    return spaced_asked;
+}
+
+TEST(port_is_asked_later_while_what_it_gave_has_its_turns_first)
+{
+    start();
+    fibers_unobserved(&fibers);
+    const struct rti_port_ops *ops = fibers.port.port.ops;
+    spaced_ops = *ops;
+    spaced_ns = ops->clock_ns(&fibers.port.port);
+    spaced_ops.clock_ns = spaced_clock;
+    spaced_ops.wait = spaced_wait;
+    fibers.port.port.ops = &spaced_ops;
+    unsigned empty = asked_in_a_millisecond(0);
+    CHECK(empty >= 14 && empty <= 21);
+    /* One turn is soon over. */
+    unsigned one = asked_in_a_millisecond(1);
+    CHECK(one >= 14 && one <= 21);
+    /* A thousand are not, and it is asked all the same. */
+    unsigned full = asked_in_a_millisecond(1000);
+    CHECK(full >= 4 && full <= 6);
+    fibers.port.port.ops = ops;
+}
+
 static void record_nothing(struct rti_post *post)
 {
     (void)post;

@@ -52,8 +52,8 @@ typedef struct {
     uint64_t opaque[RT_LOOP_WORDS];
 } rt_loop;
 
-#define RT_LOOP_FD_WORDS   6
-#define RT_LOOP_PORT_WORDS (1280 + RT_MAX_DESCRIPTORS * RT_LOOP_FD_WORDS)
+#define RT_LOOP_FD_WORDS   8
+#define RT_LOOP_PORT_WORDS (1280 + (RT_MAX_DESCRIPTORS + 1) * RT_LOOP_FD_WORDS)
 
 /* Storage of a loop's port to the operating system. Not to be moved or copied. */
 typedef struct {

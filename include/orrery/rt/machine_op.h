@@ -102,16 +102,16 @@ typedef struct {
 /* An op of the world outside. Which fields count is said at its code. */
 typedef struct {
     rt_op base; /* first */
-    int fd;
-    int flags;
-    int mode;
-    void *buffer;
-    size_t length;
     uint64_t offset;
     rt_net_address address;
+    int mode;
     int64_t (*work)(void *arg);
     void *arg;
     rt_recv_ring *ring;
+    int fd;
+    int flags;
+    void *buffer;
+    size_t length;
     uint64_t opaque[RT_IO_OP_WORDS];
 } rt_io_op;
 

@@ -269,6 +269,12 @@ static RTI_NOINLINE enum rti_try try_other(struct rti_op *op)
     rti_panic(RTI_MODULE, __LINE__, "an op without a descriptor came to the poller");
 }
 
+enum rti_try rti_fd_op_try_failed(const struct rti_fd *entry, struct rti_op *op)
+{
+    bool is_repeated = op->code == RTI_OP_READ ? read_is_repeated(entry, op->fd) : errno == EINTR;
+    return is_repeated ? rti_fd_op_try(entry, op) : try_failed(op, errno);
+}
+
 enum rti_try rti_fd_op_try(const struct rti_fd *entry, struct rti_op *op)
 {
     RT_ASSERT(entry->kind != RTI_FD_UNKNOWN);

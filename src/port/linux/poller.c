@@ -87,10 +87,18 @@
 
 #define NS_PER_MS 1000000U
 
+/* Its own table from the first line that begins in it. */
+static struct rti_fd *poller_own_table(struct rti_poller *poller)
+{
+    uintptr_t at = (uintptr_t)poller->fds_own;
+    at += -at % RTI_CACHE_LINE;
+    return (struct rti_fd *)at;
+}
+
 rt_status rti_poller_init(struct rti_poller *poller, const struct rti_port_linux_config *config,
                           struct rti_list *answered, struct rti_spin *ledger)
 {
-    poller->fds = config->fds != NULL ? config->fds : poller->fds_own;
+    poller->fds = config->fds != NULL ? config->fds : poller_own_table(poller);
     poller->fds_count = config->fds != NULL ? config->fds_count : RT_MAX_DESCRIPTORS;
     poller->answered = answered;
     poller->ledger = ledger;
@@ -312,10 +320,16 @@ static RTI_NOINLINE void poller_note_change(struct rti_poller *poller, struct rt
     }
 }
 
-/* What an answered op means for the table: accept brings a descriptor, EBADF takes one away. */
+/* Does an answered op mean something for the table? Accept brings a descriptor, EBADF takes one
+ * away. */
+static inline bool poller_is_change(const struct rti_op *op)
+{
+    return RTI_UNLIKELY(op->code == RTI_OP_ACCEPT || op->error == EBADF);
+}
+
 static inline void poller_note_answer(struct rti_poller *poller, struct rti_op *op)
 {
-    if (RTI_UNLIKELY(op->code == RTI_OP_ACCEPT || op->error == EBADF)) {
+    if (poller_is_change(op)) {
         poller_note_change(poller, op);
     }
 }
@@ -335,20 +349,6 @@ static RTI_COLD void entry_to_starved(struct rti_poller *poller, struct rti_fd *
     entry->is_starved = true;
 }
 
-/* The codes of ops on descriptors are odd if they read: rti_op_is_inward without its comparisons.
- */
-static inline enum rti_direction op_direction(const struct rti_op *op)
-{
-    _Static_assert(RTI_OP_READ % 2 == 1 && RTI_OP_ACCEPT % 2 == 1 && RTI_OP_RECVFROM % 2 == 1 &&
-                       RTI_OP_POLL_IN % 2 == 1 && RTI_INWARD == 0,
-                   "what reads has an odd code");
-    _Static_assert(RTI_OP_WRITE % 2 == 0 && RTI_OP_CONNECT % 2 == 0 && RTI_OP_SENDTO % 2 == 0 &&
-                       RTI_OP_POLL_OUT % 2 == 0 && RTI_OUTWARD == 1,
-                   "what writes has an even code");
-    RT_DCHECK(rti_op_is_inward(op) == (op->code % 2 == 1));
-    return op->code % 2 == 1 ? RTI_INWARD : RTI_OUTWARD;
-}
-
 static bool entry_is_dry(const struct rti_fd *entry, enum rti_direction direction)
 {
     return (entry->dry & 1U << direction) != 0;
@@ -364,9 +364,9 @@ static bool op_drained(const struct rti_fd *entry, const struct rti_op *op)
 /* Tries, and notes whether the direction is dry now. */
 static inline enum rti_try poller_try(struct rti_fd *entry, struct rti_op *op)
 {
-    enum rti_try end = rti_fd_op_try(entry, op);
+    enum rti_try end = rti_fd_op_try_here(entry, op);
     if (end == RTI_TRY_BLOCKED || (end == RTI_TRY_ANSWERED && op_drained(entry, op))) {
-        entry->dry = (uint8_t)(entry->dry | (entry->armed & 1U << op_direction(op)));
+        entry->dry = (uint8_t)(entry->dry | (entry->armed & 1U << rti_op_direction(op)));
     }
     return end;
 }
@@ -380,7 +380,7 @@ static bool poller_is_dead(const struct rti_poller *poller)
 /* The op waits, behind those that do already. */
 static inline void poller_queue(struct rti_poller *poller, struct rti_fd *entry, struct rti_op *op)
 {
-    rti_stage_to_waiting(op, &entry->queue[op_direction(op)]);
+    rti_stage_to_waiting(op, &entry->queue[rti_op_direction(op)]);
     ledger_lock(poller);
     poller->waiting_count++;
     ledger_unlock(poller);
@@ -393,7 +393,7 @@ static RTI_NOINLINE bool poller_begin(struct rti_poller *poller, struct rti_fd *
 {
     enum rti_try end = poller_try(entry, op);
     if (end != RTI_TRY_ANSWERED) {
-        uint8_t armed = (uint8_t)(entry->armed | 1U << op_direction(op));
+        uint8_t armed = (uint8_t)(entry->armed | 1U << rti_op_direction(op));
         int error = poller_watch(poller, op->fd, entry, armed);
         if (error != 0) {
             op_fail_unwatched(op, error);
@@ -422,7 +422,7 @@ static inline bool poller_take_op(struct rti_poller *poller, struct rti_op *op)
     struct rti_fd *entry = poller_entry(poller, op);
     bool is_waiting = entry != NULL;
     if (is_waiting) {
-        enum rti_direction direction = op_direction(op);
+        enum rti_direction direction = rti_op_direction(op);
         if (!entry_is_dry(entry, direction) && rti_list_is_empty(&entry->queue[direction])) {
             is_waiting = poller_begin(poller, entry, op);
         }
@@ -455,7 +455,7 @@ static inline bool poller_try_now(struct rti_poller *poller, struct rti_op *op)
     if (entry == NULL) {
         return true;
     }
-    enum rti_direction direction = op_direction(op);
+    enum rti_direction direction = rti_op_direction(op);
     if (!rti_list_is_empty(&entry->queue[direction]) ||
         (op->is_patient && entry_is_dry(entry, direction)) ||
         poller_try(entry, op) != RTI_TRY_ANSWERED) {
@@ -518,25 +518,38 @@ void rti_poller_answer_all(struct rti_poller *poller, rt_status_code status)
     RT_ASSERT(poller->waiting_count == 0);
 }
 
+/* Takes the answered head of a queue out and tells it. */
+static inline void poller_serve_one(struct rti_poller *poller, struct rti_op *op)
+{
+    bool is_change = poller_is_change(op);
+    ledger_lock(poller);
+    rti_poller_withdraw(poller, op);
+    if (RTI_LIKELY(!is_change)) {
+        rti_stage_to_answered(op, poller->answered);
+    }
+    ledger_unlock(poller);
+    if (RTI_UNLIKELY(is_change)) {
+        /* Not with the ledger locked: it may come to another entry. */
+        poller_note_change(poller, op);
+        poller_answered(poller, op);
+    }
+}
+
 /* Tries a queue from its head until it is empty or would block. */
-static void poller_serve(struct rti_poller *poller, struct rti_fd *entry,
-                         enum rti_direction direction)
+static inline void poller_serve(struct rti_poller *poller, struct rti_fd *entry,
+                                enum rti_direction direction)
 {
     struct rti_list *queue = &entry->queue[direction];
     while (!rti_list_is_empty(queue) && !entry_is_dry(entry, direction)) {
-        struct rti_op *op = rti_op_of_link(rti_list_peek(queue));
+        struct rti_op *op = rti_op_of_link(queue->head.next);
         enum rti_try end = poller_try(entry, op);
-        if (end == RTI_TRY_STARVED) {
-            entry_to_starved(poller, entry);
-        }
-        if (end != RTI_TRY_ANSWERED) {
+        if (RTI_UNLIKELY(end != RTI_TRY_ANSWERED)) {
+            if (end == RTI_TRY_STARVED) {
+                entry_to_starved(poller, entry);
+            }
             return;
         }
-        ledger_lock(poller);
-        rti_poller_withdraw(poller, op);
-        ledger_unlock(poller);
-        poller_note_answer(poller, op);
-        poller_answered(poller, op);
+        poller_serve_one(poller, op);
     }
 }
 
@@ -569,15 +582,10 @@ static void poller_watch_again(struct rti_poller *poller, int fd,
 
 /* Serves the directions an event names, and ends the watch of those nobody waits for. With the
  * entry locked. */
-static void poller_serve_event(struct rti_poller *poller, int fd,
-                               const struct rti_sentry_event *event)
+static RTI_NOINLINE void poller_serve_any(struct rti_poller *poller, int fd,
+                                          const struct rti_sentry_event *event)
 {
     struct rti_fd *entry = &poller->fds[fd];
-    RT_SOMETIMES(event->tag != event_tag(entry, fd), "poller: event of an earlier generation");
-    if (entry->kind == RTI_FD_UNKNOWN || event->tag != event_tag(entry, fd)) {
-        return;
-    }
-    poller->events++;
     if (RTI_UNLIKELY(event->ended != 0)) {
         entry->armed = (uint8_t)(entry->armed & ~event->ended);
         entry->dry = (uint8_t)(entry->dry & entry->armed);
@@ -615,14 +623,36 @@ static void poller_serve_event(struct rti_poller *poller, int fd,
     }
 }
 
-static void poller_take_event(struct rti_poller *poller, const struct rti_sentry_event *event)
+/* With the entry locked. */
+static inline void poller_serve_event(struct rti_poller *poller, int fd,
+                                      const struct rti_sentry_event *event)
 {
-    if (event->tag == RTI_SENTRY_BELL) {
+    struct rti_fd *entry = &poller->fds[fd];
+    RT_SOMETIMES(event->tag != event_tag(entry, fd), "poller: event of an earlier generation");
+    if (RTI_UNLIKELY(entry->kind == RTI_FD_UNKNOWN || event->tag != event_tag(entry, fd))) {
+        return;
+    }
+    poller->events++;
+    /* Bytes came, somebody waits for them, and that is all: most events are of this kind. */
+    if (RTI_LIKELY(event->events == EPOLLIN && event->ended == 0 &&
+                   !rti_list_is_empty(&entry->queue[RTI_INWARD]))) {
+        entry->dry = (uint8_t)(entry->dry & ~(1U << RTI_INWARD));
+        poller_serve(poller, entry, RTI_INWARD);
+    } else {
+        poller_serve_any(poller, fd, event);
+    }
+}
+
+static inline void poller_take_event(struct rti_poller *poller,
+                                     const struct rti_sentry_event *event)
+{
+    int fd = (int)(uint32_t)event->tag;
+    if (RTI_UNLIKELY(event->tag == RTI_SENTRY_BELL)) {
         poller->events++;
         return;
     }
-    int fd = (int)(uint32_t)event->tag;
-    RT_ASSERT(fd >= 0 && (size_t)fd < poller->fds_count);
+    /* One comparison for both ends: a negative number is a large one. */
+    RT_ASSERT((unsigned)fd < poller->fds_count);
     rti_poller_lock_entry(poller, fd);
     poller_serve_event(poller, fd, event);
     rti_poller_unlock_entry(poller, fd);
@@ -637,9 +667,9 @@ static inline struct rti_fd *event_entry(const struct rti_poller *poller,
 }
 
 /* Fetches what the events after the first of `left` are for, while its system call is made: the
- * entry of the one after next, and of the next the op that waits to read. With many connections
- * none of it is in a near cache. If workers share the port an op may be gone while it is looked at,
- * and nothing is fetched. */
+ * entry of the one after next, and of the next the op that waits to read, with what its initiator
+ * has before it. With many connections none of it is in a near cache. If workers share the port an
+ * op may be gone while it is looked at, and nothing is fetched. */
 static inline void poller_fetch(const struct rti_poller *poller,
                                 const struct rti_sentry_event *events, int left)
 {
@@ -649,7 +679,9 @@ static inline void poller_fetch(const struct rti_poller *poller,
     if (left > 1 && !poller->is_shared) {
         const struct rti_fd *entry = event_entry(poller, &events[1]);
         if (entry != NULL && entry->kind != RTI_FD_UNKNOWN) {
-            RTI_PREFETCH_PAIR(entry->queue[RTI_INWARD].head.next);
+            const char *op = (const char *)entry->queue[RTI_INWARD].head.next;
+            RTI_PREFETCH_PAIR(op - RTI_CACHE_LINE * 2);
+            RTI_PREFETCH_PAIR(op);
         }
     }
 }
@@ -765,36 +797,4 @@ void rti_poller_wake(struct rti_poller *poller)
     } while (written < 0 && errno == EINTR);
     RT_ASSERT(written == (ssize_t)sizeof(one));
     errno = saved;
-}
-
-static size_t queue_audit(const struct rti_fd *entry, int fd, enum rti_direction direction)
-{
-    const struct rti_list *queue = &entry->queue[direction];
-    size_t count = rti_list_audit(queue);
-    RT_ASSERT(count == 0 || (entry->armed & 1U << direction) != 0);
-    for (struct rti_link *link = rti_list_peek(queue); link != NULL;
-         link = rti_list_next(queue, link)) {
-        const struct rti_op *op = rti_op_of_link(link);
-        RT_ASSERT(op->state == RTI_OP_IN_FLIGHT && op->stage == RTI_STAGE_WAITING);
-        RT_ASSERT(op->fd == fd && op_direction(op) == direction);
-    }
-    return count;
-}
-
-size_t rti_poller_audit(const struct rti_poller *poller)
-{
-    size_t count = 0;
-    RT_ASSERT(poller->fds_top <= poller->fds_count);
-    for (size_t i = 0; i < poller->fds_top; i++) {
-        const struct rti_fd *entry = &poller->fds[i];
-        if (entry->kind == RTI_FD_UNKNOWN) {
-            RT_ASSERT(entry->armed == 0 && entry->dry == 0 && !entry->is_starved);
-            continue;
-        }
-        RT_ASSERT((entry->dry & ~entry->armed) == 0);
-        count += queue_audit(entry, (int)i, RTI_INWARD);
-        count += queue_audit(entry, (int)i, RTI_OUTWARD);
-    }
-    RT_ASSERT(count == poller->waiting_count);
-    return count;
 }

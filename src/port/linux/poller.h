@@ -37,7 +37,8 @@ enum rti_fd_kind {
     RTI_FD_STREAM,  /* pipe, terminal, anything else that can be polled: read and write */
 };
 
-/* What the poller knows of one descriptor number. All zero is a valid RTI_FD_UNKNOWN. */
+/* What the poller knows of one descriptor number. All zero is a valid RTI_FD_UNKNOWN. As long as a
+ * line of the cache, and in the poller's own table at the beginning of one. */
 struct rti_fd {
     struct rti_list queue[RTI_DIRECTION_COUNT]; /* waiting ops, FIFO; valid unless UNKNOWN */
     struct rti_spin lock;                       /* over all fields, if workers share the port */
@@ -48,7 +49,10 @@ struct rti_fd {
     bool is_starved; /* the accept at the head of the inward queue lacks a free descriptor */
     bool is_tcp;     /* a read that leaves room has taken all there was */
     bool is_ending;  /* an event told of an end, an error or urgent data: no such trust any more */
+    uint64_t spare[2];
 };
+
+_Static_assert(sizeof(struct rti_fd) == RTI_CACHE_LINE, "an entry is a line");
 
 struct rti_poller {
     struct rti_sentry sentry;  /* tells what is ready; its bell is never read */
@@ -66,8 +70,8 @@ struct rti_poller {
     rti_atomic_u64 bells;   /* any thread: how often wake rang the bell */
     uint64_t blocks;        /* how often the thread may have blocked */
     uint64_t events;        /* how many reached what they were for, wake-ups included */
-    uint64_t events_unwanted; /* events that no op waited for */
-    struct rti_fd fds_own[RT_MAX_DESCRIPTORS];
+    uint64_t events_unwanted;                      /* events that no op waited for */
+    struct rti_fd fds_own[RT_MAX_DESCRIPTORS + 1]; /* one to spare: they begin at a line */
 };
 
 struct rti_port_linux_config;
@@ -78,6 +82,37 @@ void rti_poller_deinit(struct rti_poller *poller);
 
 /* Takes an op in flight: answers it, which is true, or queues it. */
 bool rti_poller_submit(struct rti_poller *poller, struct rti_op *op);
+
+/* The codes of ops on descriptors are odd if they read: rti_op_is_inward without its comparisons.
+ */
+static inline enum rti_direction rti_op_direction(const struct rti_op *op)
+{
+    _Static_assert(RTI_OP_READ % 2 == 1 && RTI_OP_ACCEPT % 2 == 1 && RTI_OP_RECVFROM % 2 == 1 &&
+                       RTI_OP_POLL_IN % 2 == 1 && RTI_INWARD == 0,
+                   "what reads has an odd code");
+    _Static_assert(RTI_OP_WRITE % 2 == 0 && RTI_OP_CONNECT % 2 == 0 && RTI_OP_SENDTO % 2 == 0 &&
+                       RTI_OP_POLL_OUT % 2 == 0 && RTI_OUTWARD == 1,
+                   "what writes has an even code");
+    RT_DCHECK(rti_op_is_inward(op) == (op->code % 2 == 1));
+    return op->code % 2 == 1 ? RTI_INWARD : RTI_OUTWARD;
+}
+
+/* Takes an op in flight whose direction is dry: it waits, and that is all; true. Most of what is
+ * submitted is such a one. False: nothing was done. Only if one thread has the port. */
+static inline bool rti_poller_submit_dry(struct rti_poller *poller, struct rti_op *op)
+{
+    enum rti_direction direction = rti_op_direction(op);
+    if (RTI_UNLIKELY((unsigned)op->fd >= poller->fds_count)) {
+        return false;
+    }
+    struct rti_fd *entry = &poller->fds[op->fd];
+    if ((entry->dry & 1U << direction) == 0 || rti_u32_load_relaxed(&poller->is_dead) != 0) {
+        return false;
+    }
+    rti_stage_to_waiting(op, &entry->queue[direction]);
+    poller->waiting_count++;
+    return true;
+}
 
 /* Does the op if nothing waits before it and it need not wait itself; else false. */
 bool rti_poller_attempt(struct rti_poller *poller, struct rti_op *op);

@@ -193,20 +193,43 @@ static RTI_NOINLINE void port_submit_other(struct rti_port_linux *self, struct r
     }
 }
 
-static void port_submit(struct rti_port *port, struct rti_op *op)
+/* What is not seen at once to wait. In flight and counted. */
+static RTI_NOINLINE void port_submit_on(struct rti_port_linux *self, struct rti_op *op)
 {
-    struct rti_port_linux *self = rti_port_linux_of(port);
+    /* What waits for its descriptor has nothing to tell. */
+    if (rti_poller_submit(&self->poller, op)) {
+        port_attend_answered(self);
+    }
+}
+
+static RTI_NOINLINE void port_submit_any(struct rti_port_linux *self, struct rti_op *op)
+{
     bool is_polled = rti_op_has_descriptor(op) && !self->is_closing;
     ledger_lock(self);
     rti_op_to_in_flight(op);
     self->in_flight_count++;
-    if (RTI_UNLIKELY(!is_polled)) {
+    if (!is_polled) {
         port_submit_other(self, op);
     }
     ledger_unlock(self);
-    /* What waits for its descriptor has nothing to tell: most of what is submitted. */
-    if (RTI_UNLIKELY(!is_polled) || RTI_UNLIKELY(rti_poller_submit(&self->poller, op))) {
+    if (is_polled) {
+        port_submit_on(self, op);
+    } else {
         port_attend_answered(self);
+    }
+}
+
+static void port_submit(struct rti_port *port, struct rti_op *op)
+{
+    struct rti_port_linux *self = rti_port_linux_of(port);
+    if (RTI_UNLIKELY(self->is_shared || self->is_closing || !rti_op_has_descriptor(op))) {
+        port_submit_any(self, op);
+        return;
+    }
+    rti_op_to_in_flight(op);
+    self->in_flight_count++;
+    if (RTI_UNLIKELY(!rti_poller_submit_dry(&self->poller, op))) {
+        port_submit_on(self, op);
     }
 }
 
@@ -234,16 +257,12 @@ static void port_cancel(struct rti_port *port, struct rti_op *op)
     }
 }
 
-static bool port_attempt(struct rti_port *port, struct rti_op *op)
+/* An accept, and what no descriptor is asked for. */
+static RTI_NOINLINE bool port_attempt_other(struct rti_port_linux *self, struct rti_op *op)
 {
-    struct rti_port_linux *self = rti_port_linux_of(port);
-    RT_ASSERT(rti_op_is_idle(op));
-    op->stage = RTI_STAGE_NEW;
-    op->is_cancelled = false;
-    op->is_truncated = false;
-    if (RTI_LIKELY(rti_op_has_descriptor(op))) {
+    if (op->code == RTI_OP_ACCEPT) {
         bool is_done = rti_poller_attempt(&self->poller, op);
-        if (RTI_UNLIKELY(op->code == RTI_OP_ACCEPT) && is_done) {
+        if (is_done) {
             /* What waited on the number that it was given is answered: it was closed unseen. */
             port_attend_answered(self);
         }
@@ -254,6 +273,28 @@ static bool port_attempt(struct rti_port *port, struct rti_op *op)
         rti_op_answer(op, RT_ERR_UNSUPPORTED, 0, 0);
     }
     return is_unknown;
+}
+
+static bool port_attempt(struct rti_port *port, struct rti_op *op)
+{
+    struct rti_port_linux *self = rti_port_linux_of(port);
+    RT_ASSERT(rti_op_is_idle(op));
+    op->stage = RTI_STAGE_NEW;
+    op->is_cancelled = false;
+    op->is_truncated = false;
+    if (RTI_LIKELY(rti_op_has_descriptor(op) && op->code != RTI_OP_ACCEPT)) {
+        return rti_poller_attempt(&self->poller, op);
+    }
+    return port_attempt_other(self, op);
+}
+
+static bool port_is_dry(struct rti_port *port, int fd)
+{
+    const struct rti_port_linux *self = rti_port_linux_of(port);
+    const struct rti_poller *poller = &self->poller;
+    /* What several workers share is looked at with its lock, and that is the attempt's. */
+    return !self->is_shared && (unsigned)fd < poller->fds_count &&
+           (poller->fds[fd].dry & 1U << RTI_INWARD) != 0;
 }
 
 static rt_status port_close_fd(struct rti_port *port, int fd)
@@ -273,6 +314,7 @@ static const struct rti_port_ops port_linux_ops = {
     .submit = port_submit,
     .cancel = port_cancel,
     .attempt = port_attempt,
+    .is_dry = port_is_dry,
     .close_fd = port_close_fd,
     .thread_start = rti_linux_thread_start,
     .thread_adopt = rti_linux_thread_adopt,
