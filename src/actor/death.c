@@ -106,8 +106,9 @@ static void death_run_hooks(struct rti_actor *actor, enum rti_death_step step)
 /* Those who are muted on it go on; its slot has no limit any more. */
 static void death_lift_limit(struct rti_actor *actor)
 {
-    if (!rti_list_is_empty(&actor->pressure.muted)) {
-        rti_pressure_release(rti_behaviours_at(actor->actors->sched), &actor->pressure);
+    struct rti_behaviours *module = rti_behaviours_at(actor->actors->sched);
+    if (module != NULL) {
+        rti_pressure_release(module, &actor->pressure);
     }
     rti_pressure_init(&actor->pressure, ACTOR_ID_INVALID, NULL);
 }

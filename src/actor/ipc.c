@@ -283,7 +283,12 @@ static RTI_NOINLINE void ipc_release_muted(struct rti_actor *self)
 {
 #if RT_HAS_BEHAVIOURS
     struct rti_behaviours *module = rti_behaviours_of(rti_worker_current());
-    if (module != NULL && !rti_list_is_empty(&self->pressure.muted)) {
+    /* With several workers a muted one that ends leaves the list without our lock: the release
+     * looks there under the list's own. */
+    bool is_local = rti_sched_is_local(self->actors->sched);
+    bool may_be_muted = is_local ? !rti_list_is_empty(&self->pressure.muted)
+                                 : rti_actor_limit(self)->overflow == RT_OVERFLOW_MUTE;
+    if (module != NULL && may_be_muted) {
         rti_pressure_release(module, &self->pressure);
     }
 #else
