@@ -191,6 +191,7 @@ static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour 
     self->is_named = false;
     rti_list_init(&self->watchers);
     rti_list_init(&self->attachments);
+    self->is_plain = false;
     bool is_limited = type->mailbox.high > 0 || type->mailbox.is_system;
     const rt_mailbox_config *limit = is_limited ? &type->mailbox : NULL;
     /* Under the lock: an order for a former life may still look whether that one is muted. */
@@ -198,7 +199,6 @@ static void behaviour_begin(struct rti_behaviours *module, struct rti_behaviour 
     rti_pressure_init(&self->pressure, self->life_id, limit);
     rti_behaviour_set_limit(module, self, RTI_GATE_OPEN, rti_pressure_high(limit));
     rti_lock_release(&module->mute_lock);
-    self->is_limited = is_limited;
     memset(self->own, 0, sizeof(self->own));
     behaviour_set_orders(self, behaviour_tag(module, self->life_id));
     rti_runnable_init(&self->run, self->life_id, (uint8_t)type->priority, rti_behaviour_step);
@@ -281,10 +281,12 @@ struct rti_list *rti_behaviour_watchers(struct rti_actors *actors, actor_id id)
     return self == NULL ? NULL : &self->watchers;
 }
 
-/* One worker: if it is this one's turn it ends, because it looks at its reductions alone. */
+/* If it is in a turn of its own that one ends: who is alone looks at its reductions, not at its
+ * orders. */
 static void behaviour_interrupt(const struct rti_behaviour *behaviour)
 {
-    struct rti_turn *turn = rti_turn_of(rti_worker_current());
+    const struct rti_worker *worker = rti_worker_current();
+    struct rti_turn *turn = worker == NULL ? NULL : rti_turn_of(worker);
     if (turn != NULL && turn->self == behaviour) {
         rti_turn_cut(turn);
     }
@@ -307,8 +309,8 @@ void rti_behaviour_order(struct rti_behaviours *module, struct rti_behaviour *be
         RT_SOMETIMES(true, "behaviour: an order reaches one that is muted");
     }
     bool was_idle;
+    behaviour_interrupt(behaviour);
     if (is_local) {
-        behaviour_interrupt(behaviour);
         was_idle = rti_mpsc_rouse_alone(&behaviour->mailbox);
     } else {
         bool is_visiting = rti_solo_knock(module->sched);

@@ -27,7 +27,8 @@
  * wakes; with several workers by a nudge, which also keeps one awake that is about to rest. There
  * the word is looked at before every message, so an order does not wait behind the mail; with one
  * worker it is looked at when a turn begins, and who is given an order in its own turn has no
- * reductions left.
+ * reductions left. So it is with several while a worker works alone: it looks whether it still does
+ * before every message, and who orders from elsewhere ends that (decision 112).
  *
  * The mistakes that the specification's text would lead to, and what is here instead: AC-Z3 skips
  * the first message (the resting node is no message); AC-Z4 sets idle over scheduled when the turn
@@ -94,7 +95,7 @@ struct rti_behaviour {
     bool is_id_kept : 1; /* the id stays taken when this life ends; under the module's lock */
     bool is_alive : 1;   /* from the spawn to the end of its last turn; the same */
     bool is_named;       /* this life has or had a name; under the lock of the actors */
-    bool is_limited; /* its pressure has a limit: asked in every turn, in a line that is there */
+    bool is_plain; /* it has begun, without a limit: asked in every turn, in a line that is there */
     struct rti_list watchers;
     struct rti_list attachments;
     union {
@@ -158,6 +159,9 @@ struct rti_turn {
         };
         uint16_t is_over; /* not 0: either */
     };
+#if RTI_HAS_CELL_CACHES
+    actor_id muted_on; /* it has too many, and takes what else this turn sends; 0: nobody */
+#endif
     rt_exit_reason reason; /* if it has ended */
 };
 
@@ -210,14 +214,14 @@ static inline void rti_turn_end(struct rti_turn *turn, rt_exit_reason reason)
 }
 
 /* Tells the station what was done in a turn: messages that were taken and sent (sched/width.h). */
-static inline void rti_turn_count(const struct rti_turn *turn, struct rti_worker *worker,
+static inline void rti_turn_count(const struct rti_turn *turn, struct rti_station *station,
                                   int32_t taken)
 {
 #if RTI_ONE_WORKER
-    (void)turn, (void)worker, (void)taken;
+    (void)turn, (void)station, (void)taken;
 #else
     uint32_t sent = (uint32_t)RT_REDUCTIONS - (uint32_t)turn->cut - (uint32_t)turn->reductions;
-    rti_station_count(&worker->station->letters, (uint32_t)taken + sent);
+    rti_station_count(&station->letters, (uint32_t)taken + sent);
 #endif
 }
 

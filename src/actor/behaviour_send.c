@@ -9,6 +9,7 @@
 #include "actor/behaviour.h"
 #include "actor/ipc.h"
 #include "base/marks.h"
+#include "sched/crew_start.h"
 #include "sched/fiber.h"
 #include "sched/solo.h"
 
@@ -91,6 +92,9 @@ static RTI_NOINLINE void send_mute(struct rti_worker *worker, struct rti_behavio
          */
         if (!turn->is_muted && rti_pressure_mute(module, &turn->self->pressure, receiver)) {
             turn->is_muted = true;
+#if RTI_HAS_CELL_CACHES
+            turn->muted_on = receiver->self;
+#endif
             rti_turn_cut(turn);
         }
     }
@@ -411,9 +415,12 @@ static RTI_ALWAYSINLINE bool send_straight(struct rti_worker *worker, const stru
 
 #if RTI_HAS_LETTERBOXES
 
+/* `next` is taken: who lies there goes to its ring. */
 static RTI_NOINLINE rt_status send_queue(struct rti_worker *worker, struct rti_behaviour *receiver)
 {
-    rti_sched_queue_shared(worker->sched, &receiver->run);
+    if (!rti_crew_wake_alone(rti_sched_crew(worker->sched), worker, &receiver->run)) {
+        rti_sched_queue_shared(worker->sched, &receiver->run);
+    }
     return RT_SUCCESS;
 }
 
@@ -438,12 +445,13 @@ static RTI_ALWAYSINLINE bool send_has_room(const struct rti_behaviour *receiver,
 }
 
 /* Writes a message of this turn into its cell, all but what is its payload. */
-static RTI_ALWAYSINLINE void send_address(struct rti_cell *cell, struct rti_turn *turn, actor_id to,
+static RTI_ALWAYSINLINE void send_address(struct rti_cell *cell, struct rti_turn *turn,
+                                          const struct rti_cell_cache *cache, actor_id to,
                                           uint32_t id, size_t len)
 {
     turn->reductions--;
     cell->to = to;
-    cell->len = rti_cell_cache_home(turn->cache) | (uint32_t)len;
+    cell->len = rti_cell_cache_home(cache) | (uint32_t)len;
     cell->origin = rti_cell_origin(turn->self->life_id, id);
 }
 
@@ -470,7 +478,7 @@ static RTI_ALWAYSINLINE bool send_shared(struct rti_worker *worker, const struct
     if (RTI_UNLIKELY(cell == NULL)) {
         return false;
     }
-    send_address(cell, turn, head->to, rti_cell_id(head), head->len);
+    send_address(cell, turn, turn->cache, head->to, rti_cell_id(head), head->len);
     send_copy(cell, data, head->len, true);
     if (send_put_letter(turn->module, receiver, &cell->letter, worker)) {
         (void)send_rouse(worker, receiver);
@@ -502,37 +510,72 @@ static RTI_NOINLINE rt_status send_otherwise(actor_id to, uint32_t id, const voi
 
 #if RTI_HAS_LETTERBOXES
 
-/* A message of 8 bytes from a behaviour that works alone, with several workers, if a cell lies
- * ready: without a frame, in one section. */
-static RTI_NOINLINE rt_status send_alone(actor_id to, uint32_t id, const void *data,
-                                         struct rti_worker *worker)
+/* The message that could not be sent alone is undone, and goes the other way. */
+static RTI_NOINLINE rt_status send_undo(struct rti_turn *turn, struct rti_cell *cell)
+{
+    actor_id to = cell->to;
+    uint32_t id = rti_cell_id(cell);
+    size_t len = rti_cell_len(cell);
+    uint64_t payload[2];
+    RT_DCHECK(len <= sizeof(payload));
+    memcpy(payload, cell->data, len);
+    turn->reductions++;
+    rti_cell_cache_keep(turn->cache, cell, RTI_CELL_SMALL);
+    return send_otherwise(to, id, len > 0 ? payload : NULL, len);
+}
+
+/* A message of 0, 8 or 16 bytes from a behaviour that works alone, with several workers, if a cell
+ * lies ready: without a frame, in one section. Nobody is told: who begins to be ends this. */
+static RTI_ALWAYSINLINE rt_status send_alone(actor_id to, uint32_t id, const void *data, size_t len,
+                                             struct rti_worker *worker)
 {
     struct rti_turn *turn = worker->shared_turn;
-    if (RTI_UNLIKELY(turn == NULL) || RTI_UNLIKELY(rti_sched_is_told(worker->sched))) {
-        return send_otherwise(to, id, data, 8);
+    if (RTI_UNLIKELY(turn == NULL)) {
+        return send_otherwise(to, id, data, len);
     }
     struct rti_behaviours *module = turn->module;
     struct rti_behaviour *receiver = rti_behaviour_lookup(module, to);
-    /* A section does not touch the program's memory, which may be anywhere. */
-    uint64_t payload;
-    memcpy(&payload, data, sizeof(payload));
-    if (RTI_UNLIKELY(receiver == NULL) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
-        return send_otherwise(to, id, data, 8);
+    struct rti_cell_cache *cache = turn->cache;
+    if (RTI_UNLIKELY(receiver == NULL) || RTI_UNLIKELY(cache->own[RTI_CELL_SMALL] == NULL)) {
+        return send_otherwise(to, id, data, len);
     }
+    /* The program's memory, which may be anywhere, is touched while nothing has happened yet. */
+    uint64_t payload[2];
+    memcpy(payload, data, len);
+    struct rti_cell *cell = rti_cell_cache_reuse(cache, RTI_CELL_SMALL);
+    memcpy(cell->data, payload, len);
+    send_address(cell, turn, cache, to, id, len);
     struct rti_letterbox *letters = rti_behaviour_letters(receiver);
-    struct rti_cell *cell = send_has_room(receiver, letters, rti_letterbox_look(letters), turn)
-                                ? rti_cell_cache_reuse(turn->cache, RTI_CELL_SMALL)
-                                : NULL;
-    if (RTI_UNLIKELY(cell == NULL)) {
-        rti_solo_leave(worker);
-        return send_otherwise(to, id, data, 8);
+    uintptr_t origin = rti_cells_origin(&module->cells);
+    if (RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return send_undo(turn, cell);
     }
-    memcpy(cell->data, &payload, 8);
-    send_address(cell, turn, to, id, 8);
-    bool was_idle = rti_letterbox_push_solo(letters, rti_cells_origin(&module->cells),
-                                            &cell->letter, rti_letterbox_look(letters));
+    uint64_t word = rti_letterbox_look(letters);
+    if (RTI_UNLIKELY(rti_letterbox_is_full_at(letters, word)) && turn->muted_on != to) {
+        rti_solo_leave(worker);
+        return send_undo(turn, cell);
+    }
+    bool was_idle = rti_letterbox_push_solo(letters, origin, &cell->letter, word);
     rti_solo_leave(worker);
-    return was_idle ? send_rouse(worker, receiver) : RT_SUCCESS;
+    return RTI_LIKELY(!was_idle) ? RT_SUCCESS : send_rouse(worker, receiver);
+}
+
+/* The same of those that are most frequent: each length is known where it is copied. */
+static RTI_NOINLINE rt_status send_word(actor_id to, uint32_t id, const void *data,
+                                        struct rti_worker *worker)
+{
+    return send_alone(to, id, data, 8, worker);
+}
+
+static RTI_NOINLINE rt_status send_two_words(actor_id to, uint32_t id, const void *data,
+                                             struct rti_worker *worker)
+{
+    return send_alone(to, id, data, 16, worker);
+}
+
+static RTI_NOINLINE rt_status send_nothing(actor_id to, uint32_t id, struct rti_worker *worker)
+{
+    return send_alone(to, id, "", 0, worker);
 }
 
 #endif
@@ -549,6 +592,11 @@ static RTI_NOINLINE rt_status send_other_length(actor_id to, uint32_t id, const 
         RTI_LIKELY(send_straight(worker, &head, data, false))) {
         return RT_SUCCESS;
     }
+#if RTI_HAS_LETTERBOXES
+    if (RTI_LIKELY(is_short && worker != NULL)) {
+        return len == 0 ? send_nothing(to, id, worker) : send_two_words(to, id, data, worker);
+    }
+#endif
     return send_otherwise(to, id, data, len);
 }
 
@@ -566,7 +614,7 @@ rt_status rt_behaviour_send(actor_id to, uint32_t id, const void *data, size_t l
         return RT_SUCCESS;
     }
 #if RTI_HAS_LETTERBOXES
-    return send_alone(to, id, data, worker);
+    return send_word(to, id, data, worker);
 #else
     return send_otherwise(to, id, data, 8);
 #endif
@@ -608,18 +656,6 @@ rt_status rt_behaviour_forward(actor_id to, uint32_t id)
     }
     return status;
 }
-
-#endif
-
-uint32_t rt_behaviour_id(const rt_message *msg)
-{
-    struct rti_actor *self = rti_actor_current();
-    const struct rti_entry *held = self == NULL ? NULL : rti_ipc_held(self, msg);
-    bool has_id = held != NULL && (held->kind == RTI_ENTRY_TYPED || held->kind == RTI_ENTRY_BLOB);
-    return has_id ? held->call_serial : RT_BEHAVIOUR_PLAIN;
-}
-
-#if RT_HAS_BEHAVIOURS
 
 /* Puts an entry that nothing refuses into a mailbox. */
 static void send_put(struct rti_worker *worker, struct rti_actor *receiver, struct rti_entry *entry)
@@ -763,32 +799,4 @@ rt_status rt_mailbox_stats_get(actor_id id, rt_mailbox_stats *out)
 #endif
     rti_actors_unlock(actors);
     return RT_SUCCESS;
-}
-
-void rt_reductions_add(uint32_t count)
-{
-    struct rti_worker *worker = rti_worker_enter();
-    if (worker == NULL) {
-        return;
-    }
-    struct rti_turn *turn = rti_turn_of(worker);
-    if (turn != NULL) {
-        if (turn->reductions <= 0 || count >= (uint32_t)turn->reductions) {
-            rti_turn_cut(turn);
-        } else {
-            turn->cut += (int32_t)count; /* what the program computes is no message */
-            turn->reductions -= (int32_t)count;
-        }
-        return;
-    }
-    struct rti_actor *self = rti_actor_of(worker);
-    if (self == NULL) {
-        return;
-    }
-    self->turn_mark -= count;
-    rti_count work = self->messages_sent + self->messages_received;
-    if (work - self->turn_mark >= RT_REDUCTIONS) {
-        self->turn_mark = work;
-        rti_fiber_yield(worker);
-    }
 }

@@ -14,6 +14,7 @@ void rti_cell_cache_init(struct rti_cell_cache *cache, struct rti_cells *cells, 
     memset(cache, 0, sizeof(*cache));
     cache->cells = cells;
     cache->index = index;
+    cache->home = index << RTI_CELL_HOME_SHIFT;
     cache->batch = cells->batch;
     for (unsigned kind = 0; kind < RTI_CELL_KINDS; kind++) {
         rti_ptr_init(&cache->returned[kind], NULL);

@@ -74,6 +74,7 @@ struct rti_cell_parcel {
 struct rti_cell_cache {
     struct rti_cells *cells;
     uint32_t index; /* of its station */
+    uint32_t home;  /* the same, as a cell's `len` says it */
     uint32_t batch; /* cells of a full pile */
     struct rti_cell *own[RTI_CELL_KINDS];
     rti_atomic_u32 out[RTI_CELL_KINDS]; /* taken here minus given here, modulo 2^32 */
@@ -110,7 +111,7 @@ static inline uint32_t rti_cell_home(const struct rti_cell *cell)
 /* What the `len` of a cell says that was taken here, and nothing else. */
 static inline uint32_t rti_cell_cache_home(const struct rti_cell_cache *cache)
 {
-    return cache->index << RTI_CELL_HOME_SHIFT;
+    return cache->home;
 }
 
 /* How many lie in `own`: whatever moves there or away from it changes `out` or `full`. Holder. */
@@ -137,8 +138,9 @@ static RTI_ALWAYSINLINE struct rti_cell *rti_cell_cache_reuse(struct rti_cell_ca
     if (RTI_UNLIKELY(cache->own[kind] == NULL)) {
         return NULL;
     }
+    struct rti_cell *cell = rti_cell_unlink(&cache->own[kind], kind);
     (void)rti_cell_cache_count(cache, kind, 1);
-    return rti_cell_unlink(&cache->own[kind], kind);
+    return cell;
 }
 
 /* Takes a cell, whose `len` says where it was taken and nothing else; NULL if all are out. Holder.

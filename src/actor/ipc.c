@@ -686,3 +686,11 @@ size_t rt_ipc_count(void)
     rti_actors_unlock(self->actors);
     return count;
 }
+
+uint32_t rt_behaviour_id(const rt_message *msg)
+{
+    struct rti_actor *self = rti_actor_current();
+    const struct rti_entry *held = self == NULL ? NULL : rti_ipc_held(self, msg);
+    bool has_id = held != NULL && (held->kind == RTI_ENTRY_TYPED || held->kind == RTI_ENTRY_BLOB);
+    return has_id ? held->call_serial : RT_BEHAVIOUR_PLAIN;
+}

@@ -9,7 +9,7 @@ size_t rti_letterbox_audit(const struct rti_letterbox *box, uintptr_t origin)
     RT_ASSERT(!rti_letterbox_is_idle(word) || (box->seen == RTI_LETTER_IDLE && box->first == NULL));
     uint32_t name = rti_letterbox_name(word);
     while (name != box->seen) {
-        RT_ASSERT(name >= RTI_LETTER_NAMES);
+        RT_ASSERT(name >= RTI_LETTER_FIRST);
         name = rti_letter_named(origin, name)->below;
         count++;
     }

@@ -5,14 +5,15 @@
 /* The mailbox of a behaviour on an engine with several workers: any worker puts letters in, one at
  * a time takes them out. One word says everything that both sides have to agree on:
  *
- *     | entered: what came, and whether somebody is announced | name of the last letter | nudged |
- *                           32 bits                                     31 bits            1 bit
+ *     | entered: what came, and whether somebody is announced | name of the last letter, nudged |
+ *                           32 bits                                     32 bits
  *
  * A sender swaps it for one with its own letter as the last and one more that came, in one locked
  * instruction: the queue and its count cannot disagree, and there is no moment at which a letter is
  * half in the box. A letter names the one below it, which came before. Words have no room for an
  * address and a count; the name of a letter is where it lies in the memory of the messages, in
- * units of 8 bytes.
+ * units of 4 bytes. A letter begins at a multiple of 8, so a name is even, and what is left of the
+ * lower half of the word is the bit that says nudged.
  *
  *     word -> D -> C -> B      new letters, the last one first, down to the one that was seen
  *     first -> A -> B          the receiver's own: taken over, in the order in which they came
@@ -92,11 +93,11 @@ struct rti_letterbox {
 
 /* Names that are no letter's. */
 #define RTI_LETTER_NONE  UINT32_C(0) /* nothing was ever there, or the box has let go of it */
-#define RTI_LETTER_IDLE  UINT32_C(1)
-#define RTI_LETTER_NAMES UINT32_C(2) /* how many they are */
+#define RTI_LETTER_IDLE  UINT32_C(2)
+#define RTI_LETTER_FIRST UINT32_C(4) /* the first that is one's */
 
 /* The memory in which letters can lie, in units of 8 bytes. */
-#define RTI_LETTERS_SPAN_MAX ((size_t)INT32_MAX - RTI_LETTER_NAMES)
+#define RTI_LETTERS_SPAN_MAX ((size_t)INT32_MAX - RTI_LETTER_FIRST / 2)
 
 #define RTI_LETTERBOX_NUDGED    UINT64_C(1)
 #define RTI_LETTERBOX_GATE      (~(uint64_t)UINT32_MAX)
@@ -106,24 +107,26 @@ struct rti_letterbox {
 /* Where names count from, if the letters lie from `memory` on. */
 static inline uintptr_t rti_letters_origin(const void *memory)
 {
-    return (uintptr_t)memory - (uintptr_t)RTI_LETTER_NAMES * 8;
+    return (uintptr_t)memory - (uintptr_t)RTI_LETTER_FIRST * 4;
 }
 
 static inline uint32_t rti_letter_name(uintptr_t origin, const struct rti_letter *letter)
 {
-    return (uint32_t)(((uintptr_t)letter - origin) / 8);
+    uintptr_t name = ((uintptr_t)letter - origin) / 4;
+    RTI_ASSUME(name <= UINT32_MAX);
+    return (uint32_t)name;
 }
 
 static inline struct rti_letter *rti_letter_named(uintptr_t origin, uint32_t name)
 {
-    RT_DCHECK(name >= RTI_LETTER_NAMES);
-    return (struct rti_letter *)(origin + (uintptr_t)name * 8);
+    RT_DCHECK(name >= RTI_LETTER_FIRST && name % 2 == 0);
+    return (struct rti_letter *)(origin + (uintptr_t)name * 4);
 }
 
 /* The parts of a word. */
 static inline uint32_t rti_letterbox_name(uint64_t word)
 {
-    return (uint32_t)word >> 1;
+    return (uint32_t)word & ~(uint32_t)RTI_LETTERBOX_NUDGED;
 }
 
 static inline uint32_t rti_letterbox_entered(uint64_t word)
@@ -133,13 +136,13 @@ static inline uint32_t rti_letterbox_entered(uint64_t word)
 
 static inline bool rti_letterbox_is_idle(uint64_t word)
 {
-    return (uint32_t)word == RTI_LETTER_IDLE << 1;
+    return (uint32_t)word == RTI_LETTER_IDLE;
 }
 
 /* An empty box that is not idle: its receiver is at work, and finds what comes. No limit. */
 static inline void rti_letterbox_init(struct rti_letterbox *box)
 {
-    rti_u64_init(&box->word, RTI_LETTER_NONE << 1);
+    rti_u64_init(&box->word, RTI_LETTER_NONE);
     rti_u32_init(&box->ceiling, 2 * RTI_GATE_OPEN);
     box->seen = RTI_LETTER_NONE;
     box->first = NULL;
@@ -155,8 +158,8 @@ static inline uint64_t rti_letterbox_look(const struct rti_letterbox *box)
  * looks for orders before and after it. */
 static inline uint64_t rti_letterbox_with(uint64_t word, uint32_t name)
 {
-    RT_DCHECK(name >= RTI_LETTER_NAMES && name <= INT32_MAX);
-    return ((word >> 32) + (RTI_LETTERBOX_ONE >> 32)) << 32 | name << 1;
+    RT_DCHECK(name >= RTI_LETTER_FIRST && name % 2 == 0);
+    return ((word >> 32) + (RTI_LETTERBOX_ONE >> 32)) << 32 | name;
 }
 
 /* Puts a letter in that is in no box, `word` being what the caller has seen. Any worker. True if
@@ -176,40 +179,40 @@ static inline bool rti_letterbox_push(struct rti_letterbox *box, uintptr_t origi
     return rti_letterbox_is_idle(word);
 }
 
-/* Takes a new letter over behind those that were, in the receiver's place. */
-static RTI_ALWAYSINLINE void rti_letterbox_append(struct rti_letterbox *box, uintptr_t origin,
-                                                  struct rti_letter *letter)
-{
-    RTI_PLAIN_WRITE(&box->first, sizeof(box->first));
-    RTI_PLAIN_WRITE(&letter->next, sizeof(letter->next));
-    letter->next = NULL;
-    if (box->first == NULL) {
-        box->first = letter;
-    } else {
-        struct rti_letter *last = rti_letter_named(origin, box->seen);
-        RTI_PLAIN_WRITE(&last->next, sizeof(last->next));
-        last->next = letter;
-    }
-    box->seen = rti_letter_name(origin, letter);
-}
-
 /* The same by who is alone with it for this moment (sched/solo.h), and has seen `word` in it: no
  * locked instruction. If the receiver has taken over all that came before it has taken over this
- * one, too. */
+ * one, too: it is hung behind those that were, in the receiver's place. */
 static RTI_ALWAYSINLINE bool rti_letterbox_push_solo(struct rti_letterbox *box, uintptr_t origin,
                                                      struct rti_letter *letter, uint64_t word)
 {
-    uint32_t last = rti_letterbox_name(word);
+    uint32_t name = rti_letter_name(origin, letter);
+    uint32_t last = (uint32_t)word;
+    bool was_idle = rti_letterbox_is_idle(word);
     RTI_PLAIN_WRITE(&box->seen, sizeof(box->seen));
-    if (RTI_LIKELY(last == box->seen)) {
-        rti_letterbox_append(box, origin, letter);
+    RTI_PLAIN_WRITE(&letter->next, sizeof(letter->next));
+    if (was_idle) {
+        RTI_PLAIN_WRITE(&box->first, sizeof(box->first));
+        letter->next = NULL;
+        box->first = letter;
+        box->seen = name;
+    } else if (RTI_LIKELY(last == box->seen)) {
+        RTI_PLAIN_WRITE(&box->first, sizeof(box->first));
+        letter->next = NULL;
+        if (box->first == NULL) {
+            box->first = letter;
+        } else {
+            struct rti_letter *before = rti_letter_named(origin, last);
+            RTI_PLAIN_WRITE(&before->next, sizeof(before->next));
+            before->next = letter;
+        }
+        box->seen = name;
     } else {
-        RTI_PLAIN_WRITE(&letter->below, sizeof(letter->below));
-        letter->below = last;
+        /* Others came, or it is nudged. */
+        letter->below = rti_letterbox_name(word);
     }
     /* Release as in rti_letterbox_push; the receiver may be another worker when it collects. */
-    rti_u64_store_release(&box->word, rti_letterbox_with(word, rti_letter_name(origin, letter)));
-    return rti_letterbox_is_idle(word);
+    rti_u64_store_release(&box->word, rti_letterbox_with(word, name));
+    return was_idle;
 }
 
 /* Takes over what came since the last time; false if nothing did. Receiver, which has taken all
@@ -261,10 +264,9 @@ static inline bool rti_letterbox_keeps(const struct rti_letterbox *box, uintptr_
 static inline void rti_letterbox_let_go(struct rti_letterbox *box, uintptr_t origin)
 {
     uint64_t word = rti_u64_load_relaxed(&box->word);
-    RT_DCHECK(box->seen >= RTI_LETTER_NAMES && box->first == NULL);
+    RT_DCHECK(box->seen >= RTI_LETTER_FIRST && box->first == NULL);
     while (rti_letterbox_name(word) == box->seen) {
-        uint64_t after =
-            (word & (RTI_LETTERBOX_GATE | RTI_LETTERBOX_NUDGED)) | (uint64_t)RTI_LETTER_NONE << 1;
+        uint64_t after = (word & (RTI_LETTERBOX_GATE | RTI_LETTERBOX_NUDGED)) | RTI_LETTER_NONE;
         /* Acquire-release because there is no weaker one; pairs with nothing. */
         if (rti_u64_cas_acqrel(&box->word, &word, after)) {
             box->seen = RTI_LETTER_NONE;
@@ -283,14 +285,14 @@ static inline bool rti_letterbox_try_idle(struct rti_letterbox *box, bool is_sol
 {
     uint64_t word = rti_u64_load_relaxed(&box->word);
     uint32_t seen = box->seen;
-    if (RTI_UNLIKELY((uint32_t)word != seen << 1)) {
+    if (RTI_UNLIKELY((uint32_t)word != seen)) {
         return false;
     }
     RT_DCHECK(seen != RTI_LETTER_IDLE && box->first == NULL);
     RTI_PLAIN_WRITE(&box->seen, sizeof(box->seen));
     /* Before the swap: the box is another's right after it. */
     box->seen = RTI_LETTER_IDLE;
-    uint64_t after = (word & RTI_LETTERBOX_GATE) | (uint64_t)RTI_LETTER_IDLE << 1;
+    uint64_t after = (word & RTI_LETTERBOX_GATE) | RTI_LETTER_IDLE;
     /* Release: what the receiver did so far comes before the push that finds the mark, and thereby
      * before the next receiver. Pairs with rti_letterbox_push and _nudge. */
     if (is_solo) {
@@ -321,7 +323,7 @@ static inline void rti_letterbox_calm(struct rti_letterbox *box)
         uint64_t after = word & ~RTI_LETTERBOX_NUDGED;
         if (was_idle) {
             /* Not idle without the nudge: the receiver is at work. */
-            after = (word & RTI_LETTERBOX_GATE) | (uint64_t)RTI_LETTER_NONE << 1;
+            after = (word & RTI_LETTERBOX_GATE) | RTI_LETTER_NONE;
         }
         /* Acquire pairs with the release in rti_letterbox_nudge: the order is seen. */
         if (rti_u64_cas_acqrel(&box->word, &word, after)) {
@@ -354,22 +356,42 @@ static inline uint32_t rti_letterbox_depth(const struct rti_letterbox *box, uint
 /* Is there no room for one more, when this word was seen? */
 static inline bool rti_letterbox_is_full_at(const struct rti_letterbox *box, uint64_t word)
 {
-    return rti_gate_room(rti_u32_load_relaxed(&box->ceiling), rti_letterbox_entered(word)) <= 0;
+    /* That there is none, said the other way round: a sign, and no comparison. */
+    return rti_gate_room(rti_letterbox_entered(word), rti_u32_load_relaxed(&box->ceiling)) >= 0;
 }
 
-/* One letter less. Is there room enough now for those who wait, if anybody does? `*entered` is what
- * the caller has seen there, at any time in this turn: there are no fewer now, and so no more room
- * than that says. The word, which others write, is looked at only if that is enough. Receiver. */
-static RTI_ALWAYSINLINE bool rti_letterbox_leave(struct rti_letterbox *box, int32_t mark,
-                                                 uint32_t *entered)
+/* The ceiling at which there may be room enough for those who wait. `entered` is what the caller
+ * has seen there, at any time in this turn: there are no fewer now, and so no more room than that
+ * says. An open gate does not come so far. Receiver. */
+static RTI_ALWAYSINLINE uint32_t rti_letterbox_stile(int32_t mark, uint32_t entered)
+{
+    return entered + (uint32_t)mark;
+}
+
+/* One letter less. May there be room enough now? Receiver. */
+static RTI_ALWAYSINLINE bool rti_letterbox_leave_to(struct rti_letterbox *box, uint32_t stile)
 {
     uint32_t ceiling = rti_u32_load_relaxed(&box->ceiling) + 2;
     rti_u32_store_relaxed(&box->ceiling, ceiling);
-    if (RTI_LIKELY(mark == RTI_GATE_NEVER || rti_gate_room(ceiling, *entered) < mark)) {
-        return false;
-    }
+    return RTI_UNLIKELY(rti_gate_room(ceiling, stile) >= 0);
+}
+
+/* Is there room enough now for those who wait, if anybody does? The word, which others write, is
+ * looked at. Receiver. */
+static inline bool rti_letterbox_has_room(const struct rti_letterbox *box, int32_t mark,
+                                          uint32_t *entered)
+{
+    uint32_t ceiling = rti_u32_load_relaxed(&box->ceiling);
     *entered = rti_letterbox_entered(rti_letterbox_look(box));
     return rti_gate_room(ceiling, *entered) >= mark;
+}
+
+/* One letter less, and both questions, the second if the first says so. Receiver. */
+static RTI_ALWAYSINLINE bool rti_letterbox_leave(struct rti_letterbox *box, int32_t mark,
+                                                 uint32_t *entered)
+{
+    return rti_letterbox_leave_to(box, rti_letterbox_stile(mark, *entered)) &&
+           rti_letterbox_has_room(box, mark, entered);
 }
 
 /* Has anybody announced himself, whom the caller then has to release? After a leave. `is_solo`: in

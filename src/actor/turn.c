@@ -6,6 +6,7 @@
 #include "base/marks.h"
 #include "sched/chain.h"
 #include "sched/crew.h"
+#include "sched/fiber.h"
 #include "sched/solo.h"
 
 #if RT_HAS_BEHAVIOURS
@@ -57,15 +58,15 @@ static RTI_NOINLINE void turn_tell(struct rti_turn *turn, struct rti_cell *cell)
 /* Where those who are muted on this one go on. */
 static inline int32_t turn_mark(const struct rti_behaviour *self)
 {
-    return RTI_LIKELY(!self->is_limited) ? RTI_GATE_NEVER
-                                         : rti_pressure_mark(rti_pressure_limit(&self->pressure));
+    return RTI_LIKELY(self->is_plain) ? RTI_GATE_NEVER
+                                      : rti_pressure_mark(rti_pressure_limit(&self->pressure));
 }
 
 /* Does it drop what is too old? With several workers the receiver itself does. */
 static bool turn_is_dropping(const struct rti_behaviour *self)
 {
     const rt_mailbox_config *limit =
-        RTI_LIKELY(!self->is_limited) ? NULL : rti_pressure_limit(&self->pressure);
+        RTI_LIKELY(self->is_plain) ? NULL : rti_pressure_limit(&self->pressure);
     return limit != NULL && limit->overflow == RT_OVERFLOW_DROP_OLD;
 }
 
@@ -230,6 +231,58 @@ static RTI_ALWAYSINLINE bool turn_try_rest(struct rti_behaviour *self, struct rt
     return is_resting;
 }
 
+#if RTI_HAS_CELL_CACHES
+
+/* There may be room now for who is muted, with several workers: lets them go if so. */
+static RTI_NOINLINE void turn_make_room(struct rti_turn *turn, struct rti_behaviour *self,
+                                        struct rti_worker *worker, int32_t mark, uint32_t *entered)
+{
+    struct rti_letterbox *letters = rti_behaviour_letters(self);
+    if (RTI_UNLIKELY(rti_letterbox_has_room(letters, mark, entered)) &&
+        RTI_UNLIKELY(turn_is_awaited(letters, worker))) {
+        rti_pressure_release(turn->module, &self->pressure);
+    }
+}
+
+/* The letters that were taken over, but for the last one, while this worker works alone: then
+ * nobody else can order anything, or begin to be told, and one question asks for both. Returns how
+ * many were taken in the turn. */
+static RTI_NOINLINE int32_t turn_work_taken_over(struct rti_turn *turn, struct rti_behaviour *self,
+                                                 struct rti_worker *worker, int32_t taken,
+                                                 uint32_t *entered)
+{
+    struct rti_letterbox *letters = rti_behaviour_letters(self);
+    struct rti_cell_cache *cache = turn->cache;
+    int32_t mark = turn_mark(self);
+    uint32_t stile = rti_letterbox_stile(mark, *entered);
+    struct rti_letter *letter = letters->first;
+    do {
+        struct rti_letter *next = letter->next;
+        if (RTI_UNLIKELY(next == NULL)) {
+            break;
+        }
+        letters->first = next;
+        /* Where many wait the next one is cold. */
+        __builtin_prefetch(next);
+        if (RTI_UNLIKELY(rti_letterbox_leave_to(letters, stile))) {
+            turn_make_room(turn, self, worker, mark, entered);
+            stile = rti_letterbox_stile(mark, *entered);
+        }
+        struct rti_cell *cell = RTI_CONTAINER_OF(letter, struct rti_cell, letter);
+        turn_take(turn, self, cell, false);
+        taken++;
+        /* It is not the last that came, so the mailbox does not name it. */
+        if (RTI_LIKELY(turn->cell != NULL) && RTI_UNLIKELY(!rti_cell_cache_try_give(cache, cell))) {
+            rti_cell_free(&turn->module->cells, cell);
+        }
+        letter = letters->first;
+    } while (RTI_LIKELY(taken < turn->reductions) && RTI_LIKELY(taken != RT_BEHAVIOUR_BATCH) &&
+             RTI_LIKELY(rti_solo_goes_on(worker)));
+    return taken;
+}
+
+#endif
+
 /* The same with several: an order can come at any time, and the word is looked at as well. `taken`
  * messages were handled in this turn, and `kept` is the last of them, if the mailbox names it. */
 static enum outcome turn_work_shared(struct rti_turn *turn, struct rti_behaviour *self,
@@ -243,17 +296,22 @@ static enum outcome turn_work_shared(struct rti_turn *turn, struct rti_behaviour
     bool is_dropping = turn_is_dropping(self);
     /* A turn begins because something has come, as a rule. */
     bool is_more = taken == 0 && letters->first == NULL;
+#if RTI_HAS_CELL_CACHES
+    /* Nobody was told when this chain began; then that is so as long as it works alone. */
+    bool is_quick = worker->shared_turn != NULL && !is_dropping;
+#endif
     for (;;) {
         if (RTI_UNLIKELY((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0 ||
                          taken >= turn->reductions || taken == RT_BEHAVIOUR_BATCH)) {
-            rti_turn_count(turn, worker, taken);
+            rti_turn_count(turn, rti_worker_station(worker), taken);
             return turn_pause_shared(turn, kept);
         }
         if (letters->first == NULL) {
             /* It tries to rest before it looks for more: the rest looks itself, and most often
              * there is no more. */
             if (!is_more && RTI_LIKELY(turn_try_rest(self, worker))) {
-                rti_turn_count(turn, worker, taken); /* of it, another's now, nothing is touched */
+                rti_turn_count(turn, rti_worker_station(worker),
+                               taken); /* of it, another's now, nothing is touched */
                 if (kept != NULL) {
                     turn_free(turn, kept);
                 }
@@ -272,6 +330,12 @@ static enum outcome turn_work_shared(struct rti_turn *turn, struct rti_behaviour
                 kept = NULL;
             }
         }
+#if RTI_HAS_CELL_CACHES
+        if (is_quick && letters->first->next != NULL && rti_solo_goes_on(worker)) {
+            taken = turn_work_taken_over(turn, self, worker, taken, &entered);
+            continue;
+        }
+#endif
         struct rti_letter *letter = rti_letterbox_take(letters);
         /* Where many wait the next one is cold. */
         __builtin_prefetch(letters->first);
@@ -315,6 +379,7 @@ static RTI_NOINLINE void turn_start(struct rti_turn *turn, struct rti_worker *wo
         return;
     }
     self->is_started = true;
+    self->is_plain = rti_pressure_limit(&self->pressure) == NULL;
     turn->cell = NULL;
     if (rti_traces_are_used(turn->module->sched)) {
         *rti_trace_here(worker) = (struct rt_trace){.flags = 0};
@@ -332,6 +397,9 @@ static RTI_NOINLINE void turn_leave(struct rti_turn *turn, struct rti_worker *wo
                                     enum outcome outcome)
 {
     struct rti_runnable *run = &turn->self->run;
+#if RTI_HAS_CELL_CACHES
+    turn->muted_on = ACTOR_ID_INVALID;
+#endif
     if (outcome == OUTCOME_ENDED) {
         rti_behaviour_end_life(turn, worker);
         return;
@@ -442,7 +510,7 @@ static void turns_shared(struct rti_turn *turn, struct rti_runnable *run, struct
 static RTI_ALWAYSINLINE struct rti_cell *turn_take_first(struct rti_behaviour *self)
 {
     struct rti_letterbox *letters = rti_behaviour_letters(self);
-    if (RTI_UNLIKELY(self->is_limited) || turn_is_called(self)) {
+    if (RTI_UNLIKELY(!self->is_plain) || turn_has_orders(self)) {
         return NULL;
     }
     struct rti_letter *letter = rti_letterbox_take(letters);
@@ -454,35 +522,32 @@ static RTI_ALWAYSINLINE struct rti_cell *turn_take_first(struct rti_behaviour *s
 }
 
 /* Its first message was handled: if there is no more, and it works alone, it rests and goes on with
- * whom it has woken, if with anybody. `left`: turns that may follow. False if it is any other
+ * who is next at the station, if anybody is and the chain is not cut. False if it is any other
  * case, and nothing has happened. */
-static RTI_ALWAYSINLINE bool turn_go_on(struct rti_turn *turn, struct rti_worker *worker,
-                                        struct rti_cell *cell, struct rti_runnable **next,
-                                        int32_t left)
+static RTI_ALWAYSINLINE bool turn_go_on(struct rti_turn *turn, struct rti_behaviour *self,
+                                        struct rti_worker *worker, struct rti_station *station,
+                                        bool is_cut, struct rti_runnable **next)
 {
-    struct rti_behaviour *self = turn->self;
     struct rti_letterbox *letters = rti_behaviour_letters(self);
+    struct rti_cell *cell = turn->cell;
     /* An order nudges after it is there: it keeps awake who has not rested, or wakes. */
-    if (RTI_UNLIKELY(turn->cell == NULL || turn->reductions <= 1 || letters->first != NULL)) {
-        return false;
-    }
-    bool is_cut = RTI_UNLIKELY(left <= 0) || rti_chain_is_called(worker) ||
-                  RTI_UNLIKELY(rti_sched_is_told(worker->sched));
-    if (RTI_UNLIKELY(!rti_solo_enter(worker))) {
+    if (RTI_UNLIKELY(cell == NULL || turn->reductions <= 1 || letters->first != NULL) ||
+        RTI_UNLIKELY(!rti_solo_enter(worker))) {
         return false;
     }
     bool is_resting = rti_rest_try(&self->run, letters, true);
     bool is_followed = is_resting && !is_cut;
-    struct rti_runnable *woken = is_followed ? rti_station_pick_next_alone(worker->station) : NULL;
+    struct rti_runnable *taken = is_followed ? rti_station_pick_alone(station) : NULL;
     rti_solo_leave(worker);
     if (RTI_UNLIKELY(!is_resting)) {
         return false;
     }
-    rti_turn_count(turn, worker, 1); /* of it, another's now, nothing is touched */
+    rti_turn_count(turn, station, 1); /* of it, another's now, nothing is touched */
     if (RTI_UNLIKELY(!rti_cell_cache_try_give(turn->cache, cell))) {
         rti_cell_free(&turn->module->cells, cell);
     }
-    *next = woken != NULL ? rti_chain_begin_woken(worker, woken, rti_behaviour_step) : NULL;
+    *next =
+        taken == NULL ? NULL : rti_chain_begin_oldest(worker, station, taken, rti_behaviour_step);
     return true;
 }
 
@@ -504,20 +569,22 @@ static RTI_NOINLINE void turn_otherwise(struct rti_turn *turn, struct rti_worker
     turn_shared(turn, worker, 1, kept);
 }
 
-/* The same where the station has a cache of messages, and nobody records or is told: after each
- * handler that is asked anew. A message with a context is not overlooked: who sent it had said
- * before that there are contexts, and whoever is about to take it has seen the one by the other. */
+/* The same where the station has a cache of messages, and nobody records or is told. Whoever begins
+ * to be told ends that anybody works alone, and only who does goes on here without the question; a
+ * chain that begins asks it, before anybody can work alone again. */
 static RTI_ALWAYSINLINE void turns_quick(struct rti_turn *turn, struct rti_runnable *run,
                                          struct rti_worker *worker)
 {
+    struct rti_station *station = worker->station;
     int32_t left = rti_chain_length(worker);
     do {
         struct rti_behaviour *self = turn_enter(turn, run);
         struct rti_cell *cell = turn_take_first(self);
         if (RTI_LIKELY(cell != NULL)) {
             turn_take(turn, self, cell, false);
-            if (RTI_LIKELY(turn_go_on(turn, worker, cell, &run, left))) {
-                left--;
+            left--;
+            bool is_cut = RTI_UNLIKELY(left < 0) || rti_chain_is_called(worker);
+            if (RTI_LIKELY(turn_go_on(turn, self, worker, station, is_cut, &run))) {
                 continue;
             }
         }
@@ -527,7 +594,7 @@ static RTI_ALWAYSINLINE void turns_quick(struct rti_turn *turn, struct rti_runna
             turns_shared(turn, run, worker);
             return;
         }
-        left--;
+        left = rti_chain_length(worker);
     } while (run != NULL);
 }
 
@@ -561,3 +628,31 @@ void rti_behaviour_step(struct rti_runnable *run, struct rti_worker *worker)
 }
 
 #endif
+
+void rt_reductions_add(uint32_t count)
+{
+    struct rti_worker *worker = rti_worker_enter();
+    if (worker == NULL) {
+        return;
+    }
+    struct rti_turn *turn = rti_turn_of(worker);
+    if (turn != NULL) {
+        if (turn->reductions <= 0 || count >= (uint32_t)turn->reductions) {
+            rti_turn_cut(turn);
+        } else {
+            turn->cut += (int32_t)count; /* what the program computes is no message */
+            turn->reductions -= (int32_t)count;
+        }
+        return;
+    }
+    struct rti_actor *self = rti_actor_of(worker);
+    if (self == NULL) {
+        return;
+    }
+    self->turn_mark -= count;
+    rti_count work = self->messages_sent + self->messages_received;
+    if (work - self->turn_mark >= RT_REDUCTIONS) {
+        self->turn_mark = work;
+        rti_fiber_yield(worker);
+    }
+}

@@ -52,14 +52,17 @@ static RTI_ALWAYSINLINE bool rti_chain_is_cut(const struct rti_worker *worker)
 static inline int32_t rti_chain_length(const struct rti_worker *worker)
 {
     int32_t until_look = worker->member->turns_until_look;
-    uint32_t since_tick = worker->station->tick % RTI_STATION_TICKS;
-    int32_t until_tick = since_tick == 0 ? 0 : (int32_t)(RTI_STATION_TICKS - since_tick);
+    bool is_due = rti_station_is_tick_due(worker->station);
+    int32_t until_tick = is_due ? 0 : rti_station_until_tick(worker->station);
     return until_look < until_tick ? until_look : until_tick;
 }
 
-/* Begins the turn of one that was taken, or leaves it to the search if it `is_others`. */
-static RTI_ALWAYSINLINE struct rti_runnable *
-rti_chain_begin(struct rti_worker *worker, struct rti_runnable *next, bool is_others)
+/* Begins the turn of one that was taken, or leaves it to the search if it `is_others`. `is_fresh`:
+ * it may not have had one yet. */
+static RTI_ALWAYSINLINE struct rti_runnable *rti_chain_begin(struct rti_worker *worker,
+                                                             struct rti_station *station,
+                                                             struct rti_runnable *next,
+                                                             bool is_others, bool is_fresh)
 {
     struct rti_member *member = worker->member;
     if (RTI_UNLIKELY(is_others)) {
@@ -69,18 +72,33 @@ rti_chain_begin(struct rti_worker *worker, struct rti_runnable *next, bool is_ot
     }
     RT_DCHECK(next->pin == 0);
     rti_runnable_to_running(next);
-    next->is_fresh = false;
+    if (is_fresh) {
+        next->is_fresh = false;
+    }
     member->turns_until_look--;
-    rti_station_count(&worker->station->turns, 1);
+    rti_station_count(&station->turns, 1);
     return next;
+}
+
+/* The same of one that was taken from `next` or a ring, to go on with if it is one of `step` and
+ * nobody is to be told of what else lies there. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+rti_chain_begin_oldest(struct rti_worker *worker, struct rti_station *station,
+                       struct rti_runnable *next,
+                       void (*step)(struct rti_runnable *runnable, struct rti_worker *worker))
+{
+    bool is_others = next->step != step || station->is_stocked;
+    return rti_chain_begin(worker, station, next, is_others, true);
 }
 
 /* The same of one that was taken from `next`, to go on with if it is one of `step`. */
 static RTI_ALWAYSINLINE struct rti_runnable *
-rti_chain_begin_woken(struct rti_worker *worker, struct rti_runnable *next,
+rti_chain_begin_woken(struct rti_worker *worker, struct rti_station *station,
+                      struct rti_runnable *next,
                       void (*step)(struct rti_runnable *runnable, struct rti_worker *worker))
 {
-    return rti_chain_begin(worker, next, next->step != step || next->is_fresh);
+    bool is_others = next->step != step || next->is_fresh;
+    return rti_chain_begin(worker, station, next, is_others, false);
 }
 
 /* The next one, which is RUNNING and to be given its turn, if it is one of `step`; NULL: the caller
@@ -93,7 +111,8 @@ rti_chain_next(struct rti_worker *worker,
         return NULL;
     }
     struct rti_runnable *next = rti_solo_pick_next(worker);
-    return RTI_LIKELY(next != NULL) ? rti_chain_begin_woken(worker, next, step) : NULL;
+    return RTI_LIKELY(next != NULL) ? rti_chain_begin_woken(worker, worker->station, next, step)
+                                    : NULL;
 }
 
 /* What the search would take next from the station, whoever it is; NULL if there is nobody. What
@@ -124,7 +143,7 @@ rti_chain_oldest(struct rti_worker *worker,
     if (RTI_UNLIKELY(next == NULL)) {
         return NULL;
     }
-    return rti_chain_begin(worker, next, next->step != step || worker->station->is_stocked);
+    return rti_chain_begin_oldest(worker, worker->station, next, step);
 }
 
 #endif

@@ -96,6 +96,9 @@ bool rti_crew_observe(struct rti_crew *crew, const struct rti_journal *before,
         rti_sched_tell(sched, journal);
     }
     rti_lock_release(&crew->journal_lock);
+    if (is_so && journal != NULL) {
+        rti_solo_interrupt(crew);
+    }
     return is_so;
 }
 

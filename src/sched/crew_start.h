@@ -35,6 +35,28 @@ static RTI_ALWAYSINLINE void rti_crew_queue_alone(struct rti_station *station,
     rti_ring_put(&station->levels[level], runnable);
 }
 
+/* Puts a READY one that was woken into `next` of the worker's own station, and who is there into
+ * its ring, if the worker works alone and that is all there is to it. False if it is any other
+ * case, and nothing has happened. Holder. */
+static RTI_ALWAYSINLINE bool rti_crew_wake_alone(const struct rti_crew *crew,
+                                                 struct rti_worker *worker,
+                                                 struct rti_runnable *runnable)
+{
+    struct rti_station *station = worker->station;
+    if (RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return false;
+    }
+    void *old = rti_ptr_load_relaxed(&station->next);
+    bool is_quiet =
+        RTI_LIKELY(old != NULL) && rti_crew_is_quiet(crew, station, rti_next_priority(old));
+    if (RTI_LIKELY(is_quiet)) {
+        rti_ptr_store_relaxed(&station->next, rti_next_of(runnable));
+        rti_crew_queue_alone(station, rti_next_runnable(old), rti_next_priority(old));
+    }
+    rti_solo_leave(worker);
+    return is_quiet;
+}
+
 /* Queues a new one of the worker's own station that is of level `level`, and sees that somebody
  * runs. Holder. */
 static RTI_ALWAYSINLINE void rti_crew_queue_new(struct rti_crew *crew, struct rti_worker *worker,

@@ -98,6 +98,13 @@ void rti_solo_end(struct rti_crew *crew)
     }
 }
 
+void rti_solo_interrupt(struct rti_crew *crew)
+{
+    rti_lock_acquire(&crew->lock, crew->sched);
+    rti_solo_end(crew);
+    rti_lock_release(&crew->lock);
+}
+
 void rti_solo_receive(struct rti_crew *crew)
 {
     rti_lock_acquire(&crew->lock, crew->sched);

@@ -52,6 +52,11 @@
  *       is over                        guard is taken
  *     the number of the last task    any station; else a guest (task_next_serial)
  *
+ * What a section may rely on a turn of a behaviour may rely on too, as long as the mark is there
+ * when it looks again: nobody has come, so nobody has ordered anything from elsewhere. Nor is
+ * anybody told of what happens who was not when its chain of turns began: who begins to be told
+ * says so and ends this (rti_solo_interrupt), and nobody begins to work alone within a chain.
+ *
  * Who gives its station out of hand, to whomever, takes its own mark away first: without a station
  * it is a guest, and what it calls may look at the mark before it asks for the station.
  *
@@ -85,6 +90,9 @@ void rti_solo_try(struct rti_member *member);
 /* Nobody works alone any more. Under the lock of the crew. */
 void rti_solo_end(struct rti_crew *crew);
 
+/* The same by who begins to be told of what happens, after it has said so (rti_sched_is_told). */
+void rti_solo_interrupt(struct rti_crew *crew);
+
 /* The worker does not work alone any more. Itself, outside of a section. */
 static inline void rti_solo_quit(struct rti_worker *worker)
 {
@@ -107,6 +115,13 @@ static RTI_ALWAYSINLINE bool rti_solo_enter(struct rti_worker *worker)
     }
     rti_u32_store_release(&worker->is_inside, 0);
     return false;
+}
+
+/* Does it still work alone? Who sees that knows that nobody has come since it was seen before in
+ * this turn: nobody begins to work alone but at a look. */
+static RTI_ALWAYSINLINE bool rti_solo_goes_on(const struct rti_worker *worker)
+{
+    return rti_u32_load_relaxed(&worker->is_solo) != 0;
 }
 
 static RTI_ALWAYSINLINE void rti_solo_leave(struct rti_worker *worker)

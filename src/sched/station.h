@@ -184,6 +184,12 @@ static inline bool rti_station_is_tick_due(const struct rti_station *station)
     return station->tick % RTI_STATION_TICKS == 0;
 }
 
+/* Picks until then. Holder. */
+static inline int32_t rti_station_until_tick(const struct rti_station *station)
+{
+    return (int32_t)(RTI_STATION_TICKS - station->tick % RTI_STATION_TICKS);
+}
+
 /* Have runnables come into the rings from elsewhere, the injector or a backlog, since this was last
  * asked? On their way they lay nowhere, and whoever looked just then may have gone to sleep: the
  * holder looks for sleepers as if they were new. Holder. */
@@ -308,6 +314,21 @@ static RTI_ALWAYSINLINE struct rti_ring *rti_station_urgent(struct rti_station *
 static RTI_ALWAYSINLINE bool rti_station_is_plain(const struct rti_station *station)
 {
     return rti_ptr_load_relaxed(&station->next) == NULL && station->early_hint == 0;
+}
+
+/* What the search would take next from here, while there can be no thief; NULL if it would have to
+ * look further than `next` and the rings. Holder. */
+static RTI_ALWAYSINLINE struct rti_runnable *rti_station_pick_alone(struct rti_station *station)
+{
+    struct rti_runnable *runnable = rti_station_pick_next_alone(station);
+    if (RTI_LIKELY(runnable != NULL) || station->levels_hint == 0 ||
+        RTI_UNLIKELY(!rti_station_is_plain(station))) {
+        return runnable;
+    }
+    runnable = rti_station_pop(station, RTI_PRIORITY_LEVELS, true);
+    station->tick += runnable != NULL;
+    station->streak = 0;
+    return runnable;
 }
 
 /* How many are ready; checks what can be checked. Holder, while no thief is active. */

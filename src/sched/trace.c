@@ -2,6 +2,8 @@
 #define RTI_MODULE "trace"
 #include "sched/trace.h"
 
+#include "sched/solo.h"
+
 struct rt_trace *rti_trace_here(struct rti_worker *worker)
 {
     struct rt_trace *trace = NULL;
@@ -32,7 +34,15 @@ void rti_trace_mark(struct rti_sched *sched)
 #endif
     if (rti_sched_is_local(sched)) {
         rti_sched_straighten(sched);
+        return;
     }
+#if !RTI_ONE_WORKER && RT_HAS_BEHAVIOURS
+    /* A behaviour's turn that goes on alone does not ask. What others send ends that by itself. */
+    struct rti_worker *worker = rti_worker_current();
+    if (worker != NULL && worker->shared_turn != NULL) {
+        rti_solo_quit(worker);
+    }
+#endif
 }
 
 void rti_trace_copy(struct rti_worker *worker, struct rt_trace *to)
