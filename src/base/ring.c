@@ -39,20 +39,6 @@ size_t rti_ring_count(const struct rti_ring *ring)
     return ring_look(ring).count;
 }
 
-void rti_ring_push_all(struct rti_ring *ring, void *const *items, size_t count)
-{
-    uint32_t tail = rti_u32_load_relaxed(&ring->tail);
-    /* As in rti_ring_push. */
-    uint32_t queued = tail - rti_u32_load_acquire(&ring->head);
-    RT_ASSERT(queued <= RTI_RING_CAPACITY && count <= RTI_RING_CAPACITY - queued);
-    for (size_t i = 0; i < count; i++) {
-        RT_DCHECK(items[i] != NULL);
-        rti_ptr_store_relaxed(rti_ring_slot(ring, tail + (uint32_t)i), items[i]);
-    }
-    /* Pairs with the acquire of tail in those who take: all of them are seen at once. */
-    rti_u32_store_release(&ring->tail, tail + (uint32_t)count);
-}
-
 /* Claims the items from `head` on; on success they are the caller's alone. */
 static bool ring_claim(struct rti_ring *ring, uint32_t head, uint32_t count)
 {

@@ -97,8 +97,29 @@ static inline bool rti_ring_push(struct rti_ring *ring, void *item)
     return true;
 }
 
-/* Appends `count` items, in their order, for which there is room. Owner only. */
-void rti_ring_push_all(struct rti_ring *ring, void *const *items, size_t count);
+/* Appends in two steps: an item is put at a place of its own behind the last one, `tail` counted,
+ * where there is room; and all up to there are seen at once. Owner only. */
+static RTI_ALWAYSINLINE void rti_ring_lay(struct rti_ring *ring, uint32_t tail, void *item)
+{
+    RT_DCHECK(item != NULL);
+    rti_ptr_store_relaxed(rti_ring_slot(ring, tail), item);
+}
+
+static RTI_ALWAYSINLINE void rti_ring_publish(struct rti_ring *ring, uint32_t tail)
+{
+    /* Pairs with the acquire of tail in those who take: all of them are seen at once. */
+    rti_u32_store_release(&ring->tail, tail);
+}
+
+/* How many more there is room for. Owner only. */
+static inline uint32_t rti_ring_room(const struct rti_ring *ring)
+{
+    /* As in rti_ring_has_room. */
+    uint32_t head = rti_u32_load_acquire(&ring->head);
+    uint32_t queued = rti_u32_load_relaxed(&ring->tail) - head;
+    RT_ASSERT(queued <= RTI_RING_CAPACITY);
+    return RTI_RING_CAPACITY - queued;
+}
 
 /* Takes the oldest item, or NULL if the ring is empty. Owner only. */
 static inline void *rti_ring_pop(struct rti_ring *ring)

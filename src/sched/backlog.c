@@ -27,10 +27,24 @@ void rti_backlog_push(struct rti_backlog *backlog, struct rti_sched *sched,
                   runnables[i]->priority == runnables[count - 1]->priority);
         runnables[i]->next = runnables[i + 1];
     }
+    rti_backlog_push_row(backlog, sched, runnables[0], runnables[count - 1], count);
+}
+
+void rti_backlog_push_row(struct rti_backlog *backlog, struct rti_sched *sched,
+                          struct rti_runnable *first, struct rti_runnable *last, size_t count)
+{
     rti_lock_acquire(&backlog->lock, sched);
-    rti_processor_stack_all(&backlog->young, runnables[0], runnables[count - 1]);
+    rti_processor_stack_all(&backlog->young, first, last);
     backlog_count(backlog, count);
     rti_lock_release(&backlog->lock);
+}
+
+/* The most urgent of both lists, with the lock held. */
+static struct rti_processor *backlog_urgent(struct rti_backlog *backlog)
+{
+    bool is_old_urgent =
+        __builtin_ctz(backlog->old.levels_ready) < __builtin_ctz(backlog->young.levels_ready);
+    return is_old_urgent ? &backlog->old : &backlog->young;
 }
 
 size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched, uint32_t below,
@@ -42,9 +56,7 @@ size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched, ui
     }
     rti_lock_acquire(&backlog->lock, sched);
     while (taken < max) {
-        bool is_old_urgent =
-            __builtin_ctz(backlog->old.levels_ready) < __builtin_ctz(backlog->young.levels_ready);
-        struct rti_processor *urgent = is_old_urgent ? &backlog->old : &backlog->young;
+        struct rti_processor *urgent = backlog_urgent(backlog);
         if ((urgent->levels_ready & ((1U << below) - 1)) == 0) {
             break;
         }
@@ -53,6 +65,48 @@ size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched, ui
     backlog_count(backlog, 0 - taken);
     rti_lock_release(&backlog->lock);
     return taken;
+}
+
+/* Lays at most `max` of those that are linked from `*row` on into a ring, and gives how many; the
+ * first that is left is in `*row`. Nobody sees them yet. */
+static uint32_t backlog_lay(struct rti_ring *ring, uint32_t tail, struct rti_runnable **row,
+                            size_t max)
+{
+    struct rti_runnable *runnable = *row;
+    uint32_t count = 0;
+    for (; runnable != NULL && count < max; count++) {
+        rti_ring_lay(ring, tail + count, runnable);
+        runnable = runnable->next;
+    }
+    *row = runnable;
+    return count;
+}
+
+struct rti_runnable *rti_backlog_take_row(struct rti_backlog *backlog, struct rti_sched *sched,
+                                          struct rti_ring *rings, size_t max, size_t *count)
+{
+    *count = 0;
+    if (rti_backlog_is_empty(backlog)) {
+        return NULL;
+    }
+    rti_lock_acquire(&backlog->lock, sched);
+    struct rti_processor *urgent = backlog_urgent(backlog);
+    struct rti_runqueue *level = rti_processor_urgent(urgent);
+    struct rti_runnable *first = level == NULL ? NULL : rti_processor_take(urgent, level);
+    if (first != NULL) {
+        struct rti_ring *ring = &rings[first->priority];
+        uint32_t tail = rti_u32_load_relaxed(&ring->tail);
+        RT_ASSERT(max - 1 <= rti_ring_room(ring));
+        uint32_t laid = backlog_lay(ring, tail, &level->head, max - 1);
+        if (level->head == NULL) {
+            urgent->levels_ready &= ~(1U << first->priority);
+        }
+        *count = laid + 1;
+        backlog_count(backlog, 0 - *count);
+        rti_ring_publish(ring, tail + laid);
+    }
+    rti_lock_release(&backlog->lock);
+    return first;
 }
 
 struct rti_runnable *rti_backlog_take_old(struct rti_backlog *backlog, struct rti_sched *sched)

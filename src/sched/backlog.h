@@ -33,6 +33,7 @@
  * worker's cache lines: two workers were slower than one); a stack for all that a ring spills (256
  * of a thousand that yield would go round, and the others wait). */
 
+#include "base/ring.h"
 #include "sched/lock.h"
 #include "sched/processor.h"
 
@@ -46,8 +47,12 @@ struct rti_backlog {
 /* `sched` may be NULL: then nobody else comes. */
 void rti_backlog_init(struct rti_backlog *backlog, struct rti_sched *sched);
 
-/* Adds READY runnables of one level that are fresh, at least one, before all that are here and in
- * their order. Holder of the station. */
+/* Adds READY runnables of one level that are fresh and linked from `first` to `last`, before all
+ * that are here and in their order. Holder of the station. */
+void rti_backlog_push_row(struct rti_backlog *backlog, struct rti_sched *sched,
+                          struct rti_runnable *first, struct rti_runnable *last, size_t count);
+
+/* The same of an array of at least one. */
 void rti_backlog_push(struct rti_backlog *backlog, struct rti_sched *sched,
                       struct rti_runnable **runnables, size_t count);
 
@@ -55,6 +60,12 @@ void rti_backlog_push(struct rti_backlog *backlog, struct rti_sched *sched,
  * Gives how many. Any thread. */
 size_t rti_backlog_take(struct rti_backlog *backlog, struct rti_sched *sched, uint32_t below,
                         struct rti_runnable **out, size_t max);
+
+/* Takes at most `max`, at least one, of the most urgent level, the last half first: one is given,
+ * the others are appended to the ring of their level, of `rings`, which has room. `*count` is how
+ * many were taken; NULL if there is none. Owner of the rings. */
+struct rti_runnable *rti_backlog_take_row(struct rti_backlog *backlog, struct rti_sched *sched,
+                                          struct rti_ring *rings, size_t max, size_t *count);
 
 /* Takes one whose turn it is; NULL if there is none. Any thread. */
 struct rti_runnable *rti_backlog_take_old(struct rti_backlog *backlog, struct rti_sched *sched);

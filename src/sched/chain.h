@@ -24,20 +24,32 @@
  *
  * Poll tasks, of which many are ready at a time, go on with what the search would take next from
  * the station, whatever it is (rti_chain_oldest). What comes into the rings by that from elsewhere,
- * and whoever is of another kind, is the search's: it wakes others for what is there. */
+ * and whoever is of another kind, is the search's: it wakes others for what is there.
+ *
+ * Who works alone (sched/solo.h) asks less: the mark says that nobody is told and the run is not
+ * over, and looks and ticks are counted in advance where the turns are of one kind
+ * (rti_chain_length). A poll task that ends takes the next one in the section in which it says so
+ * (rti_chain_oldest_alone); what is not the common case stays in the ring. */
 
 #include "sched/solo.h"
 
 #if !RTI_ONE_WORKER
 
-/* Does anybody call for the search, or is the run over? */
-static RTI_ALWAYSINLINE bool rti_chain_is_called(const struct rti_worker *worker)
+/* Does anybody call for the search? In a section, where the run is not over. */
+static RTI_ALWAYSINLINE bool rti_chain_is_called_alone(const struct rti_worker *worker)
 {
     const struct rti_member *member = worker->member;
     RT_DCHECK(worker->station != NULL && worker->lent == NULL && member->pin == 0);
-    return RTI_UNLIKELY(rti_u32_load_relaxed(&member->crew->is_over) != 0) ||
-           RTI_UNLIKELY(rti_u32_load_relaxed(&member->attention) != 0) ||
+    return RTI_UNLIKELY(rti_u32_load_relaxed(&member->attention) != 0) ||
            RTI_UNLIKELY(rti_u32_load_relaxed(&worker->sched->port->attention) != 0);
+}
+
+/* The same anywhere, or is the run over? */
+static RTI_ALWAYSINLINE bool rti_chain_is_called(const struct rti_worker *worker)
+{
+    const struct rti_member *member = worker->member;
+    return RTI_UNLIKELY(rti_u32_load_relaxed(&member->crew->is_over) != 0) ||
+           rti_chain_is_called_alone(worker);
 }
 
 /* Must the search come before the next turn? */
@@ -144,6 +156,45 @@ rti_chain_oldest(struct rti_worker *worker,
         return NULL;
     }
     return rti_chain_begin_oldest(worker, worker->station, next, step);
+}
+
+/* Must the search come before the next turn? In a section, where nobody is told of it. */
+static RTI_ALWAYSINLINE bool rti_chain_is_cut_alone(const struct rti_worker *worker)
+{
+    return RTI_UNLIKELY(worker->member->turns_until_look <= 0) ||
+           rti_chain_is_called_alone(worker) ||
+           RTI_UNLIKELY(rti_station_is_tick_due(worker->station));
+}
+
+/* rti_chain_oldest in a section, for the oldest of the ring of this level where that is next, and
+ * is one of `step`; it has begun when this returns. `left`: turns that may follow. NULL: it is any
+ * other case, and nothing has changed. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+rti_chain_oldest_alone(struct rti_worker *worker, uint32_t level, int32_t left,
+                       void (*step)(struct rti_runnable *runnable, struct rti_worker *worker))
+{
+    struct rti_station *station = worker->station;
+    /* Nobody at a more urgent level. */
+    uint32_t urgent = station->levels_hint & ((UINT32_C(2) << level) - 1);
+    if (RTI_UNLIKELY(left <= 0) || rti_chain_is_called_alone(worker) ||
+        RTI_UNLIKELY(urgent != UINT32_C(1) << level) ||
+        RTI_UNLIKELY(!rti_station_is_plain(station)) || RTI_UNLIKELY(station->is_stocked)) {
+        return NULL;
+    }
+    struct rti_ring *ring = &station->levels[level];
+    struct rti_runnable *next = rti_ring_peek(ring);
+    if (RTI_UNLIKELY(next == NULL) || RTI_UNLIKELY(next->step != step)) {
+        return NULL;
+    }
+    RT_DCHECK(next->pin == 0);
+    rti_ring_drop_alone(ring);
+    station->tick++;
+    station->streak = 0;
+    rti_runnable_to_switched(next);
+    next->is_fresh = false;
+    worker->member->turns_until_look--;
+    rti_station_count(&station->turns, 1);
+    return next;
 }
 
 #endif

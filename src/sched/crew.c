@@ -90,15 +90,15 @@ bool rti_crew_observe(struct rti_crew *crew, const struct rti_journal *before,
                       struct rti_journal *journal)
 {
     struct rti_sched *sched = crew->sched;
+    /* Who works alone asks for no journal. */
+    rti_solo_receive(crew);
     rti_lock_acquire(&crew->journal_lock, sched);
     bool is_so = rti_sched_journal(sched) == before;
     if (is_so) {
         rti_sched_tell(sched, journal);
     }
     rti_lock_release(&crew->journal_lock);
-    if (is_so && journal != NULL) {
-        rti_solo_interrupt(crew);
-    }
+    rti_solo_part(crew);
     return is_so;
 }
 

@@ -381,6 +381,8 @@ void rti_crew_end(struct rti_crew *crew)
     rti_lock_acquire(&crew->lock, crew->sched);
     struct rti_member *member = crew->idle_members;
     crew->idle_members = NULL;
+    /* Who works alone does not ask whether the run is over. */
+    rti_solo_end(crew);
     rti_lock_release(&crew->lock);
     while (member != NULL) {
         struct rti_member *next = member->idle_next;

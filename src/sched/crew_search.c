@@ -15,6 +15,8 @@
 /* A look is due after at most this many turns. */
 #define LOOK_INTERVAL_MAX 64
 
+_Static_assert(RTI_STATION_TICKS <= LOOK_INTERVAL_MAX, "the next tick is as good as a look");
+
 /* Fires what is due at a station. Any member. */
 static bool station_expire(struct rti_station *station, uint64_t now_ns)
 {
@@ -106,6 +108,11 @@ static void member_look(struct rti_member *member)
         member->look_interval = LOOK_INTERVAL_MAX;
     }
     member->turns_until_look = member->look_interval;
+    if (member->look_interval == LOOK_INTERVAL_MAX) {
+        /* At the next tick, which is sooner: the search is needed once for both. */
+        member->turns_until_look =
+            (int32_t)(RTI_STATION_TICKS - member->worker->station->tick % RTI_STATION_TICKS);
+    }
     rti_solo_try(member);
     (void)station_expire(member->worker->station, member->worker->now_ns);
     crew_expire_retired(crew, member->worker->now_ns);

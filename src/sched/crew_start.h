@@ -102,11 +102,11 @@ static RTI_ALWAYSINLINE void rti_crew_start_at(struct rti_crew *crew, struct rti
 }
 
 /* The same in a section in which rti_crew_is_quiet. */
-static RTI_ALWAYSINLINE void rti_crew_start_alone(struct rti_worker *worker,
+static RTI_ALWAYSINLINE void rti_crew_start_alone(struct rti_station *station,
                                                   struct rti_runnable *runnable, uint32_t level)
 {
-    rti_crew_note_start(worker->station, runnable, level);
-    rti_crew_queue_alone(worker->station, runnable, level);
+    rti_crew_note_start(station, runnable, level);
+    rti_crew_queue_alone(station, runnable, level);
 }
 
 #endif

@@ -335,13 +335,14 @@ static RTI_ALWAYSINLINE struct rti_fiber *fiber_pass_on_shared(struct rti_worker
 }
 
 /* Has `self` returned in a way that leaves nothing to do but to say so, on a stack that can be
- * another's, and is the search not needed before the next turn? Holder. */
+ * another's, and is the search not needed before the next turn? What settles itself on a stack of
+ * the slab has a guard page there. In a section. */
 static RTI_ALWAYSINLINE bool fiber_is_passing_on(const struct rti_worker *worker,
                                                  const struct rti_fiber *self)
 {
     return RTI_LIKELY(worker->member->pin == 0) && RTI_LIKELY(self->is_self_settling) &&
-           rti_fiber_has_slab(self) && RTI_LIKELY(rti_stack_is_intact(&self->stack)) &&
-           RTI_LIKELY(rti_cleanups_are_none(&self->cleanups)) && !rti_chain_is_cut(worker) &&
+           rti_fiber_has_slab(self) && RTI_LIKELY(rti_stack_is_intact_single(&self->stack)) &&
+           RTI_LIKELY(rti_cleanups_are_none(&self->cleanups)) && !rti_chain_is_cut_alone(worker) &&
            RTI_LIKELY(rti_station_is_plain(worker->station)) &&
            RTI_LIKELY(!worker->station->is_stocked);
 }

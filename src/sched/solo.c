@@ -17,16 +17,22 @@ void rti_solo_open(struct rti_crew *crew)
     rti_u64_store_relaxed(&crew->solo_again_ns, 0);
 }
 
-/* May the holder of a station work alone? With the lock held what this says stays so. */
+/* May the holder of a station work alone? With the lock held what this says stays so, or whoever
+ * changes it ends that. */
 static bool solo_is_possible(const struct rti_crew *crew)
 {
-    return rti_u32_load_relaxed(&crew->listed_count) == crew->stations_count - 1;
+    return rti_u32_load_relaxed(&crew->listed_count) == crew->stations_count - 1 &&
+           rti_sched_journal(crew->sched) == NULL && rti_u32_load_relaxed(&crew->is_over) == 0;
 }
 
 void rti_solo_try(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
     struct rti_worker *worker = member->worker;
+    if (RTI_UNLIKELY(rti_worker_records(worker))) {
+        rti_solo_quit(worker);
+        return;
+    }
     if (!crew->can_solo || !solo_is_possible(crew) || rti_u32_load_relaxed(&worker->is_solo) != 0 ||
         worker->now_ns < rti_u64_load_relaxed(&crew->solo_again_ns)) {
         return;
@@ -96,13 +102,6 @@ void rti_solo_end(struct rti_crew *crew)
         /* Acquire pairs with the release in rti_solo_quit: else it has left its last section. */
         solo_revoke(crew, worker);
     }
-}
-
-void rti_solo_interrupt(struct rti_crew *crew)
-{
-    rti_lock_acquire(&crew->lock, crew->sched);
-    rti_solo_end(crew);
-    rti_lock_release(&crew->lock);
 }
 
 void rti_solo_receive(struct rti_crew *crew)

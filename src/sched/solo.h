@@ -23,10 +23,15 @@
  * The barrier reaches the worker before the store to is_inside is seen, and then its look finds the
  * mark gone; or after it, and then who comes finds it inside and waits. Sections take no lock, call
  * nothing of the program and do not touch its memory: that may have to be brought by another
- * thread, which comes first. Most are some dozen instructions; three are longer and have in them
+ * thread, which comes first. Most are some dozen instructions; some are longer and have in them
  * all that is left of a start, of a join, and of the step from a task that ends to the next one
- * that begins, where those are no more than that (decision 110). What they find special they leave
- * as it is, to code for every case.
+ * that begins, where those are no more than that (decisions 110 and 113). What they find special
+ * they leave as it is, to code for every case.
+ *
+ * The mark says more than that: while it is there no journal is written, the worker records
+ * nothing, and the run is not over. A section asks for none of these. Who begins a journal is a
+ * guest meanwhile; who ends the run ends the work alone; and a worker begins to record at a look,
+ * where it takes its own mark away.
  *
  * Who comes is, first, everybody who takes a station out of the idle list: it does so before it has
  * the station. Second, a guest: who has no station, and changes such a word all the same (a timer
@@ -52,10 +57,15 @@
  *       is over                        guard is taken
  *     the number of the last task    any station; else a guest (task_next_serial)
  *
+ * and what is asked for by the mark alone:
+ *
+ *     is a journal written           a guest (rti_crew_observe)
+ *     is the run over                whoever ends it, under the lock (rti_crew_end)
+ *     does the worker record         itself, at a look (rti_solo_try)
+ *
  * What a section may rely on a turn of a behaviour may rely on too, as long as the mark is there
- * when it looks again: nobody has come, so nobody has ordered anything from elsewhere. Nor is
- * anybody told of what happens who was not when its chain of turns began: who begins to be told
- * says so and ends this (rti_solo_interrupt), and nobody begins to work alone within a chain.
+ * when it looks again: nobody has come, so nobody has ordered anything from elsewhere, and nobody
+ * begins to work alone within a chain of turns.
  *
  * Who gives its station out of hand, to whomever, takes its own mark away first: without a station
  * it is a guest, and what it calls may look at the mark before it asks for the station.
@@ -64,6 +74,8 @@
  *                                                                        (explored; solo_test)
  * I2  In a section nobody else changes the words that it changes.        (explored)
  * I3  A section is entered by who holds a station.                       (RT_DCHECK)
+ * I4  In a section no journal is written, nothing is recorded, and the run is not over.
+ *                                                       (RT_DCHECK; solo_test, chain_sim_test)
  *
  * Costs: four instructions for a section, none of them locked. Who comes pays some 15 microseconds,
  * and then nobody works alone for RTI_SOLO_PAUSE_NS. If the barrier is refused in the middle of a
@@ -90,9 +102,6 @@ void rti_solo_try(struct rti_member *member);
 /* Nobody works alone any more. Under the lock of the crew. */
 void rti_solo_end(struct rti_crew *crew);
 
-/* The same by who begins to be told of what happens, after it has said so (rti_sched_is_told). */
-void rti_solo_interrupt(struct rti_crew *crew);
-
 /* The worker does not work alone any more. Itself, outside of a section. */
 static inline void rti_solo_quit(struct rti_worker *worker)
 {
@@ -111,6 +120,7 @@ static RTI_ALWAYSINLINE bool rti_solo_enter(struct rti_worker *worker)
     /* Acquire: what others did before it worked alone comes before the section. */
     if (RTI_LIKELY(rti_u32_load_acquire(&worker->is_solo) != 0)) {
         RT_DCHECK(worker->station != NULL);
+        RT_DCHECK(!rti_worker_records(worker) && rti_sched_journal(worker->sched) == NULL);
         return true;
     }
     rti_u32_store_release(&worker->is_inside, 0);

@@ -248,6 +248,15 @@ static inline bool rti_stack_is_intact(const struct rti_stack *stack)
     return RTI_LIKELY(low == RTI_STACK_GUARD) && RTI_LIKELY(high == RTI_STACK_GUARD);
 }
 
+/* The same where one word is looked at for both ends. */
+static inline bool rti_stack_is_intact_single(const struct rti_stack *stack)
+{
+    RT_DCHECK(rti_stack_is_single(stack));
+    return !RT_GUARD_WORDS ||
+           RTI_LIKELY(*(const volatile uint64_t *)(const void *)stack->high_guard ==
+                      RTI_STACK_GUARD);
+}
+
 /* Says that the RT_STACK_GUARD_SIZE bytes below the stack's start fault at any access, and that the
  * lowest RTI_STACK_RESERVE bytes are the runtime's. */
 static inline void rti_stack_protect(struct rti_stack *stack)

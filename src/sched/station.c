@@ -47,6 +47,25 @@ static size_t runnables_part(struct rti_runnable **runnables, size_t count)
     return kept;
 }
 
+/* Links those that a ring spills, and gives them to the backlog. False if one of them has run:
+ * then they are nobody's yet. */
+static bool station_set_aside_row(struct rti_station *station, struct rti_runnable **runnables,
+                                  size_t count)
+{
+    for (size_t i = 0; i + 1 < count; i++) {
+        runnables[i]->next = runnables[i + 1];
+        if (RTI_UNLIKELY(!runnables[i]->is_fresh)) {
+            return false;
+        }
+    }
+    if (!runnables[count - 1]->is_fresh) {
+        return false;
+    }
+    rti_backlog_push_row(&station->backlog, station->sched, runnables[0], runnables[count - 1],
+                         count);
+    return true;
+}
+
 /* The ring is full: its older half and the newcomer go to the injector, in order; those who have
  * not run yet to the backlog. */
 static void station_spill(struct rti_station *station, struct rti_runnable *runnable,
@@ -63,6 +82,10 @@ static void station_spill(struct rti_station *station, struct rti_runnable *runn
         return;
     }
     items[count] = runnable;
+    if (RTI_LIKELY(station_set_aside_row(station, (struct rti_runnable **)items, count + 1))) {
+        rti_station_count(&station->spills, 1);
+        return;
+    }
     struct rti_runnable **spilled = (struct rti_runnable **)items;
     count++;
     /* Parted before the first is given away: whoever takes it may run and end it at once. */
@@ -234,21 +257,14 @@ static bool station_is_low(const struct rti_station *station)
     return count <= RTI_RING_CAPACITY / 8;
 }
 
-/* Queues those for which there is room. None is looked at any more once it lies in the ring: a
- * thief may have taken, run and ended it by then. */
-static void station_push_all(struct rti_station *station, struct rti_runnable **runnables,
-                             size_t count)
+/* Queues one that has come from elsewhere, for which there is room. */
+static void station_push_one(struct rti_station *station, struct rti_runnable *runnable)
 {
-    for (size_t from = 0, to; from < count; from = to) {
-        uint32_t level = runnables[from]->priority;
-        to = from + 1;
-        while (to < count && runnables[to]->priority == level) {
-            to++;
-        }
-        station->levels_hint |= 1U << level;
-        rti_ring_push_all(&station->levels[level], (void *const *)(runnables + from), to - from);
-    }
-    station->is_stocked = station->is_stocked || count > 0;
+    uint32_t level = runnable->priority;
+    bool is_pushed = rti_ring_push(&station->levels[level], runnable);
+    RT_ASSERT(is_pushed);
+    station->levels_hint |= 1U << level;
+    station->is_stocked = true;
 }
 
 /* Takes at most `*count` from a backlog for a station that is low: one is returned, the others are
@@ -256,13 +272,13 @@ static void station_push_all(struct rti_station *station, struct rti_runnable **
 static struct rti_runnable *station_relieve(struct rti_station *station,
                                             struct rti_backlog *backlog, size_t *count)
 {
-    struct rti_runnable *taken[RTI_RING_CAPACITY / 2];
-    *count = rti_backlog_take(backlog, station->sched, RTI_PRIORITY_LEVELS, taken, *count);
-    if (*count == 0) {
-        return NULL;
+    struct rti_runnable *first =
+        rti_backlog_take_row(backlog, station->sched, station->levels, *count, count);
+    if (RTI_LIKELY(*count > 1)) {
+        station->levels_hint |= 1U << first->priority;
+        station->is_stocked = true;
     }
-    station_push_all(station, taken + 1, *count - 1);
-    return taken[0];
+    return first;
 }
 
 /* The rings are empty. */
@@ -282,7 +298,7 @@ struct rti_runnable *rti_station_begin_old(struct rti_station *station)
         size_t count = RTI_RING_CAPACITY / 2 - 1;
         struct rti_runnable *second = station_relieve(station, &station->backlog, &count);
         if (second != NULL) {
-            station_push_all(station, &second, 1);
+            station_push_one(station, second);
         }
     }
     return first;

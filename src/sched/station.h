@@ -80,18 +80,26 @@ enum rti_station_state {
     RTI_STATION_BLOCKED, /* its holder is in a blocking call and anybody may take it */
 };
 
+/* Who keeps something for the holder of a station. */
+enum rti_desk_of {
+    RTI_DESK_TASK,
+    RTI_DESK_ASYNC,
+    RTI_DESKS,
+};
+
 struct rti_station {
-    rti_atomic_ptr next;   /* woken last, with its priority in the low bits; NULL: nobody */
-    uint32_t levels_hint;  /* holder: bit n: levels[n] may have somebody */
-    uint32_t streak;       /* holder: taken from `next` in a row */
-    uint32_t tick;         /* holder: picks */
-    uint32_t early_hint;   /* holder: bit n: `early`, or its rest, may have one of level n */
-    uint32_t early_streak; /* holder: from `early`, and `next`, since the rings' turn */
-    uint32_t early_taken;  /* holder: taken from `early` */
-    uint32_t index;        /* which one it is; fixed */
-    bool is_stocked;       /* holder: see rti_station_is_restocked */
-    rti_atomic_u32 state;  /* enum rti_station_state */
-    rti_atomic_ptr holder; /* the member that runs with it; a hint for the warden */
+    rti_atomic_ptr next;    /* woken last, with its priority in the low bits; NULL: nobody */
+    void *desks[RTI_DESKS]; /* what modules keep for the holder; written while nobody runs */
+    uint32_t levels_hint;   /* holder: bit n: levels[n] may have somebody */
+    uint32_t streak;        /* holder: taken from `next` in a row */
+    uint32_t tick;          /* holder: picks */
+    uint32_t early_hint;    /* holder: bit n: `early`, or its rest, may have one of level n */
+    uint32_t early_streak;  /* holder: from `early`, and `next`, since the rings' turn */
+    uint32_t early_taken;   /* holder: taken from `early` */
+    uint32_t index;         /* which one it is; fixed */
+    bool is_stocked;        /* holder: see rti_station_is_restocked */
+    rti_atomic_u32 state;   /* enum rti_station_state */
+    rti_atomic_ptr holder;  /* the member that runs with it; a hint for the warden */
     struct rti_station *idle_next; /* the crew's, while IDLE */
     struct rti_timer_source timers;
     rti_atomic_u64 live; /* started here minus ended here, modulo 2^64; written by the holder */

@@ -366,47 +366,90 @@ static RTI_ALWAYSINLINE void async_end_shared(struct rti_async *async, struct rt
     }
 }
 
-/* One step with several workers. Most find a spare context on the desk and leave it as it was. It
- * is taken away for the call all the same: the desk may be another's by its end. */
-static RTI_ALWAYSINLINE void async_step_here(struct rti_async *async, struct rti_worker *worker)
+static void async_step_shared(struct rti_runnable *runnable, struct rti_worker *worker);
+
+/* What follows a step in every way. */
+static RTI_NOINLINE struct rti_runnable *async_go_on(struct rti_worker *worker)
 {
-    struct rti_async_desk *desk = rti_asyncs_desk(async->asyncs, worker);
-    struct rti_cx *cx;
-    if (RTI_UNLIKELY(async->cx != NULL || desk == NULL || (cx = desk->spare) == NULL)) {
+    return rti_chain_oldest(worker, async_step_shared);
+}
+
+/* The end of a step by who works alone, in the common case, and the beginning of the next one, in
+ * one section: that one in `*next`, NULL if the search or async_go_on is to look for it. False: it
+ * is any other case, and nothing has changed. `left`: turns that may follow. */
+static RTI_ALWAYSINLINE bool async_end_alone(struct rti_async *async, struct rti_worker *worker,
+                                             rt_status status, int32_t left,
+                                             struct rti_runnable **next)
+{
+    if (RTI_UNLIKELY(async->nap != NULL) || RTI_UNLIKELY(async->is_joining) ||
+        RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return false;
+    }
+    if (RTI_UNLIKELY(rti_task_life(&async->life) != RTI_TASK_HELD)) {
+        rti_solo_leave(worker);
+        return false;
+    }
+    async->result = (uint8_t)status.code;
+    async->result_msg = status.msg;
+    rti_runnable_to_done_here(&async->run);
+    rti_station_count(&worker->station->live, UINT64_MAX);
+    rti_task_to_complete_seen(&async->life);
+    *next = rti_chain_oldest_alone(worker, RTI_ASYNC_PRIORITY, left, async_step_shared);
+    rti_solo_leave(worker);
+    return true;
+}
+
+/* One step with several workers, and what follows it. Most find a spare context on the desk and
+ * leave it as it was: it is not even taken away, because the station is kept until the end of the
+ * step (sched/chain.h), and one runs at a time. `left`: turns that may follow. */
+static RTI_ALWAYSINLINE struct rti_runnable *
+async_step_here(struct rti_async *async, struct rti_worker *worker, int32_t left)
+{
+    struct rti_async_desk *desk = rti_asyncs_desk_at(worker->station);
+    struct rti_cx *cx = desk->spare;
+    if (RTI_UNLIKELY(async->cx != NULL) || RTI_UNLIKELY(cx == NULL)) {
         async_step_any(async, worker);
-        return;
+        return async_go_on(worker);
     }
     if (RTI_UNLIKELY(async_to_running(async, true) != RTI_ASYNC_GO_ON)) {
         /* Begins once more, which loses nothing: it answers who has come meanwhile, too. */
         async_step_any(async, worker);
-        return;
+        return async_go_on(worker);
     }
     RT_DCHECK(!cx->is_touched && rti_asyncs_context_is_clean(cx));
-    desk->spare = NULL;
     rti_cx_poll(cx)->waker.arg = async;
     rt_status status = async->poll(async->state, (rt_cx *)(void *)cx);
+    RT_DCHECK(desk == rti_asyncs_desk_at(worker->station) && desk->spare == cx);
     /* What others may cancel is touched; who cancels a context that is not its own is not
      * believed. */
     if (RTI_UNLIKELY(cx->is_touched || rti_cancel_is_requested(&cx->cancel))) {
+        desk->spare = NULL;
         async_step_end(async, worker, cx, status);
-        return;
+        return async_go_on(worker);
     }
     RT_DCHECK(!async_needs_context(cx));
-    rti_asyncs_context_lay_by(async->asyncs, worker, cx);
+    rti_cx_poll(cx)->waker.fn = rti_async_waker; /* the task may have given it another */
     if (status.code == RT_ERR_WOULDBLOCK) {
         async_settle(async);
-    } else {
-        async_end_shared(async, worker, status);
+        return async_go_on(worker);
     }
+    struct rti_runnable *next;
+    if (RTI_UNLIKELY(!async_end_alone(async, worker, status, left, &next))) {
+        async_end_shared(async, worker, status);
+        return async_go_on(worker);
+    }
+    return RTI_LIKELY(next != NULL) ? next : async_go_on(worker);
 }
 
 /* The step of every task where there are several workers. It goes on with those that are next, if
  * they are poll tasks, too. */
 static void async_step_shared(struct rti_runnable *runnable, struct rti_worker *worker)
 {
+    int32_t left = rti_chain_length(worker);
     do {
-        async_step_here(RTI_CONTAINER_OF(runnable, struct rti_async, run), worker);
-        runnable = rti_chain_oldest(worker, async_step_shared);
+        struct rti_async *async = RTI_CONTAINER_OF(runnable, struct rti_async, run);
+        runnable = async_step_here(async, worker, left);
+        left--;
     } while (runnable != NULL);
 }
 #endif
@@ -506,11 +549,10 @@ static inline uint32_t async_next_serial(struct rti_asyncs *asyncs, const struct
     if (RTI_UNLIKELY(desk == NULL)) {
         return rti_u32_add_relaxed(&asyncs->serial, 1) + 1;
     }
-    if (RTI_UNLIKELY(desk->serials_left == 0)) {
+    if (RTI_UNLIKELY(desk->serial == desk->serial_end)) {
         desk->serial = rti_u32_add_relaxed(&asyncs->serial, RTI_ASYNC_SERIALS);
-        desk->serials_left = RTI_ASYNC_SERIALS;
+        desk->serial_end = desk->serial + RTI_ASYNC_SERIALS;
     }
-    desk->serials_left--;
     return ++desk->serial;
 }
 
@@ -554,7 +596,7 @@ static RTI_ALWAYSINLINE void async_begin(struct rti_async *async, uint32_t seria
     async->is_pausing = false;
     async->poll = poll;
     async->state = state;
-    rti_task_to_held(&async->life);
+    rti_task_to_held_here(&async->life);
 }
 
 /* rt_async in every way. */
@@ -573,26 +615,24 @@ static RTI_NOINLINE rt_async_task *async_go_any(struct rti_worker *worker, rt_po
     return handle;
 }
 
-#if RTI_ONE_WORKER
-#define async_go_shared async_go_any
-#else
-/* The same with several workers, where most find a slot and a number at their desk, and nobody
- * watches. */
+#if !RTI_ONE_WORKER
+/* The same with several workers, where most find a slot at their desk, or get some for it, and
+ * nobody watches. */
 static RTI_NOINLINE rt_async_task *async_go_shared(struct rti_worker *worker, rt_poll_fn poll,
                                                    void *state)
 {
     struct rti_asyncs *asyncs = rti_asyncs_of(worker);
     if (RTI_LIKELY(asyncs != NULL && poll != NULL && asyncs->early_max == 0)) {
         struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
-        if (RTI_LIKELY(desk != NULL && rti_u32_load_relaxed(&desk->free_count) > 0 &&
-                       desk->serials_left > 0 && rti_sched_journal(asyncs->sched) == NULL)) {
-            uint32_t index = desk->free_head;
+        if (RTI_LIKELY(desk != NULL && rti_sched_journal(asyncs->sched) == NULL)) {
             struct rti_async *async = rti_asyncs_desk_take(asyncs, desk);
+            if (RTI_UNLIKELY(async == NULL)) {
+                return NULL;
+            }
             RT_DCHECK(async->poll == NULL);
-            desk->serials_left--;
-            async_begin(async, ++desk->serial, poll, state);
+            async_begin(async, async_next_serial(asyncs, worker), poll, state);
             rti_u32_store_relaxed(&async->run.state, RTI_RUNNABLE_READY);
-            rt_async_task *handle = rti_asyncs_handle_at(async, index);
+            rt_async_task *handle = rti_asyncs_handle(asyncs, async);
             RTI_PROBE2(spawn, async->run.id, RTI_ASYNC_PRIORITY);
             rti_worker_note(worker, RTI_NOTE_START, RTI_ASYNC_PRIORITY, async->run.id);
             rti_crew_start_at(asyncs->sched->crew, worker, &async->run, RTI_ASYNC_PRIORITY);
@@ -601,14 +641,50 @@ static RTI_NOINLINE rt_async_task *async_go_shared(struct rti_worker *worker, rt
     }
     return async_go_any(worker, poll, state);
 }
+
+/* The common case with several workers: the caller works alone, and finds a slot and a number at
+ * its desk and a place in its ring. In any other case nothing has changed. Nothing is called that
+ * comes back: no register has to be saved. */
+static RTI_NOINLINE rt_async_task *async_go_alone(rt_poll_fn poll, void *state,
+                                                  struct rti_worker *worker)
+{
+    if (RTI_UNLIKELY(worker == NULL) || RTI_UNLIKELY(poll == NULL) ||
+        RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return async_go_shared(worker, poll, state);
+    }
+    struct rti_station *station = worker->station;
+    struct rti_async_desk *desk = rti_asyncs_desk_at(station);
+    struct rti_asyncs *asyncs = rti_asyncs_of(worker);
+    if (RTI_UNLIKELY(asyncs == NULL) || RTI_UNLIKELY(asyncs->early_max != 0) ||
+        RTI_UNLIKELY(rti_asyncs_desk_is_bare(desk)) ||
+        RTI_UNLIKELY(desk->serial == desk->serial_end) ||
+        RTI_UNLIKELY(!rti_crew_is_quiet(worker->sched->crew, station, RTI_ASYNC_PRIORITY))) {
+        rti_solo_leave(worker);
+        return async_go_shared(worker, poll, state);
+    }
+    uint32_t index = desk->free_head;
+    struct rti_async *async = rti_asyncs_desk_pop(asyncs, desk);
+    RT_DCHECK(async->poll == NULL);
+    async_begin(async, ++desk->serial, poll, state);
+    rti_u32_store_relaxed(&async->run.state, RTI_RUNNABLE_READY);
+    RTI_PROBE2(spawn, async->run.id, RTI_ASYNC_PRIORITY);
+    rti_crew_start_alone(station, &async->run, RTI_ASYNC_PRIORITY);
+    rti_solo_leave(worker);
+    return rti_asyncs_handle_at(async, index);
+}
 #endif
 
 rt_async_task *rt_async(rt_poll_fn poll, void *state)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = worker == NULL ? NULL : worker->straight[RTI_MODULE_ASYNC];
+#if !RTI_ONE_WORKER
+    if (RTI_UNLIKELY(asyncs == NULL)) {
+        return async_go_alone(poll, state, worker);
+    }
+#endif
     if (RTI_UNLIKELY(asyncs == NULL || poll == NULL || asyncs->free_head >= asyncs->count)) {
-        return async_go_shared(worker, poll, state);
+        return async_go_any(worker, poll, state);
     }
     /* Straight, and a slot is there that was a task's before. */
     uint32_t index = asyncs->free_head;

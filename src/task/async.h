@@ -95,7 +95,14 @@ struct rti_async {
     union {
         void *state;            /* the program's, until the end */
         const char *result_msg; /* of `result`, from the end on */
-        uint32_t next_free;     /* of a slot that is free */
+#if RTI_ONE_WORKER
+        uint32_t next_free; /* of a slot that is free */
+#else
+        struct {
+            uint32_t next_free;   /* of a slot that is free */
+            uint32_t next_parcel; /* of the first of a parcel: that of the next */
+        };
+#endif
     };
     union {
         struct rti_cx *cx;    /* the context that it keeps; NULL: none */

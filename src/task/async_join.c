@@ -309,19 +309,24 @@ static RTI_NOINLINE rt_status join_any(struct rti_worker *worker, rt_async_task 
 /* The common case with several workers: a fiber that nothing hinders works alone and finds the end
  * there, and the desk has room for the slot. Whatever else it is, nothing has changed. Nothing is
  * called that comes back: no register has to be saved. */
-static RTI_NOINLINE rt_status join_alone(struct rti_worker *worker, rt_async_task **task,
-                                         rt_cx *given, rt_status *out)
+static RTI_NOINLINE rt_status join_alone(rt_async_task **task, rt_cx *given, rt_status *out,
+                                         struct rti_worker *worker)
 {
-    struct rti_asyncs *asyncs = rti_asyncs_of(worker);
-    if (RTI_UNLIKELY(asyncs == NULL) || RTI_UNLIKELY(task == NULL) || RTI_UNLIKELY(given != NULL) ||
+    if (RTI_UNLIKELY(worker == NULL) || RTI_UNLIKELY(task == NULL) || RTI_UNLIKELY(given != NULL) ||
         RTI_UNLIKELY(!join_is_fiber_free(worker->fiber))) {
         return join_any(worker, task, given, out);
     }
+    /* The program's memory is touched before and after. */
     const rt_async_task *handle = *task;
+    if (RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return join_any(worker, task, given, out);
+    }
+    struct rti_asyncs *asyncs = rti_asyncs_of(worker);
+    struct rti_async_desk *desk = rti_asyncs_desk_at(worker->station);
     uint32_t index = (uint32_t)((uintptr_t)handle & RTI_ASYNC_INDEX_MASK);
-    struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
-    if (RTI_UNLIKELY(index >= rti_u32_load_relaxed(&asyncs->fresh)) || RTI_UNLIKELY(desk == NULL) ||
-        RTI_UNLIKELY(rti_asyncs_desk_is_full(desk)) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
+    if (RTI_UNLIKELY(asyncs == NULL) || RTI_UNLIKELY(rti_asyncs_desk_is_full(desk)) ||
+        RTI_UNLIKELY(index >= rti_u32_load_relaxed(&asyncs->fresh))) {
+        rti_solo_leave(worker);
         return join_any(worker, task, given, out);
     }
     struct rti_async *async = &asyncs->slots[index];
@@ -330,11 +335,14 @@ static RTI_NOINLINE rt_status join_alone(struct rti_worker *worker, rt_async_tas
         rti_solo_leave(worker);
         return join_any(worker, task, given, out);
     }
+    RT_DCHECK(async->poll != NULL);
     rti_asyncs_take_ended(async);
-    rti_solo_leave(worker);
-    RT_ASSERT(async->poll != NULL);
-    rti_asyncs_tell_result(async, out);
+    rt_status result = {(rt_status_code)async->result, async->result_msg};
     rti_asyncs_desk_add(asyncs, desk, async, index);
+    rti_solo_leave(worker);
+    if (out != NULL) {
+        *out = result;
+    }
     *task = NULL;
     return RT_SUCCESS;
 }
@@ -346,7 +354,7 @@ rt_status rt_async_join(rt_async_task **task, rt_cx *given, rt_status *out)
     struct rti_asyncs *asyncs = worker == NULL ? NULL : worker->straight[RTI_MODULE_ASYNC];
 #if !RTI_ONE_WORKER
     if (RTI_UNLIKELY(asyncs == NULL)) {
-        return join_alone(worker, task, given, out);
+        return join_alone(task, given, out, worker);
     }
 #endif
     /* The common case: a fiber that nothing hinders finds the end there. */

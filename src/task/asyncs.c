@@ -40,12 +40,25 @@ static void asyncs_init_desks(struct rti_asyncs *asyncs)
     RT_ASSERT(asyncs->desks_count <= RTI_ASYNC_DESKS);
     for (uint32_t i = 0; i < asyncs->desks_count; i++) {
         asyncs->desks[i] = (struct rti_async_desk){.spare = NULL};
+        sched->crew->stations[i].desks[RTI_DESK_ASYNC] = &asyncs->desks[i];
     }
     asyncs->has_desk_slots = false;
 #endif
     for (unsigned i = 0; i < RTI_ASYNC_GUARDS; i++) {
         rti_lock_init(&asyncs->guards[i].lock, asyncs->sched, RTI_LOCK_TASK);
     }
+}
+
+/* The stations have no desks any more. */
+static void asyncs_clear_desks(struct rti_asyncs *asyncs)
+{
+#if RT_MAX_WORKERS > 1
+    for (uint32_t i = 0; i < asyncs->desks_count; i++) {
+        asyncs->sched->crew->stations[i].desks[RTI_DESK_ASYNC] = NULL;
+    }
+#else
+    (void)asyncs;
+#endif
 }
 
 static void asyncs_place(struct rti_asyncs *asyncs, struct rti_async *slots, size_t count,
@@ -55,6 +68,9 @@ static void asyncs_place(struct rti_asyncs *asyncs, struct rti_async *slots, siz
     asyncs->count = (uint32_t)count;
     rti_u32_init(&asyncs->fresh, 0);
     asyncs->free_head = (uint32_t)count;
+#if RT_MAX_WORKERS > 1
+    asyncs->parcel_head = (uint32_t)count;
+#endif
 #if RTI_ASYNC_FORESIGHT
     memset(asyncs->woken, 0, sizeof(asyncs->woken));
     asyncs->wakes = 0;
@@ -94,6 +110,7 @@ void rti_asyncs_deinit(struct rti_asyncs *asyncs)
         port->ops->memory_unmap(port, asyncs->mapping, asyncs->mapping_size);
     }
     asyncs->sched->modules[RTI_MODULE_ASYNC] = NULL;
+    asyncs_clear_desks(asyncs);
 }
 
 /* Slots that lie on a desk. */
@@ -106,6 +123,21 @@ static uint32_t asyncs_on_desk(const struct rti_asyncs *asyncs, size_t desk)
     (void)asyncs, (void)desk;
     return 0;
 #endif
+}
+
+/* Slots in the parcels that all share. */
+static size_t asyncs_in_parcels(const struct rti_asyncs *asyncs)
+{
+    size_t count = 0;
+#if RT_MAX_WORKERS > 1
+    uint32_t at = asyncs->parcel_head;
+    for (; at < asyncs->count; at = asyncs->slots[at].next_parcel) {
+        count += RTI_ASYNC_PARCEL;
+    }
+#else
+    (void)asyncs;
+#endif
+    return count;
 }
 
 size_t rti_asyncs_used(const struct rti_asyncs *asyncs)
@@ -121,7 +153,9 @@ size_t rti_asyncs_used(const struct rti_asyncs *asyncs)
         RT_ASSERT(at < fresh && used > 0);
         used--;
     }
-    return used;
+    size_t in_parcels = asyncs_in_parcels(asyncs);
+    RT_ASSERT(in_parcels <= used);
+    return used - in_parcels;
 }
 
 /* From here on slots lie on desks; none does yet. */
@@ -130,6 +164,8 @@ static void asyncs_init_desk_slots(struct rti_asyncs *asyncs)
 #if RT_MAX_WORKERS > 1
     for (uint32_t i = 0; i < asyncs->desks_count; i++) {
         rti_u32_init(&asyncs->desks[i].free_count, 0);
+        asyncs->desks[i].free_min = 0;
+        asyncs->desks[i].free_max = RTI_ASYNC_PARCEL;
     }
     asyncs->has_desk_slots = asyncs->desks_count > 0;
 #else
@@ -192,9 +228,42 @@ struct rti_async *rti_asyncs_take_fresh(struct rti_asyncs *asyncs)
     return async;
 }
 
+#if RT_MAX_WORKERS > 1
+/* With the lock held: takes the parcel that came last, and gives its first slot; `count` if there
+ * is none. */
+static uint32_t asyncs_take_parcel(struct rti_asyncs *asyncs)
+{
+    uint32_t first = asyncs->parcel_head;
+    if (first < asyncs->count) {
+        asyncs->parcel_head = asyncs->slots[first].next_parcel;
+    }
+    return first;
+}
+
+/* With the lock held: the list is empty, and gets the slots of a parcel, if there is one. */
+static void asyncs_open_parcel(struct rti_asyncs *asyncs)
+{
+    uint32_t first = asyncs_take_parcel(asyncs);
+    uint32_t last = first;
+    if (first == asyncs->count) {
+        return;
+    }
+    for (uint32_t i = 1; i < RTI_ASYNC_PARCEL; i++) {
+        last = asyncs->slots[last].next_free;
+    }
+    asyncs->slots[last].next_free = asyncs->free_head;
+    asyncs->free_head = first;
+}
+#endif
+
 /* With the lock held. */
 static struct rti_async *asyncs_take_held(struct rti_asyncs *asyncs)
 {
+#if RT_MAX_WORKERS > 1
+    if (RTI_UNLIKELY(asyncs->free_head >= asyncs->count)) {
+        asyncs_open_parcel(asyncs);
+    }
+#endif
     if (RTI_UNLIKELY(asyncs->free_head >= asyncs->count)) {
         return rti_asyncs_take_fresh(asyncs);
     }
@@ -211,7 +280,8 @@ struct rti_async *rti_asyncs_take_listed(struct rti_asyncs *asyncs)
     return async;
 }
 
-/* With the lock held: the first parcel of the list, or what there is of it, as it lies there. */
+#if RT_MAX_WORKERS > 1
+/* With the lock held: so many of the list as make a parcel, or what there is. */
 static uint32_t desk_take_listed(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
 {
     uint32_t count = 0;
@@ -236,39 +306,52 @@ static uint32_t desk_take_fresh(struct rti_asyncs *asyncs, struct rti_async_desk
     return count;
 }
 
+/* With the lock held: from wherever there are some. */
+static uint32_t desk_take_shared(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
+{
+    uint32_t parcel = asyncs_take_parcel(asyncs);
+    if (RTI_LIKELY(parcel < asyncs->count)) {
+        desk->free_head = parcel;
+        return RTI_ASYNC_PARCEL;
+    }
+    uint32_t count = desk_take_listed(asyncs, desk);
+    return count > 0 ? count : desk_take_fresh(asyncs, desk);
+}
+
 uint32_t rti_asyncs_desk_fill(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
 {
-    RT_DCHECK(rti_u32_load_relaxed(&desk->free_count) == 0);
-    rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    uint32_t count = desk_take_listed(asyncs, desk);
-    if (count == 0) {
-        count = desk_take_fresh(asyncs, desk);
+    RT_DCHECK(rti_asyncs_desk_is_bare(desk));
+    if (desk->free_min > 0) {
+        desk->free_head = desk->parcel;
+        desk->free_min = 0;
+        desk->free_max = RTI_ASYNC_PARCEL;
+        return RTI_ASYNC_PARCEL;
     }
-    /* Under the lock: who counts finds each of them here or in the list. */
+    rti_lock_acquire(&asyncs->lock, asyncs->sched);
+    uint32_t count = desk_take_shared(asyncs, desk);
+    /* Under the lock: who counts finds each of them here or among the shared ones. */
     rti_u32_store_release(&desk->free_count, count);
     rti_lock_release(&asyncs->lock);
     return count;
 }
 
-uint32_t rti_asyncs_desk_relieve(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
+void rti_asyncs_desk_relieve(struct rti_asyncs *asyncs, struct rti_async_desk *desk)
 {
-    uint32_t first = desk->free_head;
-    uint32_t last = first;
-    /* Walked before the lock is taken: they are the holder's. */
-    for (uint32_t i = 1; i < RTI_ASYNC_PARCEL; i++) {
-        last = asyncs->slots[last].next_free;
+    RT_DCHECK(rti_u32_load_relaxed(&desk->free_count) == desk->free_min + RTI_ASYNC_PARCEL);
+    if (desk->free_min > 0) {
+        RT_SOMETIMES(true, "asyncs: a desk returned a parcel of slots");
+        rti_lock_acquire(&asyncs->lock, asyncs->sched);
+        asyncs->slots[desk->parcel].next_parcel = asyncs->parcel_head;
+        asyncs->parcel_head = desk->parcel;
+        /* Under the lock: who counts finds each of them here or among the shared ones. */
+        rti_u32_store_release(&desk->free_count, RTI_ASYNC_PARCEL);
+        rti_lock_release(&asyncs->lock);
     }
-    RT_SOMETIMES(true, "asyncs: a desk returned a parcel of slots");
-    rti_lock_acquire(&asyncs->lock, asyncs->sched);
-    desk->free_head = asyncs->slots[last].next_free;
-    asyncs->slots[last].next_free = asyncs->free_head;
-    asyncs->free_head = first;
-    /* Under the lock: who counts finds each of them here or in the list. */
-    uint32_t count = rti_u32_load_relaxed(&desk->free_count) - RTI_ASYNC_PARCEL;
-    rti_u32_store_release(&desk->free_count, count);
-    rti_lock_release(&asyncs->lock);
-    return count;
+    desk->parcel = desk->free_head;
+    desk->free_min = RTI_ASYNC_PARCEL;
+    desk->free_max = 2 * RTI_ASYNC_PARCEL;
 }
+#endif
 
 /* The guard of the slot that a handle names. */
 static struct rti_lock *asyncs_guard_of(struct rti_asyncs *asyncs, uintptr_t handle)

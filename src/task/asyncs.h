@@ -23,10 +23,14 @@
  * Slots lie on the desk, too, in memory of the system: the holder takes and gives back those it has
  * used last without the lock, and gets and returns RTI_ASYNC_PARCEL at a time under it. There are
  * so many slots more as all desks can keep: a table is full only when as many tasks as were asked
- * for live. A parcel keeps its order on both ways, so that slots come side by side as they went.
- * The static memory has no room for that, and its slots all lie in the free list.
+ * for live. The static memory has no room for that, and its slots all lie in the free list.
  *
- * I1  Those in use and the free ones, in the list and on the desks, are `fresh`.
+ * A parcel is a row of RTI_ASYNC_PARCEL free slots that goes from hand to hand as a whole, and
+ * nobody walks along it: a desk has one of them and up to as many slots beside it. When those are
+ * as many they become the parcel, and the one that was it goes to the list of parcels that all
+ * share; when there are none the parcel is opened.
+ *
+ * I1  Those in use and the free ones, in the list, in parcels and on the desks, are `fresh`.
  *                                                                   (rti_asyncs_audit)
  * I2  A registration counts for the handle it was made with and for who made it, and for nobody
  *     else, also when the slot is another task's.                   (async_model.c)
@@ -88,10 +92,14 @@
 /* What the holder of a station has for itself. */
 struct rti_async_desk {
     RTI_ALIGNED(RTI_CACHE_LINE) struct rti_cx *spare; /* as those in the list; NULL: none */
-    uint32_t serial;                                  /* of the next task, in a row */
-    uint32_t serials_left;
-    uint32_t free_head;        /* of the slots that lie here; meaningless if there are none */
-    rti_atomic_u32 free_count; /* of them; written by the holder */
+    uint32_t serial;                                  /* of the last task, of a row */
+    uint32_t serial_end;                              /* the last one of that row */
+    uint32_t free_head;        /* of the slots that lie here, but for the parcel; meaningless if
+                                * there are none */
+    rti_atomic_u32 free_count; /* of all that lie here; written by the holder */
+    uint32_t free_min;         /* those of the parcel: RTI_ASYNC_PARCEL, or 0 if there is none */
+    uint32_t free_max;         /* RTI_ASYNC_PARCEL more; 0: slots do not lie on desks */
+    uint32_t parcel;           /* the first of it */
 };
 
 struct rti_async_guard {
@@ -113,6 +121,9 @@ struct rti_asyncs {
 #endif
     struct rti_lock lock;
     uint32_t free_head; /* `count` if none */
+#if RT_MAX_WORKERS > 1
+    uint32_t parcel_head; /* the first slot of the parcel that came last; `count` if none */
+#endif
     rti_atomic_u32 serial;
     uint32_t early_left; /* of `early_max`, until one goes behind; one worker */
     struct rti_pool contexts;
@@ -175,32 +186,51 @@ static RTI_ALWAYSINLINE struct rti_async_desk *rti_asyncs_slot_desk(struct rti_a
 /* Takes a slot from the list, the one that was given back last; NULL if none is free. */
 struct rti_async *rti_asyncs_take_listed(struct rti_asyncs *asyncs);
 
-/* Gets a parcel of slots for a desk that has none, or what there is of it; returns a parcel of the
- * slots of a desk that has two. Both give how many lie there then. Holder. */
+#if RT_MAX_WORKERS > 1
+/* Opens the parcel of a desk that has nothing else, or gets it one from those that all share, or
+ * what there is of one: how many lie there then. Makes a parcel of all but the parcel that lies on
+ * a desk that is full, and returns that one if there is one. Holder. */
 uint32_t rti_asyncs_desk_fill(struct rti_asyncs *asyncs, struct rti_async_desk *desk);
-uint32_t rti_asyncs_desk_relieve(struct rti_asyncs *asyncs, struct rti_async_desk *desk);
+void rti_asyncs_desk_relieve(struct rti_asyncs *asyncs, struct rti_async_desk *desk);
 
-/* Takes a slot of a desk, the one that was given back last; NULL if none is free. Holder. */
-static inline struct rti_async *rti_asyncs_desk_take(struct rti_asyncs *asyncs,
-                                                     struct rti_async_desk *desk)
+/* Is there nothing on it but its parcel? Holder. */
+static RTI_ALWAYSINLINE bool rti_asyncs_desk_is_bare(const struct rti_async_desk *desk)
+{
+    return rti_u32_load_relaxed(&desk->free_count) == desk->free_min;
+}
+
+/* Takes a slot of a desk that has one, the one that was given back last. Holder. */
+static RTI_ALWAYSINLINE struct rti_async *rti_asyncs_desk_pop(const struct rti_asyncs *asyncs,
+                                                              struct rti_async_desk *desk)
 {
     uint32_t count = rti_u32_load_relaxed(&desk->free_count);
-    if (RTI_UNLIKELY(count == 0)) {
-        count = rti_asyncs_desk_fill(asyncs, desk);
-    }
-    if (RTI_UNLIKELY(count == 0)) {
-        return NULL;
-    }
+    RT_DCHECK(count > desk->free_min);
     struct rti_async *async = &asyncs->slots[desk->free_head];
     desk->free_head = async->next_free;
     rti_u32_store_relaxed(&desk->free_count, count - 1);
     return async;
 }
 
-/* Is there no room for another? Holder. */
+/* The same of one that may have none; NULL if none is free. Holder. */
+static inline struct rti_async *rti_asyncs_desk_take(struct rti_asyncs *asyncs,
+                                                     struct rti_async_desk *desk)
+{
+    if (RTI_UNLIKELY(rti_asyncs_desk_is_bare(desk)) && rti_asyncs_desk_fill(asyncs, desk) == 0) {
+        return NULL;
+    }
+    return rti_asyncs_desk_pop(asyncs, desk);
+}
+
+/* Is there no room for another, or do slots not lie on desks? Holder. */
 static RTI_ALWAYSINLINE bool rti_asyncs_desk_is_full(const struct rti_async_desk *desk)
 {
-    return rti_u32_load_relaxed(&desk->free_count) >= 2 * RTI_ASYNC_PARCEL;
+    return rti_u32_load_relaxed(&desk->free_count) >= desk->free_max;
+}
+
+/* The desk at a station of who works alone, in a section. */
+static RTI_ALWAYSINLINE struct rti_async_desk *rti_asyncs_desk_at(const struct rti_station *station)
+{
+    return station->desks[RTI_DESK_ASYNC];
 }
 
 /* Lays a slot there, which is the one of this index and for which there is room. Holder. */
@@ -225,18 +255,25 @@ static RTI_ALWAYSINLINE void rti_asyncs_desk_free(struct rti_asyncs *asyncs,
                                                   struct rti_async *async, uint32_t index)
 {
     if (RTI_UNLIKELY(rti_asyncs_desk_is_full(desk))) {
-        (void)rti_asyncs_desk_relieve(asyncs, desk);
+        rti_asyncs_desk_relieve(asyncs, desk);
     }
     rti_asyncs_desk_add(asyncs, desk, async, index);
 }
+
+#endif
 
 /* Takes a slot, the one that was given back last; NULL if none is free. */
 static inline struct rti_async *rti_asyncs_take(struct rti_asyncs *asyncs,
                                                 const struct rti_worker *worker)
 {
+    struct rti_async *async;
+#if RT_MAX_WORKERS > 1
     struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
-    struct rti_async *async =
-        desk == NULL ? rti_asyncs_take_listed(asyncs) : rti_asyncs_desk_take(asyncs, desk);
+    async = desk == NULL ? rti_asyncs_take_listed(asyncs) : rti_asyncs_desk_take(asyncs, desk);
+#else
+    (void)worker;
+    async = rti_asyncs_take_listed(asyncs);
+#endif
     RT_ASSERT(async == NULL || async->poll == NULL);
     return async;
 }
@@ -257,12 +294,16 @@ static RTI_ALWAYSINLINE void rti_asyncs_free(struct rti_asyncs *asyncs,
                                              const struct rti_worker *worker,
                                              struct rti_async *async, uint32_t index)
 {
-    struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
     RT_ASSERT(async->poll != NULL);
+#if RT_MAX_WORKERS > 1
+    struct rti_async_desk *desk = rti_asyncs_slot_desk(asyncs, worker);
     if (desk != NULL) {
         rti_asyncs_desk_free(asyncs, desk, async, index);
         return;
     }
+#else
+    (void)worker;
+#endif
     rti_lock_acquire(&asyncs->lock, asyncs->sched);
     rti_asyncs_free_at(asyncs, async, index);
     rti_lock_release(&asyncs->lock);
@@ -447,7 +488,7 @@ enum rti_async_found {
 static RTI_ALWAYSINLINE void rti_asyncs_take_ended(struct rti_async *async)
 {
     rti_asyncs_consume(async);
-    rti_task_to_free(&async->life);
+    rti_task_to_free_here(&async->life);
 }
 
 /* The result of a task whose slot the caller has. `out` may be NULL. The program's memory may be

@@ -489,7 +489,7 @@ static RTI_NOINLINE rt_task *task_go_plain(const rt_site *site, rt_task_fn fn, v
 
 #if !RTI_ONE_WORKER
 /* Can a task begin in this slot without a call, started from where the last one on this worker came
- * from, and with nobody to be told of it? */
+ * from? In a section nobody is to be told of it. */
 static RTI_ALWAYSINLINE bool task_begins_simply(const struct rti_task *task,
                                                 const struct rti_worker *worker,
                                                 const struct rti_task *parent, const void *address,
@@ -497,31 +497,28 @@ static RTI_ALWAYSINLINE bool task_begins_simply(const struct rti_task *task,
 {
     return RTI_LIKELY(rti_cx_is_clean(&task->cx)) &&
            RTI_LIKELY(!rti_cancel_is_requested(&task->cx.cancel)) &&
-           RTI_LIKELY(rti_worker_repeats_origin(worker, &parent->fiber, address, site)) &&
-           RTI_LIKELY(rti_sched_journal(worker->sched) == NULL) && !rti_worker_records(worker);
+           RTI_LIKELY(rti_worker_repeats_origin(worker, &parent->fiber, address, site));
 }
 
 /* rt_go_at with several workers, in the common case: a task, `parent`, starts one in a slot of the
  * rack of its station, and works alone. In every other one nothing has changed yet. From the change
  * on nothing is called that comes back: no register has to be saved. */
 static RTI_NOINLINE rt_task *task_go_alone(const rt_site *site, rt_task_fn fn, void *arg,
-                                           const void *address, struct rti_worker *worker,
-                                           struct rti_task *parent)
+                                           const void *address, struct rti_worker *worker)
 {
+    struct rti_task *parent = rti_task_of_fiber(worker->fiber);
     if (RTI_UNLIKELY(parent == NULL) || RTI_UNLIKELY(fn == NULL) || RTI_UNLIKELY(site == NULL) ||
-        RTI_UNLIKELY(!task_is_at_large(parent))) {
+        RTI_UNLIKELY(!task_is_at_large(parent)) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
         return task_go_plain(site, fn, arg, address);
     }
+    struct rti_station *station = worker->station;
     struct rti_tasks *tasks = rti_tasks_with(parent);
-    struct rti_task_desk *desk = rti_tasks_desk(tasks, worker);
+    struct rti_task_desk *desk = rti_tasks_desk_at(station);
     struct rti_task_rack *rack = rti_tasks_rack(tasks, desk);
     struct rti_task *task = rack == NULL ? NULL : rti_task_rack_next(rack);
     if (RTI_UNLIKELY(task == NULL) ||
         RTI_UNLIKELY(!task_begins_simply(task, worker, parent, address, site)) ||
-        RTI_UNLIKELY(!rti_solo_enter(worker))) {
-        return task_go_plain(site, fn, arg, address);
-    }
-    if (RTI_UNLIKELY(!rti_crew_is_quiet(tasks->sched->crew, worker->station, RT_PRIO_NORMAL))) {
+        RTI_UNLIKELY(!rti_crew_is_quiet(worker->sched->crew, station, RT_PRIO_NORMAL))) {
         rti_solo_leave(worker);
         return task_go_plain(site, fn, arg, address);
     }
@@ -535,11 +532,11 @@ static RTI_NOINLINE rt_task *task_go_alone(const rt_site *site, rt_task_fn fn, v
     order.is_repeated = true;
     task_begin(task, tasks, worker, &order, true, true);
     rti_cx_begin_again(&task->cx, &task->fiber);
-    rti_tasks_count_at(tasks, desk, RTI_TASKS_SPAWNED, false);
-    rti_task_to_held(&task->life);
+    rti_task_count_own(&desk->counts[RTI_TASKS_SPAWNED]);
+    rti_task_to_held_here(&task->life);
     RTI_PROBE2(spawn, task->fiber.run.id, RT_PRIO_NORMAL);
     rti_u32_store_relaxed(&task->fiber.run.state, RTI_RUNNABLE_READY);
-    rti_crew_start_alone(worker, &task->fiber.run, RT_PRIO_NORMAL);
+    rti_crew_start_alone(station, &task->fiber.run, RT_PRIO_NORMAL);
     rti_solo_leave(worker);
     return handle;
 }
@@ -571,17 +568,18 @@ static RTI_NOINLINE rt_task *task_go_stacked(struct rti_tasks *tasks, struct rti
 rt_task *rt_go_at(const rt_site *site, rt_task_fn fn, void *arg, const rt_task_config *config)
 {
     struct rti_worker *worker = rti_worker_enter();
+#if !RTI_ONE_WORKER
+    if (RTI_LIKELY(worker != NULL) && RTI_LIKELY(config == NULL) &&
+        RTI_UNLIKELY(worker->straight[RTI_MODULE_TASK] == NULL)) {
+        return task_go_alone(site, fn, arg, RTI_CALL_SITE(), worker);
+    }
+#endif
     struct rti_task *parent = rti_task_of(worker);
     if (RTI_UNLIKELY(config != NULL)) {
         return task_go_ex(site, fn, arg, config, RTI_CALL_SITE());
     }
     /* The common case: a task starts one in a slot that was used before. */
     struct rti_tasks *tasks = parent == NULL ? NULL : worker->straight[RTI_MODULE_TASK];
-#if !RTI_ONE_WORKER
-    if (RTI_UNLIKELY(tasks == NULL)) {
-        return task_go_alone(site, fn, arg, RTI_CALL_SITE(), worker, parent);
-    }
-#endif
     struct rti_task *task = tasks == NULL ? NULL : tasks->free_head;
     if (RTI_UNLIKELY(task == NULL) || RTI_UNLIKELY(fn == NULL) || RTI_UNLIKELY(site == NULL) ||
         RTI_UNLIKELY(!task_is_at_large(parent))) {

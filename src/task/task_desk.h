@@ -79,19 +79,19 @@ static RTI_ALWAYSINLINE struct rti_task *rti_task_rack_take(struct rti_task_rack
     return rack->slots[count - 1];
 }
 
-/* Takes the one that rti_task_rack_next gave. */
-static RTI_ALWAYSINLINE void rti_task_rack_drop(struct rti_task_rack *rack)
-{
-    uint32_t count = rti_u32_load_relaxed(&rack->count);
-    RT_DCHECK(count > 0);
-    rti_u32_store_relaxed(&rack->count, count - 1);
-}
-
 /* The one that will be taken next, if nothing is put there before; NULL if there is none. */
 static RTI_ALWAYSINLINE struct rti_task *rti_task_rack_next(const struct rti_task_rack *rack)
 {
     uint32_t count = rti_u32_load_relaxed(&rack->count);
     return RTI_LIKELY(count > 0) ? rack->slots[count - 1] : NULL;
+}
+
+/* Takes that one. */
+static RTI_ALWAYSINLINE void rti_task_rack_drop(struct rti_task_rack *rack)
+{
+    uint32_t count = rti_u32_load_relaxed(&rack->count);
+    RT_DCHECK(count > 0);
+    rti_u32_store_relaxed(&rack->count, count - 1);
 }
 
 static RTI_ALWAYSINLINE bool rti_task_rack_is_full(const struct rti_task_rack *rack)

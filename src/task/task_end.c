@@ -218,12 +218,11 @@ static bool task_end_alone(struct rti_fiber *fiber, struct rti_worker *worker)
     RT_DCHECK(fiber->end == RTI_FIBER_RETURNED && task->outcome == RT_OUTCOME_OK);
     RT_DCHECK(task->joins == 0);
     rti_task_foresee_second(worker->station);
-    struct rti_tasks *tasks = rti_tasks_with(task);
     rti_fiber_depart_alone(fiber);
     fiber->cancel = NULL;
     rti_cx_end_simply(&task->cx);
-    rti_tasks_count_at(tasks, rti_tasks_desk(tasks, worker), RTI_TASKS_COMPLETED, false);
-    (void)rti_task_to_complete_alone(&task->life);
+    rti_task_count_own(&rti_tasks_desk_at(worker->station)->counts[RTI_TASKS_COMPLETED]);
+    rti_task_to_complete_seen(&task->life);
     return true;
 }
 

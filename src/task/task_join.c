@@ -310,33 +310,32 @@ static RTI_ALWAYSINLINE bool join_consume_alone(struct rti_task *task, uintptr_t
 /* The common case with several workers: the caller works alone, the task has ended well, and there
  * is room for its slot in the rack. Whatever else it is, nothing has changed. Nothing is called
  * that comes back: no register has to be saved. */
-static RTI_NOINLINE rt_status join_alone(struct rti_worker *worker, rt_task *handle, void **value)
+static RTI_NOINLINE rt_status join_alone(rt_task *handle, void **value, struct rti_worker *worker)
 {
+    if (RTI_UNLIKELY(worker == NULL) || RTI_UNLIKELY(!rti_solo_enter(worker))) {
+        return join_any(handle, value);
+    }
     struct rti_tasks *tasks = rti_tasks_of(worker);
-    struct rti_task *task = rti_tasks_place(tasks, handle);
-    if (RTI_UNLIKELY(task == NULL)) {
-        return join_any(handle, value);
-    }
-    struct rti_task_desk *desk = rti_tasks_desk(tasks, worker);
+    struct rti_task_desk *desk = rti_tasks_desk_at(worker->station);
     struct rti_task_rack *rack = rti_tasks_rack(tasks, desk);
-    if (RTI_UNLIKELY(rack == NULL) || RTI_UNLIKELY(rti_task_rack_is_full(rack)) ||
-        RTI_UNLIKELY(!rti_solo_enter(worker))) {
-        return join_any(handle, value);
-    }
-    if (RTI_UNLIKELY(!join_consume_alone(task, (uintptr_t)handle))) {
+    struct rti_task *task = rti_tasks_place(tasks, handle);
+    if (RTI_UNLIKELY(task == NULL) || RTI_UNLIKELY(rack == NULL) ||
+        RTI_UNLIKELY(rti_task_rack_is_full(rack)) ||
+        RTI_UNLIKELY(!join_consume_alone(task, (uintptr_t)handle))) {
         rti_solo_leave(worker);
         return join_any(handle, value);
     }
     /* Who asks with a copy is a guest, and there is none (task_asker.h). */
     RT_DCHECK(!rti_task_asker_is_at(&tasks->asker, task));
-    rti_solo_leave(worker);
-    if (value != NULL) {
-        *value = task->fiber.arg;
-    }
+    void *result = task->fiber.arg;
     rti_task_to_free_here(&task->life);
     RT_DCHECK(!task->has_message);
     rti_task_rack_add(rack, task);
-    rti_tasks_count_at(tasks, desk, RTI_TASKS_JOINED, false);
+    rti_task_count_own(&desk->counts[RTI_TASKS_JOINED]);
+    rti_solo_leave(worker);
+    if (value != NULL) {
+        *value = result;
+    }
     return RT_SUCCESS;
 }
 #endif
@@ -347,7 +346,7 @@ rt_status rt_join(rt_task *handle, void **value)
     struct rti_tasks *tasks = worker == NULL ? NULL : worker->straight[RTI_MODULE_TASK];
 #if RT_MAX_WORKERS > 1
     if (RTI_UNLIKELY(tasks == NULL)) {
-        return join_alone(worker, handle, value);
+        return join_alone(handle, value, worker);
     }
 #endif
     struct rti_task *task = rti_tasks_place(tasks, handle);

@@ -118,6 +118,13 @@ static inline void rti_task_to_held(struct rti_task_word *word)
     rti_u8_store_relaxed(&word->state, RTI_TASK_HELD);
 }
 
+/* The same where only free ones are taken from. */
+static inline void rti_task_to_held_here(struct rti_task_word *word)
+{
+    RT_DCHECK(rti_u8_load_relaxed(&word->state) == RTI_TASK_FREE);
+    rti_u8_store_relaxed(&word->state, RTI_TASK_HELD);
+}
+
 /* The holder is about to wait; the watcher is in its place. False: the task has ended. */
 static inline bool rti_task_to_watched(struct rti_task_word *word)
 {
@@ -193,6 +200,14 @@ static RTI_ALWAYSINLINE bool rti_task_to_complete_alone(struct rti_task_word *wo
     /* Release: who looks and does not move it sees the result, too. */
     rti_u8_store_release(&word->state, RTI_TASK_COMPLETE);
     return true;
+}
+
+/* The same at such a time, for who has seen that the word is HELD. */
+static RTI_ALWAYSINLINE void rti_task_to_complete_seen(struct rti_task_word *word)
+{
+    RT_DCHECK(rti_u8_load_relaxed(&word->state) == RTI_TASK_HELD);
+    /* Release: as above. */
+    rti_u8_store_release(&word->state, RTI_TASK_COMPLETE);
 }
 
 /* The same with one worker, for who has seen that the word is HELD: nothing is to be done next. */

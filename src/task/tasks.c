@@ -37,6 +37,7 @@ static void tasks_init_counts(struct rti_tasks *tasks)
     RT_ASSERT(tasks->desks_count <= RTI_TASK_DESKS);
     for (uint32_t i = 0; i < tasks->desks_count; i++) {
         memset(&tasks->desks[i], 0, sizeof(tasks->desks[i]));
+        rti_sched_crew(sched)->stations[i].desks[RTI_DESK_TASK] = &tasks->desks[i];
     }
     rti_u32_init(&tasks->is_scarce, 0);
     rti_task_asker_init(&tasks->asker);
@@ -496,6 +497,11 @@ uint64_t rti_tasks_deinit(struct rti_tasks *tasks)
         }
     }
     tasks->sched->modules[RTI_MODULE_TASK] = NULL;
+#if RT_MAX_WORKERS > 1
+    for (uint32_t i = 0; i < tasks->desks_count; i++) {
+        rti_sched_crew(tasks->sched)->stations[i].desks[RTI_DESK_TASK] = NULL;
+    }
+#endif
     tasks_unmap(tasks);
     return lost;
 }

@@ -218,6 +218,12 @@ static RTI_ALWAYSINLINE struct rti_task_desk *rti_tasks_desk(struct rti_tasks *t
 #endif
 }
 
+/* The desk at a station of who works alone, in a section. */
+static RTI_ALWAYSINLINE struct rti_task_desk *rti_tasks_desk_at(const struct rti_station *station)
+{
+    return station->desks[RTI_DESK_TASK];
+}
+
 /* The same for the calling thread, which may be of another runtime, or of none. */
 static inline struct rti_task_desk *rti_tasks_desk_here(struct rti_tasks *tasks)
 {

@@ -81,6 +81,7 @@ static void setup(void)
     asyncs.count = 1;
     rti_u32_init(&asyncs.fresh, 1);
     asyncs.free_head = 1;
+    asyncs.parcel_head = 1;
     asyncs.desks_count = 1; /* there are several workers */
     rti_lock_init(&asyncs.lock, &sched, RTI_LOCK_TASK);
     rti_lock_init(&asyncs.guards[0].lock, &sched, RTI_LOCK_TASK);
@@ -359,6 +360,8 @@ static void setup_desk(void)
     asyncs.desks_count = 1;
     asyncs.has_desk_slots = true;
     asyncs.desks[0].free_head = 0;
+    asyncs.desks[0].free_min = 0;
+    asyncs.desks[0].free_max = RTI_ASYNC_PARCEL;
     rti_u32_init(&asyncs.desks[0].free_count, 0);
     explore_name(&asyncs.desks[0].free_count, "on desk");
 }
@@ -429,7 +432,7 @@ MODEL(async_slot_on_a_desk_is_counted_after_its_task){
     .outcomes = {{2, {0, 1}}, {2, {0, 1}}},
 };
 
-/* Parcels: two of slots that are free, on the desk, and one slot in use. */
+/* A parcel and as many beside it, on the desk, and one slot in use. */
 enum { PARCELS = 2 * RTI_ASYNC_PARCEL };
 
 static void setup_parcels(void)
@@ -444,18 +447,31 @@ static void setup_parcels(void)
         asyncs.slots[i].next_free = i + 1;
         rti_task_life_init(&asyncs.slots[i].life, false);
     }
+    asyncs.parcel_head = asyncs.count;
     asyncs.desks[0].free_head = 1;
+    asyncs.desks[0].parcel = 1 + RTI_ASYNC_PARCEL;
+    asyncs.desks[0].free_min = RTI_ASYNC_PARCEL;
+    asyncs.desks[0].free_max = PARCELS;
     rti_u32_init(&asyncs.desks[0].free_count, PARCELS);
 }
 
-/* The desk is full and returns a parcel; then it is empty, and gets one. */
+/* The desk is full and returns its parcel; then it opens the next one, is empty, and gets one. */
 static void return_and_get(void)
 {
+    uint32_t taken_slots = 0;
     end_at_desk();
     for (uint32_t i = 0; i <= RTI_ASYNC_PARCEL; i++) {
-        EXPLORE_ASSERT(rti_asyncs_desk_take(&asyncs, &asyncs.desks[0]) != NULL);
+        const struct rti_async *got = rti_asyncs_desk_take(&asyncs, &asyncs.desks[0]);
+        EXPLORE_ASSERT(got != NULL);
+        uint32_t bit = UINT32_C(1) << (got - asyncs.slots);
+        EXPLORE_ASSERT((taken_slots & bit) == 0);
+        taken_slots |= bit;
     }
     EXPLORE_ASSERT(rti_asyncs_desk_fill(&asyncs, &asyncs.desks[0]) == RTI_ASYNC_PARCEL);
+    uint32_t at = asyncs.desks[0].free_head;
+    for (uint32_t i = 0; i < RTI_ASYNC_PARCEL; i++, at = asyncs.slots[at].next_free) {
+        EXPLORE_ASSERT(at < asyncs.count && (taken_slots >> at & 1) == 0);
+    }
 }
 
 /* Somebody counts meanwhile: with one desk no slot can come to another after it was counted, so

@@ -35,9 +35,13 @@ static bool is_solo(void)
     return is_inside;
 }
 
+/* As in a run: outside of one nobody works alone, and in one threads are started. */
 static void try_solo(void)
 {
+    uint32_t is_over = rti_u32_load_relaxed(&crew->is_over);
+    rti_u32_store_relaxed(&crew->is_over, 0);
     rti_solo_try(member);
+    rti_u32_store_relaxed(&crew->is_over, is_over);
 }
 
 TEST(solo_begins_while_all_other_stations_are_idle)
@@ -193,6 +197,53 @@ TEST(solo_is_no_business_of_who_has_a_station)
     bool is_visiting = rti_solo_knock(&crew_world.sched);
     CHECK(!is_visiting);
     rti_solo_go(&crew_world.sched, is_visiting);
+    CHECK(is_solo());
+    crew_world_close();
+}
+
+/* In a section nobody asks whether what happens is written down, nor whether the run is over. */
+TEST(solo_ends_when_a_journal_is_begun_and_begins_again_when_there_is_none)
+{
+    struct rti_journal journal;
+    open_two();
+    rti_journal_init(&journal, NULL, 0);
+    try_solo();
+    CHECK(is_solo());
+    CHECK(rti_crew_observe(crew, NULL, &journal));
+    CHECK(!is_solo());
+    try_solo();
+    CHECK(!is_solo());
+    CHECK(rti_crew_observe(crew, &journal, NULL));
+    try_solo();
+    CHECK(is_solo());
+    crew_world_close();
+}
+
+TEST(solo_ends_when_the_run_is_over)
+{
+    open_two();
+    try_solo();
+    CHECK(is_solo());
+    rti_crew_stop(crew);
+    CHECK(!is_solo());
+    rti_solo_try(member);
+    CHECK(!is_solo());
+    crew_world_close();
+}
+
+TEST(solo_ends_at_the_look_at_which_its_worker_begins_to_record)
+{
+    static uint64_t ring[64];
+    open_two();
+    try_solo();
+    CHECK(is_solo());
+    rti_ptr_store_relaxed(&member->worker->recorder.at, ring);
+    try_solo();
+    CHECK(!is_solo());
+    try_solo();
+    CHECK(!is_solo());
+    rti_ptr_store_relaxed(&member->worker->recorder.at, NULL);
+    try_solo();
     CHECK(is_solo());
     crew_world_close();
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two behaviours that send to each other for ever, on virtual workers, or in every second world two
- * poll tasks that call each other: each rests and the worker goes on with the other without a
- * search (sched/chain.h). What waits elsewhere comes within a bound all the same. The bounds are in
- * turns of the two, which see at the beginning of each what waits: none of them is one of the
- * machine's time.
+/* Two behaviours that send to each other for ever, on virtual workers, or, by the number of the
+ * world, two poll tasks that call each other, or tasks, with a stack or not, each of which starts
+ * the next one, joins the one before, and ends: the worker goes on with the other without a search
+ * (sched/chain.h), and who ends while it works alone does so in one section with the beginning of
+ * the next one. What waits elsewhere comes within a bound all the same. The bounds are in turns of
+ * the two, which see at the beginning of each what waits: none of them is one of the machine's
+ * time.
  *
  * Seeds: 20 */
 #define _GNU_SOURCE
@@ -28,8 +30,10 @@ TEST_TIMEOUT(60);
 static struct {
     uint64_t seed;
     actor_id pair[2];
-    rt_async_task *polls[2]; /* in their place */
-    rti_atomic_u32 token;    /* which of those has its turn */
+    rt_async_task *polls[2]; /* in their place; or the last one that was started, and the one
+                              * before */
+    rt_task *tasks[2];       /* likewise */
+    rti_atomic_u32 token;    /* which of those has its turn; or how many were started */
     void (*on_turn)(void);
     bool is_handed_on;
     uint64_t turns;  /* of the two, which take them one after the other */
@@ -58,25 +62,84 @@ static uint64_t turn_here(void)
     return rti_u64_load_relaxed(&rti_worker_current()->station->turns);
 }
 
+static bool are_behaviours(void)
+{
+    return play.seed % 4 == 0 || play.seed % 4 == 2;
+}
+
+/* Does each of them start the next one, and end? */
+static bool are_heirs(void)
+{
+    return play.seed % 8 == 3 || play.seed % 8 == 5;
+}
+
+static bool are_tasks(void)
+{
+    return play.seed % 8 == 5;
+}
+
 static bool are_polls(void)
 {
-    return play.seed % 2 == 1;
+    return !are_behaviours() && !are_heirs();
 }
 
 /* Who runs, as a recording names it. */
 static uint32_t self_id(void)
 {
-    if (!are_polls()) {
+    if (are_behaviours()) {
         return rt_self();
     }
+    if (are_tasks()) {
+        return rti_worker_current()->fiber->run.id;
+    }
     const struct rti_asyncs *asyncs = rti_runtime.sched.modules[RTI_MODULE_ASYNC];
-    uintptr_t handle = (uintptr_t)play.polls[rti_u32_load_relaxed(&play.token)];
+    uintptr_t handle = (uintptr_t)play.polls[are_heirs() ? 0 : rti_u32_load_relaxed(&play.token)];
     return asyncs->slots[handle & RTI_ASYNC_INDEX_MASK].run.id;
+}
+
+static void *heir_runs(void *arg);
+static rt_status heir_polls(void *state, rt_cx *cx);
+
+/* Starts the next one, which may begin at once on another worker. */
+static void start_heir(void)
+{
+    uint32_t number = rti_u32_load_relaxed(&play.token) + 1;
+    void *arg = (void *)(uintptr_t)number;
+    play.tasks[1] = play.tasks[0];
+    play.polls[1] = play.polls[0];
+    if (are_tasks()) {
+        play.tasks[0] = rt_go(heir_runs, arg);
+        WITNESS(play.tasks[0] != NULL);
+    } else {
+        play.polls[0] = rt_async(heir_polls, arg);
+        WITNESS(play.polls[0] != NULL);
+    }
+    /* Release pairs with the acquire in take_over: from here on all of it is the heir's. */
+    rti_u32_store_release(&play.token, number);
+}
+
+/* Waits until the one before has handed all over, and takes its result, if it has ended. */
+static void take_over(const void *number)
+{
+    while (rti_u32_load_acquire(&play.token) != (uintptr_t)number) {
+    }
+    if (play.tasks[1] != NULL) {
+        CHECK_OK(rt_task_has_ended(play.tasks[1]) ? rt_join(play.tasks[1], NULL)
+                                                  : rt_detach(play.tasks[1]));
+    }
+    if (play.polls[1] != NULL) {
+        CHECK_OK(rt_async_detach(play.polls[1]));
+    }
 }
 
 /* Sends to the other one: at the end of a turn, or where the turn wants it. */
 static void hand_on(void)
 {
+    if (are_heirs()) {
+        play.is_handed_on = true;
+        start_heir();
+        return;
+    }
     if (are_polls()) {
         uint32_t other_poll = 1 - rti_u32_load_relaxed(&play.token);
         play.is_handed_on = true;
@@ -100,6 +163,21 @@ static void pair_handles(void *state, const rt_behaviour_message *msg)
     if (!play.is_handed_on) {
         hand_on();
     }
+}
+
+static void *heir_runs(void *arg)
+{
+    take_over(arg);
+    pair_handles(NULL, NULL);
+    return arg;
+}
+
+static rt_status heir_polls(void *state, rt_cx *cx)
+{
+    (void)cx;
+    take_over(state);
+    pair_handles(NULL, NULL);
+    return RT_SUCCESS;
 }
 
 /* The first call of the second one comes before its turn. */
@@ -128,11 +206,16 @@ static void play_open(uint64_t seed, uint32_t workers, void (*on_turn)(void))
         play.polls[i] = rt_async(pair_polls, (void *)i);
         WITNESS(play.polls[i] != NULL);
     }
-    for (size_t i = 0; !are_polls() && i < RTI_COUNT_OF(play.pair); i++) {
+    if (are_heirs()) {
+        CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = 16}));
+        CHECK_OK(rt_async_reserve(&(rt_async_config){.tasks = 16}));
+        start_heir();
+    }
+    for (size_t i = 0; are_behaviours() && i < RTI_COUNT_OF(play.pair); i++) {
         play.pair[i] = rt_behaviour_spawn(&pair_type, NULL);
         WITNESS(play.pair[i] != ACTOR_ID_INVALID);
     }
-    if (!are_polls()) {
+    if (are_behaviours()) {
         CHECK_OK(rt_behaviour_send(play.pair[0], 0, NULL, 0));
     }
 }
