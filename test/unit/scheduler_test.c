@@ -430,6 +430,8 @@ TEST(stop_between_the_pick_and_the_dispatch_of_a_runnable_does_not_lose_it)
     CHECK_EQ(x.steps, 0);
 }
 
+#if !RTI_ONE_WORKER
+
 /* A world in which a turn takes 10 us, and that says each time it is asked that it has brought
  * something. */
 static struct rti_port_ops spaced_ops;
@@ -492,6 +494,8 @@ TEST(port_is_asked_later_while_what_it_gave_has_its_turns_first)
     CHECK(full >= 4 && full <= 6);
     fibers.port.port.ops = ops;
 }
+
+#endif
 
 static void record_nothing(struct rti_post *post)
 {

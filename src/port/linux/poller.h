@@ -52,8 +52,6 @@ struct rti_fd {
     uint64_t spare[2];
 };
 
-_Static_assert(sizeof(struct rti_fd) == RTI_CACHE_LINE, "an entry is a line");
-
 struct rti_poller {
     struct rti_sentry sentry;  /* tells what is ready; its bell is never read */
     struct rti_wake_word wake; /* any thread */

@@ -3,6 +3,8 @@
 #define RTI_MODULE "poller_audit"
 #include "port/linux/poller.h"
 
+_Static_assert(sizeof(struct rti_fd) == RTI_CACHE_LINE, "an entry is a line");
+
 static size_t queue_audit(const struct rti_fd *entry, int fd, enum rti_direction direction)
 {
     const struct rti_list *queue = &entry->queue[direction];
