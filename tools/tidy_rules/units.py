@@ -44,6 +44,7 @@ TESTED_BY = {
     "src/runtime/linux/parallel.c": "test/unit/cpus_test.c",
     "src/actor/behaviours.c": "test/unit/behaviour_test.c",  # room, numbers and end of them all
     "src/actor/turn.c": "test/unit/behaviour_test.c",
+    "src/actor/mailbox_limit.c": "test/unit/pressure_test.c",
     "src/sched/crew_roster.c": "test/model/crew_model.c",
     "src/sched/injector.c": "test/unit/station_test.c",
     "src/sched/pin_api.c": "test/unit/pin_test.c",
