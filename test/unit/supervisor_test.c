@@ -313,6 +313,8 @@ TEST(supervisor_keeps_names_and_addresses_over_restarts)
     run(keeps_names);
 }
 
+#if RT_HAS_BEHAVIOURS
+
 /* The same for children without a stack. */
 static void on_order(void *state, const rt_behaviour_message *msg)
 {
@@ -357,6 +359,8 @@ TEST(supervisor_keeps_names_and_addresses_of_behaviours_over_restarts)
 {
     run(keeps_names_of_behaviours);
 }
+
+#endif
 
 /* All start; then the first cannot be started, because its name is another's. */
 static void waits_for_a_name(void *arg)
