@@ -123,6 +123,7 @@ struct rti_crew {
     bool can_solo;                /* the port has what it takes */
     rti_atomic_u64 solo_again_ns; /* nobody works alone before this time */
     rti_atomic_u32 listed_count;  /* stations in the list; written under the lock */
+    rti_atomic_u32 used_most;     /* stations held at a time since the warden asked last; a hint */
     rti_atomic_u32 barred;        /* how many may not be used; written under the lock */
     rti_atomic_u32 idle_count; /* stations in the list that may be taken; written under the lock */
     rti_atomic_u32 spinning;   /* members that spin, and promises to */

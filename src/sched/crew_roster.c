@@ -13,6 +13,10 @@ static void crew_set_listed(struct rti_crew *crew, uint32_t listed)
     uint32_t barred = rti_u32_load_relaxed(&crew->barred);
     rti_u32_store_relaxed(&crew->listed_count, listed);
     rti_u32_store_relaxed(&crew->idle_count, listed > barred ? listed - barred : 0);
+    uint32_t used = crew->stations_count - listed;
+    if (used > rti_u32_load_relaxed(&crew->used_most)) {
+        rti_u32_store_relaxed(&crew->used_most, used);
+    }
 }
 
 struct rti_station *rti_crew_take_idle(struct rti_crew *crew)

@@ -47,6 +47,7 @@ static struct rti_width_sight warden_sight(const struct rti_warden *warden, uint
     const struct rti_crew *crew = warden->crew;
     struct rti_width_sight sight = {.now_ns = now_ns};
     sight.used = crew->stations_count - rti_u32_load_relaxed(&crew->listed_count);
+    sight.most = rti_u32_load_relaxed(&crew->used_most);
     uint64_t few = (now_ns - warden->width.since_ns) / RTI_WIDTH_LONG_NS;
     uint32_t slow = 0;
     for (uint32_t i = 0; i < crew->stations_count; i++) {
@@ -68,6 +69,9 @@ static void warden_begin_window(struct rti_warden *warden, uint32_t before)
     for (uint32_t i = 0; i < crew->stations_count; i++) {
         warden->views[i].work = station_work(&crew->stations[i]);
     }
+    /* Who takes one just now may not be counted; those who stay are. */
+    uint32_t used = crew->stations_count - rti_u32_load_relaxed(&crew->listed_count);
+    rti_u32_store_relaxed(&crew->used_most, used);
     if (warden->width.now != before) {
         rti_crew_set_width(crew, warden->width.now);
     }

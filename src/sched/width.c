@@ -67,11 +67,12 @@ static bool width_saw_short(const struct rti_width *width, const struct rti_widt
     return !sight->is_uneven && busy_ns <= (sight->work - width->work) * RTI_WIDTH_SHORT_NS;
 }
 
-/* The width to try: half of what is used or double what may be, in turns where both can be. For a
+/* The width to try: half of what was used or double what may be, in turns where both can be. For a
  * while, and where somebody is pinned, more can be used than may be. */
-static uint32_t width_choose(const struct rti_width *width, uint32_t used)
+static uint32_t width_choose(const struct rti_width *width, const struct rti_width_sight *sight)
 {
-    uint32_t useful = used < width->now ? used : width->now;
+    uint32_t most = sight->most > sight->used ? sight->most : sight->used;
+    uint32_t useful = most < width->now ? most : width->now;
     bool can_narrow = useful > 1;
     bool can_widen = width->now < width->max;
     if (can_widen && (!can_narrow || !width->was_wider)) {
@@ -106,7 +107,7 @@ static void width_watch(struct rti_width *width, const struct rti_width_sight *s
         width->is_eager = false;
         return;
     }
-    uint32_t to = width_choose(width, sight->used);
+    uint32_t to = width_choose(width, sight);
     width->is_eager = to != width->now;
     if (to == width->now || sight->now_ns < width->again_ns) {
         return;

@@ -86,6 +86,7 @@ struct rti_width_sight {
     uint64_t now_ns;
     uint64_t work;  /* done since the run began */
     uint32_t used;  /* stations that are held */
+    uint32_t most;  /* that were held at a time in the window: some come and go between looks */
     bool is_uneven; /* somebody has a long turn, whatever the others do */
 };
 

@@ -23,6 +23,7 @@ static struct rti_width width;
 static uint64_t rates[WIDTHS_MAX + 1];
 static struct rti_width_sight sight;
 static uint32_t used_max; /* by what there is to do */
+static bool is_flapping;  /* all but one are asleep at each look, and were not between */
 static uint64_t cold_ns;  /* for so long after a change it gets a tenth of that done */
 static uint64_t changed_ns;
 static uint64_t narrow_ns; /* spent at fewer than all */
@@ -34,6 +35,7 @@ static void begin(uint32_t max)
     sight = (struct rti_width_sight){.now_ns = 5 * MS};
     rti_width_open(&width, &sight);
     used_max = max;
+    is_flapping = false;
     cold_ns = 0;
     changed_ns = 0;
     narrow_ns = 0;
@@ -44,10 +46,11 @@ static void begin(uint32_t max)
 static void pass(uint64_t ns)
 {
     for (uint64_t end_ns = sight.now_ns + ns; sight.now_ns < end_ns;) {
-        sight.used = width.now < used_max ? width.now : used_max;
+        sight.most = width.now < used_max ? width.now : used_max;
+        sight.used = is_flapping ? 1 : sight.most;
         sight.now_ns += STEP_NS;
         bool is_cold = sight.now_ns <= changed_ns + cold_ns;
-        sight.work += rates[sight.used] / (is_cold ? 10 : 1) * STEP_NS / MS;
+        sight.work += rates[sight.most] / (is_cold ? 10 : 1) * STEP_NS / MS;
         narrow_ns += width.now < width.max ? STEP_NS : 0;
         uint32_t before = width.now;
         rti_width_look(&width, &sight);
@@ -78,6 +81,17 @@ TEST(width_shrinks_where_fewer_get_no_less_done)
     rates[2] = 21000;
     pass(100 * MS);
     CHECK(narrow_ns > 98 * MS);
+}
+
+/* Who has nothing left sleeps and is woken for the next one, faster than the warden looks. */
+TEST(width_shrinks_though_the_others_come_and_go)
+{
+    rates[1] = 40000;
+    rates[2] = 20000;
+    begin(2);
+    is_flapping = true;
+    pass(2 * MS);
+    CHECK_EQ(width.now, 1);
 }
 
 TEST(width_stays_where_all_get_more_done)
@@ -315,6 +329,19 @@ TEST(crew_gives_no_station_that_may_not_be_used)
     struct rti_station *station = rti_crew_take_idle(crew);
     CHECK(station == &crew->stations[1]);
     CHECK(!rti_crew_give_back(crew, station));
+    close_narrow();
+}
+
+TEST(crew_tells_how_many_were_held_at_a_time_between_two_looks)
+{
+    open_narrow();
+    rti_u32_store_relaxed(&crew->is_polled, 1); /* nobody is sent there */
+    rti_crew_set_width(crew, 2);
+    rti_u32_store_relaxed(&crew->is_polled, 0);
+    rti_u32_store_relaxed(&crew->used_most, 1);
+    CHECK(!rti_crew_give_back(crew, rti_crew_take_idle(crew)));
+    CHECK_EQ(rti_u32_load_relaxed(&crew->listed_count), 1);
+    CHECK_EQ(rti_u32_load_relaxed(&crew->used_most), 2);
     close_narrow();
 }
 
