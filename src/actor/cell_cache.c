@@ -83,6 +83,18 @@ static struct rti_cell_pile cells_carve(struct rti_cells *cells, enum rti_cell_k
     return pile;
 }
 
+/* Takes a pile of what was returned to anybody; an empty one if none was seen. Under the lock of
+ * the cells. */
+static struct rti_cell_pile cells_reuse(struct rti_cells *cells, enum rti_cell_kind kind)
+{
+    struct rti_cell_pile pile = {.first = NULL};
+    for (uint32_t i = 0; i < cells->caches_count && pile.count == 0; i++) {
+        pile = cache_pop(&cells->caches[i], kind);
+    }
+    RT_SOMETIMES(pile.count > 0, "cells: a worker takes what was returned to another");
+    return pile;
+}
+
 /* Takes a pile of the stock, or of what was returned to anybody; an empty one if at least as many
  * messages wait as room was made for. Under the lock of the cells. */
 static struct rti_cell_pile cells_find(struct rti_cells *cells, enum rti_cell_kind kind,
@@ -100,10 +112,7 @@ static struct rti_cell_pile cells_find(struct rti_cells *cells, enum rti_cell_ki
         RT_SOMETIMES(is_again, "cells: somebody pushed while another searched");
         is_again = true;
         pushes = before;
-        for (uint32_t i = 0; i < cells->caches_count && pile.count == 0; i++) {
-            pile = cache_pop(&cells->caches[i], kind);
-        }
-        RT_SOMETIMES(pile.count > 0, "cells: a worker takes what was returned to another");
+        pile = cells_reuse(cells, kind);
     }
     return pile;
 }
@@ -119,7 +128,11 @@ struct rti_cell *rti_cell_cache_refill(struct rti_cell_cache *cache, enum rti_ce
     }
     if (pile.count == 0) {
         rti_lock_acquire(&cells->lock, cells->sched);
-        pile = cells_find(cells, kind, cache->batch);
+        /* What was used has its pages, and most likely was this worker's to give back. */
+        pile = cells_reuse(cells, kind);
+        if (pile.count == 0) {
+            pile = cells_find(cells, kind, cache->batch);
+        }
         rti_lock_release(&cells->lock);
     }
     if (pile.count == 0) {

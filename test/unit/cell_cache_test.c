@@ -102,6 +102,30 @@ TEST(cell_cache_sends_cells_home_by_the_batch)
     close();
 }
 
+TEST(cell_cache_takes_what_was_returned_to_another_before_what_was_never_used)
+{
+    open();
+    for (unsigned i = 0; i < 2 * BATCH; i++) {
+        CHECK(take(0) != NULL);
+    }
+    while (out_count > 0) {
+        give(1);
+    }
+    CHECK(returned_to(0) != NULL);
+    size_t used = rti_cells_out(&cells);
+    for (unsigned i = 0; i < 2 * BATCH; i++) {
+        CHECK(take(1) != NULL);
+    }
+    CHECK(returned_to(0) == NULL);
+    CHECK_EQ(rti_cells_out(&cells), used);
+    CHECK(take(1) != NULL);
+    CHECK(rti_cells_out(&cells) > used);
+    while (out_count > 0) {
+        give(1);
+    }
+    close();
+}
+
 TEST(cell_cache_parcel_goes_before_it_is_full_when_another_home_needs_its_place)
 {
     open();
