@@ -221,7 +221,7 @@ static inline void rti_turn_count(const struct rti_turn *turn, struct rti_statio
     (void)turn, (void)station, (void)taken;
 #else
     uint32_t sent = (uint32_t)RT_REDUCTIONS - (uint32_t)turn->cut - (uint32_t)turn->reductions;
-    rti_station_count(&station->letters, (uint32_t)taken + sent);
+    rti_station_count(&station->messages, (uint32_t)taken + sent);
 #endif
 }
 

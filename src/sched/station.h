@@ -109,7 +109,7 @@ struct rti_station {
     rti_atomic_u64 spills;      /* rings that were full, half of each to the injector */
     rti_atomic_u64 capped;      /* streaks cut short for the rings' sake */
     rti_atomic_u64 turns;       /* dispatches */
-    rti_atomic_u64 letters;     /* messages that behaviours took and sent in them */
+    rti_atomic_u64 messages;    /* that behaviours took and sent in them, and calls at channels */
     struct rti_ring levels[RTI_PRIORITY_LEVELS];
     struct rti_sched *sched;
     struct rti_backlog backlog;
@@ -212,6 +212,15 @@ static inline bool rti_station_is_restocked(struct rti_station *station)
 static inline void rti_station_count(rti_atomic_u64 *counter, uint64_t amount)
 {
     rti_u64_store_relaxed(counter, rti_u64_load_relaxed(counter) + amount);
+}
+
+/* A runnable calls at a channel: the width is weighed by it (sched/width.h). A caller that has lost
+ * its station has none. Holder. */
+static RTI_ALWAYSINLINE void rti_station_count_call(struct rti_station *station)
+{
+    if (RTI_LIKELY(station != NULL)) {
+        rti_station_count(&station->messages, 1);
+    }
 }
 
 /* What lies in `next`: a runnable, and its priority in the low bits. */

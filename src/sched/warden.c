@@ -39,7 +39,7 @@ static void warden_see(struct rti_warden_view *view, uint64_t turns, uint64_t no
 /* What was done at a station since the run began. */
 static uint64_t station_work(const struct rti_station *station)
 {
-    return rti_u64_load_relaxed(&station->turns) + rti_u64_load_relaxed(&station->letters);
+    return rti_u64_load_relaxed(&station->turns) + rti_u64_load_relaxed(&station->messages);
 }
 
 static struct rti_width_sight warden_sight(const struct rti_warden *warden, uint64_t now_ns)

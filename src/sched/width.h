@@ -26,8 +26,10 @@
  * that counts. It is the same when all is idle, and when a turn becomes long while others wait
  * (rti_width_open).
  *
- * What is done is counted by the stations: turns, and the messages that behaviours take and
- * send in them. Both, for a flood has windows in which nothing is done but send.
+ * What is done is counted by the stations: turns, the messages that behaviours take and send in
+ * them, and calls at channels. Takes and sends, for a flood has windows in which nothing is done
+ * but send; and calls, for who streams through a channel has few turns and long ones, in which it
+ * meets the others at each value.
  *
  * I1  1 <= now <= max.                                              (RT_ASSERT in rti_width_look)
  *

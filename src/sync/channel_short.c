@@ -186,6 +186,7 @@ rt_status rti_channel_send_short(rt_channel_sender *tx, rt_cx *cx, const void *v
         RTI_UNLIKELY(!short_is_plain(worker, cx))) {
         return rti_channel_send_long(tx, cx, value);
     }
+    rti_station_count_call(worker->station);
     /* Before the channel is entered. */
     rti_worker_check_stack(worker);
     struct rti_channel_end *end = rti_channel_ends_find(&channels->senders, tx);
@@ -209,6 +210,7 @@ rt_status rti_channel_recv_short(rt_channel_receiver *rx, rt_cx *cx, void *out_v
         RTI_UNLIKELY(!short_is_plain(worker, cx))) {
         return rti_channel_recv_long(rx, cx, out_value);
     }
+    rti_station_count_call(worker->station);
     /* Before the channel is entered. */
     rti_worker_check_stack(worker);
     struct rti_channel_end *end = rti_channel_ends_find(&channels->receivers, rx);

@@ -5,6 +5,7 @@
 
 #include "sched/fiber_park.h"
 #include "sched/passing.h"
+#include "sched/station.h"
 
 rt_status rti_channel_result(rt_status_code code)
 {
@@ -488,6 +489,7 @@ rt_status rti_channel_call_resolve(struct rti_channel_call *call, const void *ha
     }
     call->channel = rti_channel_end_channel(call->end);
     call->id = (uintptr_t)handle;
+    rti_station_count_call(rti_worker_station(call->worker));
     return rti_cx_resolve(call->worker, cx, &call->cx);
 }
 

@@ -380,7 +380,7 @@ static uint64_t letters_seen;
 static uint64_t letters_done(void)
 {
     struct rti_worker *worker = rti_worker_current();
-    return rti_u64_load_relaxed(&worker->station->letters);
+    return rti_u64_load_relaxed(&worker->station->messages);
 }
 
 static void see_the_flood(void *state, const rt_behaviour_message *msg)

@@ -107,6 +107,32 @@ TEST(channel_short_way_serves_one_who_waits_alone_at_an_empty_queue)
     close_world();
 }
 
+static void call_seven_times(void *arg)
+{
+    const rti_atomic_u64 *calls = &rti_worker_here()->station->messages;
+    uint64_t value = (uintptr_t)arg;
+    uint64_t before = rti_u64_load_relaxed(calls);
+    CHECK_OK(rt_channel_send(tx, NULL, &value));
+    CHECK_OK(rt_channel_send_timeout(tx, NULL, &value, 1));
+    CHECK_OK(rt_channel_try_send(tx, &value));
+    CHECK_EQ(rt_channel_try_send(tx, &value).code, RT_ERR_FULL);
+    CHECK_OK(rt_channel_recv(rx, NULL, &value));
+    CHECK_OK(rt_channel_recv_timeout(rx, NULL, &value, 1));
+    CHECK_OK(rt_channel_try_recv(rx, &value));
+    CHECK_EQ(rti_u64_load_relaxed(calls) - before, 7);
+    ended = RT_OK;
+}
+
+/* By what is counted the width of a crew is weighed: such a turn has few ends, and much traffic. */
+TEST(channel_calls_are_counted_at_the_station_of_the_caller)
+{
+    open_world(3, NULL);
+    ended = RT_ERR_WOULDBLOCK;
+    crew_world_go(call_seven_times, NULL, 2);
+    close_world();
+    CHECK_EQ(ended, RT_OK);
+}
+
 /* From its first frame on, a stack has no call of the runtime that has not returned. */
 static bool is_first_frame_outside(void)
 {
