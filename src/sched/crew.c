@@ -46,7 +46,8 @@ void rti_crew_init(struct rti_crew *crew, struct rti_sched *sched,
                               .stations_count = config->workers,
                               .members_max = config->members_max,
                               .members_count = 1};
-    rti_width_init(&crew->warden.width, config->workers);
+    uint32_t min = config->workers_min > 0 ? config->workers_min : 1;
+    rti_width_init(&crew->warden.width, config->workers, min);
     /* Until a run begins nobody is woken. */
     rti_u32_init(&crew->is_over, 1);
     rti_lock_init(&crew->lock, sched, RTI_LOCK_CREW);
@@ -469,7 +470,7 @@ rt_status rti_crew_run(struct rti_crew *crew)
     RT_ASSERT(rti_u32_load_relaxed(&crew->listed_count) == crew->stations_count);
     /* The next run begins with all of them. */
     rti_crew_set_width(crew, crew->stations_count);
-    rti_width_init(&crew->warden.width, crew->stations_count);
+    rti_width_init(&crew->warden.width, crew->stations_count, crew->warden.width.min);
     rti_member_hold(first, rti_crew_take_idle(crew));
     (void)rti_sched_drain_posts(crew->sched);
     return RT_SUCCESS;

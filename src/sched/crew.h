@@ -138,6 +138,7 @@ struct rti_crew {
 
 struct rti_crew_config {
     uint32_t workers;                      /* at least 1 */
+    uint32_t workers_min;                  /* that may work at any time; 0: 1; at most `workers` */
     uint32_t members_max;                  /* threads, the caller's included; more than `workers` */
     uint64_t seed;                         /* of the order of victims */
     struct rti_station *stations;          /* `workers` of them */

@@ -8,9 +8,11 @@
 #include "base/marks.h"
 #include "base/time.h"
 
-void rti_width_init(struct rti_width *width, uint32_t max)
+void rti_width_init(struct rti_width *width, uint32_t max, uint32_t min)
 {
-    *width = (struct rti_width){.max = max, .now = max, .pause_ns = RTI_WIDTH_PAUSE_MIN_NS};
+    RT_ASSERT(min >= 1 && min <= max);
+    *width =
+        (struct rti_width){.max = max, .min = min, .now = max, .pause_ns = RTI_WIDTH_PAUSE_MIN_NS};
 }
 
 /* Begins to watch, to settle or to try. */
@@ -73,12 +75,13 @@ static uint32_t width_choose(const struct rti_width *width, const struct rti_wid
 {
     uint32_t most = sight->most > sight->used ? sight->most : sight->used;
     uint32_t useful = most < width->now ? most : width->now;
-    bool can_narrow = useful > 1;
+    bool can_narrow = useful > width->min;
     bool can_widen = width->now < width->max;
     if (can_widen && (!can_narrow || !width->was_wider)) {
         return width->now > width->max / 2 ? width->max : width->now * 2;
     }
-    return can_narrow ? useful / 2 : width->now;
+    uint32_t half = useful / 2 > width->min ? useful / 2 : width->min;
+    return can_narrow ? half : width->now;
 }
 
 static void width_remember(struct rti_width *width, uint64_t rate)
@@ -162,5 +165,5 @@ void rti_width_look(struct rti_width *width, const struct rti_width_sight *sight
             break;
         }
     }
-    RT_ASSERT(width->now >= 1 && width->now <= width->max);
+    RT_ASSERT(width->now >= width->min && width->now <= width->max);
 }

@@ -31,7 +31,7 @@
  * but send; and calls, for who streams through a channel has few turns and long ones, in which it
  * meets the others at each value.
  *
- * I1  1 <= now <= max.                                              (RT_ASSERT in rti_width_look)
+ * I1  min <= now <= max.                                            (RT_ASSERT in rti_width_look)
  *
  * One thread, the warden's. Costs: nothing where turns are long; else a trial of 300 to
  * 700 microseconds every 2 to 128 milliseconds, in which the crew does less than it could.
@@ -69,6 +69,7 @@ enum rti_width_phase { RTI_WIDTH_WATCHING, RTI_WIDTH_SETTLING, RTI_WIDTH_TRYING 
 
 struct rti_width {
     uint32_t max;     /* stations that there are */
+    uint32_t min;     /* that are used at least, if there is work for them */
     uint32_t now;     /* that are used at most */
     uint32_t before;  /* settling or trying: what it was */
     uint32_t windows; /* trying: that were for nothing */
@@ -92,8 +93,8 @@ struct rti_width_sight {
     bool is_uneven; /* somebody has a long turn, whatever the others do */
 };
 
-/* All stations of `max` are used. */
-void rti_width_init(struct rti_width *width, uint32_t max);
+/* All stations of `max` are used, and never fewer than `min` of them, from 1 to `max`. */
+void rti_width_init(struct rti_width *width, uint32_t max, uint32_t min);
 
 /* The same again, because short turns are not what holds things up; `sight` as for a look. */
 void rti_width_open(struct rti_width *width, const struct rti_width_sight *sight);

@@ -29,9 +29,9 @@ static uint64_t changed_ns;
 static uint64_t narrow_ns; /* spent at fewer than all */
 static uint32_t changes;   /* of the width */
 
-static void begin(uint32_t max)
+static void begin_with(uint32_t max, uint32_t min)
 {
-    rti_width_init(&width, max);
+    rti_width_init(&width, max, min);
     sight = (struct rti_width_sight){.now_ns = 5 * MS};
     rti_width_open(&width, &sight);
     used_max = max;
@@ -40,6 +40,11 @@ static void begin(uint32_t max)
     changed_ns = 0;
     narrow_ns = 0;
     changes = 0;
+}
+
+static void begin(uint32_t max)
+{
+    begin_with(max, 1);
 }
 
 /* Lets it work for so long, with a look every STEP_NS. */
@@ -266,6 +271,19 @@ TEST(width_of_one_and_of_one_that_is_used_is_not_tried)
     CHECK_EQ(changes, 0);
 }
 
+TEST(width_is_not_less_than_the_program_wants)
+{
+    for (uint32_t i = 1; i <= 16; i++) {
+        rates[i] = 100000 - 3000 * (uint64_t)i;
+    }
+    begin_with(16, 3);
+    pass(100 * MS);
+    CHECK_EQ(width.now, 3);
+    begin_with(16, 16);
+    pass(100 * MS);
+    CHECK_EQ(changes, 0);
+}
+
 TEST(width_is_looked_at_when_it_is_due)
 {
     rates[1] = 40000;
@@ -283,6 +301,24 @@ TEST(width_is_looked_at_when_it_is_due)
     /* While stations are held back somebody has to see that turns become long. */
     CHECK_EQ(width.now, 1);
     CHECK(rti_width_next_ns(&width) <= sight.now_ns + RTI_WIDTH_CARE_NS);
+}
+
+/* What the program says arrives, and is never more than there are. */
+TEST(width_has_the_least_that_the_configuration_says)
+{
+    static const uint32_t wanted[][2] = {{0, 1}, {1, 1}, {2, 2}, {3, 3}, {UINT32_MAX, 3}};
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        rt_status status = rt_init_ex(&(rt_config){.workers = 3, .workers_min = wanted[i][0]});
+        if (status.code == RT_ERR_UNSUPPORTED) {
+            test_skip("no parallel engine here");
+        }
+        CHECK_OK(status);
+        const struct rti_width *used = &rti_worker_current()->sched->crew->warden.width;
+        CHECK_EQ(used->min, wanted[i][1]);
+        rt_run();
+        CHECK_EQ(used->min, wanted[i][1]);
+        rt_cleanup();
+    }
 }
 
 static struct rti_crew *crew;

@@ -52,6 +52,9 @@ typedef enum {
 typedef struct {
     uint32_t workers;       /* that run at the same time; 0: one per processor this process may use,
                                by its affinity and the quota of its control groups */
+    uint32_t workers_min;   /* that may work at any time. While all turns are short the engine tries
+                               whether fewer get more done, and keeps to as many as do; it never
+                               tries fewer than this. 0: 1; `workers` or more: nothing is tried */
     uint32_t threads_max;   /* threads that the workers may need, those in blocking calls included;
                                more than `workers`, at most 65535; 0: 64 more */
     rt_poller_kind poller;  /* what is asked for and not there is an error, never replaced */

@@ -69,7 +69,9 @@ static rt_status parallel_open(struct rt_runtime *runtime, const rt_config *conf
     if (overrun_after == 0) {
         overrun_after = RT_OVERRUN_AFTER_MS * RT_NS_PER_MS;
     }
+    uint32_t min = config->workers_min < workers ? config->workers_min : workers;
     parallel->config = (struct rti_crew_config){.workers = workers,
+                                                .workers_min = min,
                                                 .members_max = threads,
                                                 .seed = port->ops->random(port),
                                                 .stations = stations,
