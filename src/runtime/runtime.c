@@ -324,12 +324,12 @@ uint64_t rt_random(void)
 
 rt_time rt_clock(void)
 {
-    struct rti_sched *sched = rti_sched_current();
-    if (RTI_LIKELY(sched != NULL)) {
-        return rti_sched_clock(sched);
+    const struct rti_worker *worker = rti_worker_enter();
+    if (RTI_LIKELY(worker != NULL)) {
+        return rti_sched_clock(worker->sched);
     }
     rt_time now = 0;
-    sched = RTI_ONE_WORKER ? NULL : rti_visitor_enter();
+    struct rti_sched *sched = RTI_ONE_WORKER ? NULL : rti_visitor_enter();
     if (sched != NULL) {
         now = rti_sched_clock(sched);
         rti_visitor_leave();

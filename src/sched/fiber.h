@@ -373,7 +373,9 @@ void rti_fiber_kill_parked(struct rti_sched *sched, struct rti_fiber *fiber);
 /* Scheduler only: takes apart a fiber that ended or overflowed. */
 void rti_fiber_settle(struct rti_sched *sched, struct rti_fiber *fiber);
 
-/* Ends the calling fiber if it has no stack left for a call of the runtime. */
+/* Ends the calling fiber if it has no stack left for a call of the runtime; else, if it is
+ * summoned, asks it what it is to be asked (preempt.h). The caller is a public function and has
+ * done nothing yet. Its worker stays what it is, but may have no station any more. */
 static RTI_ALWAYSINLINE void rti_worker_check_stack(struct rti_worker *worker)
 {
     struct rti_fiber *fiber = worker->fiber;
@@ -383,8 +385,11 @@ static RTI_ALWAYSINLINE void rti_worker_check_stack(struct rti_worker *worker)
         /* By a jump, so that whoever asks needs no frame for an answer that never comes. */
         __asm__ volatile("mov r0, %0\n\tb rti_fiber_overflow" ::"r"(worker));
         __builtin_unreachable();
-#else
+#elif RTI_EXPLORED
         rti_fiber_overflow(worker);
+#else
+        (void)worker;
+        rti_arch_at_limit();
 #endif
     }
 }

@@ -484,7 +484,8 @@ _Noreturn void rti_fiber_exit(struct rti_worker *worker)
         struct rti_fiber *next = fiber_pass_on(worker, self);
         /* The next one begins on this stack, but not below the frames of this one. */
         const struct rti_stack *stack = &next->stack;
-        char *top = rti_context_top_of(rti_stack_usable(stack), rti_stack_frames_size(stack));
+        char *top =
+            rti_context_top_of(rti_stack_fresh_usable(stack), rti_stack_fresh_frames_size(stack));
         rti_context_restart(&next->context, top, rti_fiber_entry, worker);
     }
 #endif
@@ -549,8 +550,8 @@ void rti_fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
 #if RTI_HAS_SLABS
     if (RTI_UNLIKELY(rti_stack_is_none(&fiber->stack))) {
         rti_fiber_enter_slab(fiber, rti_sched_is_local(worker->sched));
-        rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
-                          rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
+        rti_context_place(&fiber->context, rti_stack_fresh_usable(&fiber->stack),
+                          rti_stack_fresh_frames_size(&fiber->stack), rti_fiber_entry);
     }
 #endif
     RTI_PROBE1(start, fiber->run.id);
@@ -565,8 +566,8 @@ void rti_fiber_step(struct rti_runnable *runnable, struct rti_worker *worker)
 static inline void fiber_init_context(struct rti_fiber *fiber, const struct rti_fiber *starter,
                                       bool is_foreign)
 {
-    void *low = rti_stack_usable(&fiber->stack);
-    size_t size = rti_stack_frames_size(&fiber->stack);
+    void *low = rti_stack_fresh_usable(&fiber->stack);
+    size_t size = rti_stack_fresh_frames_size(&fiber->stack);
     if (is_foreign) {
         rti_context_init(&fiber->context, low, size, rti_fiber_entry);
         fiber_tell_stack(fiber);
@@ -648,7 +649,7 @@ void rti_fiber_init(struct rti_fiber *fiber, const struct rti_fiber_options *opt
         rti_fiber_note_origin(fiber, site, rti_worker_number_origin(worker, starter, site, NULL));
     }
     fiber_init_context(fiber, starter, is_foreign);
-    bool is_good = fiber->stack.limit != NULL;
+    bool is_good = rti_stack_limit(&fiber->stack) != NULL;
     /* Not if valgrind was told of the stack: it wants to be told of its end from another. */
     is_good = is_good && !fiber_is_told(fiber);
     rti_fiber_set_self_settling(fiber, is_good);

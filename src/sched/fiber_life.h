@@ -175,8 +175,8 @@ static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber, struct rti
     rti_fiber_begin_life(fiber, worker, life);
     rti_fiber_set_slab(fiber, false);
     fiber->run.is_direct = true;
-    rti_context_place(&fiber->context, rti_stack_usable(&fiber->stack),
-                      rti_stack_frames_size(&fiber->stack), rti_fiber_entry);
+    rti_context_place(&fiber->context, rti_stack_fresh_usable(&fiber->stack),
+                      rti_stack_fresh_frames_size(&fiber->stack), rti_fiber_entry);
     rti_fiber_set_self_settling(fiber, is_lasting && fiber->stack.limit != NULL);
 }
 
@@ -234,6 +234,7 @@ static RTI_ALWAYSINLINE void rti_fiber_inherit_slab(struct rti_fiber *heir,
     RT_DCHECK(rti_fiber_has_slab(heir) && rti_fiber_has_slab(gone) && heir->sched == gone->sched);
     RT_DCHECK(gone->is_self_settling && rti_stack_is_none(&heir->stack));
     heir->stack = gone->stack;
+    rti_stack_forget_summons(&heir->stack);
     heir->run.is_direct = true;
     rti_fiber_set_self_settling(heir, true);
 }

@@ -61,9 +61,9 @@ void rti_overrun_forget(struct rti_warden *warden)
     }
 }
 
-/* Is it the turn that the warden has seen? */
-static bool overrun_is_meant(const struct rti_worker *worker, const struct rti_overrun *overrun)
+bool rti_overrun_is_meant(const struct rti_worker *worker)
 {
+    const struct rti_overrun *overrun = &worker->member->overrun;
     return worker->station != NULL ? rti_u64_load_relaxed(&worker->station->turns) ==
                                          rti_u64_load_relaxed(&overrun->turns)
                                    : worker->lent != NULL && worker->fiber != NULL;
@@ -92,7 +92,7 @@ bool rti_overrun_interrupted(struct rti_worker *worker, const struct rti_frame *
 {
     struct rti_overrun *overrun = &worker->member->overrun;
     const struct rti_fiber *fiber = worker->fiber;
-    bool is_meant = overrun_is_meant(worker, overrun);
+    bool is_meant = rti_overrun_is_meant(worker);
     bool is_excused = fiber != NULL && fiber->blocking_depth > 0;
     /* Acquire pairs with the release in rti_overrun_ask. */
     bool is_asked = rti_u32_load_relaxed(&overrun->asked) != 0 &&

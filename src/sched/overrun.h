@@ -73,6 +73,9 @@ uint64_t rti_overrun_next(const struct rti_warden *warden);
 /* Forgets the suspects: their threads have ended. */
 void rti_overrun_forget(struct rti_warden *warden);
 
+/* Is the turn of this worker the one that the warden has seen? On its own thread. */
+bool rti_overrun_is_meant(const struct rti_worker *worker);
+
 /* On the interrupted thread, in the handler, before a station is let go of. False: this is another
  * turn than the one that was meant, and should be left alone. */
 bool rti_overrun_interrupted(struct rti_worker *worker, const struct rti_frame *frame);

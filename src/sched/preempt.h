@@ -18,13 +18,21 @@
  * register is looked at, too. A word that only looks like one, left over from an earlier call in a
  * frame that did not clear it, makes the answer no; then the next interrupt asks again.
  *
- * The second way is reductions, for code compiled with -fsanitize-coverage=trace-pc: the compiler
+ * A fiber that is interrupted inside of the runtime is asked again at its next call: the handler
+ * summons it (sched/stack.h), and the call, which has done nothing yet, asks whether it comes from
+ * the program and lets go of the station. So a loop that calls the runtime again and again and
+ * never waits, and is inside nearly all of the time, does not stop the others either. The question
+ * is the same, asked of who called the public function and of the stack above its frame, which may
+ * have words of earlier calls in it: so a call by a function of the program that the runtime calls,
+ * or by the runtime itself, is told.
+ *
+ * The third way is reductions, for code compiled with -fsanitize-coverage=trace-pc: the compiler
  * calls a function in every block, which counts down and yields at zero. That is a real preemption,
  * works on every engine, and in the simulator it happens at the same block in every run. It asks
  * the same question first: a filter that the runtime calls must not yield.
  *
  * I1  A station is let go of only on the thread that holds it, outside of the runtime.
- *                                                                     (preempt_interrupted)
+ *                                             (preempt_interrupted, rti_preempt_at_limit)
  *
  * Rejected: switching fibers in the handler (the fiber may be inside malloc, whose lock it would
  * keep); a flag set by each public function (two stores per call, and functions that come back by a
@@ -39,6 +47,11 @@
 /* Does the code of this frame, by its pc, sp and link, belong to the program, with no call of the
  * runtime below it? Safe in a signal handler, on the fiber's own thread. */
 bool rti_preempt_is_outside(const struct rti_fiber *fiber, const struct rti_frame *frame);
+
+/* What a call of the runtime does that finds its stack pointer below the limit: ends the fiber
+ * whose stack is used up, or asks the one that is summoned. `frame_end` is where the frame of the
+ * public function ends, and `link` where that returns to. By rti_arch_at_limit. */
+RTI_ASM_NAMED void rti_preempt_at_limit(uintptr_t sp, uintptr_t frame_end, uintptr_t link);
 
 /* Has interrupted threads let go of their stations from now on. False where that cannot be. */
 bool rti_preempt_open(struct rti_sched *sched);

@@ -25,7 +25,7 @@ void rti_stack_refuse(void)
 size_t rti_stack_own_size(const struct rti_stack *stack)
 {
     size_t usable = rti_stack_usable_size(stack);
-    return stack->limit != NULL ? usable - RTI_STACK_RESERVE : usable;
+    return rti_stack_limit(stack) != NULL ? usable - RTI_STACK_RESERVE : usable;
 }
 
 void rti_stack_paint(struct rti_stack *stack)

@@ -21,9 +21,13 @@
  * of beginning (fiber.h: rti_worker_enter), and one that begins above it has the whole reserve for
  * its own frames.
  *
+ * A fiber that is to be asked something at its next call of the runtime has a mark in the bit of
+ * `limit` that no address has (rti_stack_summon): the comparison that each call makes anyway then
+ * finds it, and costs nothing more (preempt.h).
+ *
  * I1  The guard words hold RTI_STACK_GUARD from init until the stack is given back.
  *                                                                       (rti_stack_is_intact)
- * I2  limit is NULL, or low < limit < high_guard.                       (rti_stack_protect)
+ * I2  limit is NULL, or low < limit < high_guard, but for the mark.     (rti_stack_protect)
  * I3  No call of the runtime needs more than RTI_STACK_RESERVE.  (fault_test: ..._fit_the_reserve)
  */
 
@@ -71,7 +75,8 @@
  * million stacks it follows from the other end. */
 struct rti_stack {
     char *high_guard; /* where the high guard lies, in the last eight bytes; NULL: there is none */
-    char *limit;      /* no call to the runtime begins below; NULL: not protected */
+    char *limit;      /* no call to the runtime begins below; NULL: not protected. Perhaps with the
+                       * mark: who wants to know more than that asks rti_stack_limit */
 #if RTI_ONE_WORKER
     char *low;
 #else
@@ -80,6 +85,43 @@ struct rti_stack {
     uint32_t owner;       /* its owner's: rti_bay */
 #endif
 };
+
+/* The mark: the highest bit, which is no user address's on the processors with several workers. */
+#if RTI_ONE_WORKER
+#define RTI_STACK_SUMMONED ((uintptr_t)0)
+#else
+#define RTI_STACK_SUMMONED ((uintptr_t)1 << (8 * sizeof(uintptr_t) - 1))
+#endif
+
+static inline char *rti_stack_limit(const struct rti_stack *stack)
+{
+    return (char *)((uintptr_t)stack->limit & ~RTI_STACK_SUMMONED);
+}
+
+/* Has the fiber whose stack this is be asked at its next call of the runtime. On the thread that
+ * runs it; safe in a signal handler. */
+static inline void rti_stack_summon(struct rti_stack *stack)
+{
+    char *volatile *limit = &stack->limit;
+    *limit = (char *)((uintptr_t)*limit | RTI_STACK_SUMMONED);
+}
+
+/* It is asked now. The same thread. */
+static inline void rti_stack_unsummon(struct rti_stack *stack)
+{
+    char *volatile *limit = &stack->limit;
+    *limit = (char *)((uintptr_t)*limit & ~RTI_STACK_SUMMONED);
+}
+
+/* Nobody is on it any more: what nobody has asked is not asked of the next one. */
+static inline void rti_stack_forget_summons(struct rti_stack *stack)
+{
+#if RTI_ONE_WORKER
+    (void)stack;
+#else
+    stack->limit = rti_stack_limit(stack);
+#endif
+}
 
 /* The guards take a whole alignment unit at each end, so that what lies between stays aligned. */
 #define RTI_STACK_GUARD_ROOM 16
@@ -153,8 +195,9 @@ static inline char *rti_stack_low(const struct rti_stack *stack)
 #if RTI_ONE_WORKER
     return stack->low;
 #else
-    return rti_stack_is_single(stack) ? stack->limit - RTI_STACK_RESERVE - RTI_STACK_GUARD_ROOM
-                                      : stack->high_guard + stack->low_guard_at;
+    return rti_stack_is_single(stack)
+               ? rti_stack_limit(stack) - RTI_STACK_RESERVE - RTI_STACK_GUARD_ROOM
+               : stack->high_guard + stack->low_guard_at;
 #endif
 }
 
@@ -172,7 +215,7 @@ static inline char *rti_stack_guard(const struct rti_stack *stack)
     (void)stack;
     return NULL;
 #else
-    return stack->limit == NULL ? NULL : rti_stack_low(stack) - RT_STACK_GUARD_SIZE;
+    return rti_stack_limit(stack) == NULL ? NULL : rti_stack_low(stack) - RT_STACK_GUARD_SIZE;
 #endif
 }
 
@@ -266,6 +309,24 @@ static inline void rti_stack_protect(struct rti_stack *stack)
         rti_stack_refuse();
     }
     stack->limit = rti_stack_low(stack) + RTI_STACK_GUARD_ROOM + RTI_STACK_RESERVE;
+}
+
+/* The same of a stack on which nobody has run since it was taken: nobody is summoned there. */
+static inline char *rti_stack_fresh_usable(const struct rti_stack *stack)
+{
+    RT_DCHECK(stack->limit == rti_stack_limit(stack));
+#if RTI_ONE_WORKER
+    return stack->low + RTI_STACK_GUARD_ROOM;
+#else
+    return rti_stack_is_single(stack)
+               ? stack->limit - RTI_STACK_RESERVE
+               : stack->high_guard + stack->low_guard_at + RTI_STACK_GUARD_ROOM;
+#endif
+}
+
+static inline size_t rti_stack_fresh_frames_size(const struct rti_stack *stack)
+{
+    return (size_t)((char *)rti_stack_top(stack) - rti_stack_fresh_usable(stack));
 }
 
 /* What is left to the fiber itself. */

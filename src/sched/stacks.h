@@ -180,6 +180,7 @@ static RTI_ALWAYSINLINE void rti_stacks_give_as(struct rti_stacks *stacks,
     RTI_KEEP(kept);
     kept->memory = *memory;
     kept->stack = *stack;
+    rti_stack_forget_summons(&kept->stack);
     rti_stacks_hide(memory);
     memory->block = NULL;
     stacks->kept_count++;

@@ -160,7 +160,7 @@ static RTI_NOINLINE rt_status io_send(rt_channel_sender *tx, rt_cx *cx, const vo
                                       rt_time deadline)
 {
     struct rti_channel_call call;
-    if (RTI_UNLIKELY(rti_worker_here() == NULL)) {
+    if (RTI_UNLIKELY(rti_worker_enter() == NULL)) {
         return io_visit(&(struct rti_channel_errand){.handle = tx,
                                                      .is_sender = true,
                                                      .may_wait = true,
@@ -331,7 +331,7 @@ rt_status rt_channel_send_timeout(rt_channel_sender *tx, rt_cx *cx, const void *
 static RTI_NOINLINE rt_status io_try_send(rt_channel_sender *tx, const void *value)
 {
     struct rti_channel_call call;
-    if (RTI_UNLIKELY(rti_worker_here() == NULL)) {
+    if (RTI_UNLIKELY(rti_worker_enter() == NULL)) {
         return io_visit(&(struct rti_channel_errand){.handle = tx,
                                                      .is_sender = true,
                                                      .value = (void *)(uintptr_t)value},
@@ -423,7 +423,7 @@ static RTI_NOINLINE rt_status io_recv(rt_channel_receiver *rx, rt_cx *cx, void *
                                       rt_time deadline)
 {
     struct rti_channel_call call;
-    if (RTI_UNLIKELY(rti_worker_here() == NULL)) {
+    if (RTI_UNLIKELY(rti_worker_enter() == NULL)) {
         return io_visit(
             &(struct rti_channel_errand){
                 .handle = rx, .may_wait = true, .value = out_value, .deadline = deadline},
@@ -564,7 +564,7 @@ rt_status rt_channel_recv_timeout(rt_channel_receiver *rx, rt_cx *cx, void *out_
 static RTI_NOINLINE rt_status io_try_recv(rt_channel_receiver *rx, void *out_value)
 {
     struct rti_channel_call call;
-    if (RTI_UNLIKELY(rti_worker_here() == NULL)) {
+    if (RTI_UNLIKELY(rti_worker_enter() == NULL)) {
         return io_visit(&(struct rti_channel_errand){.handle = rx, .value = out_value}, NULL);
     }
     rt_status status = rti_channel_call_resolve(&call, rx, false, NULL);

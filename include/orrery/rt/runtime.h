@@ -72,9 +72,9 @@ typedef struct {
  * work from each other, and all that the fixed engine promises holds, but for the order among
  * those that are ready. The calling thread is one of the workers while it is in rt_run; the other
  * threads are started when there is work for them.
- * One that computes for 10 ms without a call of the runtime does not stop the others: it gives its
- * place to another thread, goes on beside it, and queues at its next wait. For that its thread is
- * interrupted by SIGURG: a call of the system that does not begin anew by itself (nanosleep, poll)
+ * One that runs for 10 ms and does not wait, with calls of the runtime or without, does not stop
+ * the others: it gives its place to another thread, goes on beside it, and queues at its next wait.
+ * For that its thread is interrupted by SIGURG: a call of the system that does not begin anew by itself (nanosleep, poll)
  * may end with EINTR. What has no stack, a handler or a poll task, keeps its place. Code that is
  * compiled with -fsanitize-coverage=trace-pc yields after 4000 blocks, on every engine. If
  * threads_max threads are too few for all that computes and blocks at the same time, a line of

@@ -210,6 +210,23 @@ static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
     return sp;
 }
 
+/* Calls rti_preempt_at_limit for the function that this is in, and comes back with every register
+ * as it was but x16 and x17: for the compiler nothing is called, so that nothing has to be saved
+ * where this is not needed. */
+static RTI_ALWAYSINLINE void rti_arch_at_limit(void)
+{
+    __asm__ volatile("sub sp, sp, #32\n\t"
+                     "stp %0, %1, [sp]\n\t"
+                     "adr x16, 1f\n\t"
+                     "b rti_arch_at_limit_called\n"
+                     "1:\n\t"
+                     "hint #36\n\t" /* bti j */
+                     "add sp, sp, #32"
+                     :
+                     : "r"(__builtin_dwarf_cfa()), "r"(__builtin_return_address(0))
+                     : "memory", "cc", "x16", "x17");
+}
+
 /* Where the caller is, as if it were about to be left: for a walk over its stack. Gives the stack
  * pointer. */
 static RTI_ALWAYSINLINE void *rti_arch_look(struct rti_arch_context *here)

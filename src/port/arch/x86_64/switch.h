@@ -265,6 +265,21 @@ static RTI_ALWAYSINLINE char *rti_arch_stack_pointer(void)
     return sp;
 }
 
+/* Calls rti_preempt_at_limit for the function that this is in, and comes back with every register
+ * as it was: for the compiler nothing is called, so that nothing has to be saved where this is not
+ * needed. It keeps off the red zone. */
+static RTI_ALWAYSINLINE void rti_arch_at_limit(void)
+{
+    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\t"
+                     "pushq %1\n\t"
+                     "pushq %0\n\t"
+                     "callq rti_arch_at_limit_called\n\t"
+                     "leaq 144(%%rsp), %%rsp"
+                     :
+                     : "r"(__builtin_dwarf_cfa()), "r"(__builtin_return_address(0))
+                     : "memory", "cc");
+}
+
 /* Where the caller is, as if it were about to be left: for a walk over its stack. Gives the stack
  * pointer. */
 static RTI_ALWAYSINLINE void *rti_arch_look(struct rti_arch_kept *here)
