@@ -200,7 +200,8 @@
 /* How long a busy scheduler may go without looking at its clock, and how long without asking the
  * machine for completions; nanoseconds. A slow processor does less in the same time. With one
  * worker the machine is asked after four times as long while what it gave last still waits for its
- * turns. On a Cortex-M what completes raises a flag, and nothing need be asked for. */
+ * turns and no timer is due. On a Cortex-M what completes raises a flag, and nothing need be asked
+ * for. */
 #ifndef RT_LOOK_NEAR_NS
 #if defined(__arm__)
 #define RT_LOOK_NEAR_NS 2000000

@@ -93,7 +93,7 @@ static void crew_expire_retired(struct rti_crew *crew, uint64_t now_ns)
     }
 }
 
-/* The clock, the timers and the port, at the beginning of a turn. */
+/* The clock, the port and the timers, at the beginning of a turn. */
 static void member_look(struct rti_member *member)
 {
     struct rti_crew *crew = member->crew;
@@ -114,13 +114,14 @@ static void member_look(struct rti_member *member)
             (int32_t)(RTI_STATION_TICKS - member->worker->station->tick % RTI_STATION_TICKS);
     }
     rti_solo_try(member);
-    (void)station_expire(member->worker->station, member->worker->now_ns);
-    crew_expire_retired(crew, member->worker->now_ns);
     if (rti_u32_load_relaxed(&port->attention) != 0 ||
         member->worker->now_ns - rti_u64_load_relaxed(&crew->polled_ns) >=
             (uint64_t)RT_PORT_LOOK_NS) {
         rti_crew_poll(crew, member->worker->now_ns);
     }
+    /* After that: what has come before a limit counts before the limit. */
+    (void)station_expire(member->worker->station, member->worker->now_ns);
+    crew_expire_retired(crew, member->worker->now_ns);
 }
 
 static struct rti_runnable *member_take_injected(struct rti_member *member)

@@ -339,6 +339,11 @@ static RTI_NOINLINE void sched_space_looks(struct rti_sched *sched)
     sched->worker.turns_until_look = sched->look_interval;
 }
 
+static bool sched_is_timer_due(const struct rti_sched *sched)
+{
+    return sched->timers.next_deadline(sched->timers.context) <= sched->now_ns;
+}
+
 static bool sched_is_port_due(const struct rti_sched *sched)
 {
     /* Without an operating system whoever has news raises attention. */
@@ -347,14 +352,11 @@ static bool sched_is_port_due(const struct rti_sched *sched)
     return false;
 #else
     uint64_t since_ns = sched->now_ns - sched->port_looked_ns;
+    /* Not later if a timer fires next: it may be the limit of a wait for what has come by now. */
     return since_ns >= PORT_LOOK_NS &&
-           (sched->port_brought <= 0 || since_ns >= PORT_LOOK_LATE * PORT_LOOK_NS);
+           (sched->port_brought <= 0 || since_ns >= PORT_LOOK_LATE * PORT_LOOK_NS ||
+            sched_is_timer_due(sched));
 #endif
-}
-
-static bool sched_is_timer_due(struct rti_sched *sched)
-{
-    return sched->timers.next_deadline(sched->timers.context) <= sched->now_ns;
 }
 
 bool rti_sched_glance(struct rti_sched *sched)

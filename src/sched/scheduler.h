@@ -32,7 +32,8 @@
  * The port is a system call away, so it is not asked in every look, but after RT_PORT_LOOK_NS. What
  * it would give is queued behind what it gave last: while that has not had its turns, counted as
  * many turns as there were completions, four times as long may go by. Beside those who only compute
- * it is asked as often as ever, for they were not given by it.
+ * it is asked as often as ever, for they were not given by it, and so it is before a timer fires:
+ * what has come before a limit counts before the limit.
  *
  * I1  `live` is the number of runnables started and not yet settled.            (rti_sched_audit)
  * I2  Only the worker's thread touches anything here but the posts.            (RT_DCHECK)

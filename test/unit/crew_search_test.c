@@ -5,6 +5,8 @@
 #define RTI_MODULE "crew_search_test"
 #include "sched/crew_search.h"
 
+#include <string.h>
+
 #include "sched/fiber.h"
 #include "support/crew.h"
 #include "support/test.h"
@@ -193,6 +195,48 @@ TEST(crew_search_asks_what_all_share_first_at_every_tick)
     CHECK(rti_crew_search(me()) == &seen.items[1]);
     CHECK(rti_crew_search(me()) == &seen.items[0]);
     CHECK(rti_crew_search(me()) == &seen.items[2]);
+}
+
+/* What is asked in a look, as it comes. */
+static char looked[8];
+
+static void looked_at(char what)
+{
+    size_t length = strlen(looked);
+    CHECK(length < sizeof(looked) - 1);
+    looked[length] = what;
+}
+
+static enum rti_wait_end look_at_port(struct rti_port *port, uint64_t deadline_ns)
+{
+    looked_at('o');
+    return sleep_ends_the_run(port, deadline_ns);
+}
+
+static uint64_t timer_is_due(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static size_t look_at_timers(void *context, uint64_t now_ns)
+{
+    (void)context, (void)now_ns;
+    looked_at('t');
+    return 1;
+}
+
+/* A timer may be the limit of a wait for what the port would give. */
+TEST(crew_look_asks_the_port_before_it_fires_timers)
+{
+    open_crew(2, 2);
+    seen.ops.wait = look_at_port;
+    crew_world.stations[0].timers = (struct rti_timer_source){timer_is_due, look_at_timers, NULL};
+    rti_u64_store_relaxed(&crew_world.crew.polled_ns, 0);
+    me()->turns_until_look = 0;
+    queue_item(0, 0);
+    CHECK(rti_crew_search(me()) == &seen.items[0]);
+    CHECK_STR(looked, "ot");
 }
 
 /* Every other station has something: whose is taken is the draw's, and over many draws each is

@@ -517,6 +517,80 @@ TEST(port_attempt_does_what_needs_no_waiting_and_nothing_else)
     fixture_close();
 }
 
+/* Has an op found to wait, twice: the second time its direction is watched already. */
+static void find_to_wait(enum rti_op_code code, int fd, void *buffer, size_t length)
+{
+    for (int i = 0; i < 2; i++) {
+        struct probe probe;
+        probe_submit(&probe, code, fd, buffer, length);
+        fixture_poll();
+        CHECK_EQ(probe.answers, 0);
+        port->ops->cancel(port, &probe.op);
+        fixture_poll();
+        CHECK_ANSWER(&probe, RT_ERR_CANCELLED, 0);
+    }
+}
+
+/* Does a patient write of one byte need no waiting? */
+static bool one_byte_goes(int fd)
+{
+    struct probe probe;
+    probe_init(&probe, RTI_OP_WRITE, fd, "!", 1);
+    probe.op.is_patient = true;
+    return port->ops->attempt(port, &probe.op) && probe.op.status == RT_OK && probe.op.result == 1;
+}
+
+/* A local socket is writable as long as three quarters of its room are free. */
+TEST(port_write_goes_into_room_that_is_too_little_for_poll)
+{
+    static char much[100000];
+    int fds[2];
+    int size = sizeof(much);
+    fixture_open(NULL);
+    socket_pair(fds);
+    CHECK_EQ(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+    CHECK_EQ(send(fds[0], much, sizeof(much), MSG_DONTWAIT), (ssize_t)sizeof(much));
+    find_to_wait(RTI_OP_POLL_OUT, fds[0], NULL, 0);
+    CHECK(one_byte_goes(fds[0]));
+    fixture_close();
+}
+
+/* Nor is there an event until so much is free again. */
+TEST(port_write_goes_into_room_that_is_too_little_for_an_event)
+{
+    static char much[100000];
+    int fds[2];
+    int size = sizeof(much);
+    fixture_open(NULL);
+    socket_pair(fds);
+    CHECK_EQ(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+    while (send(fds[0], much, 1000, MSG_DONTWAIT) > 0) {
+    }
+    find_to_wait(RTI_OP_WRITE, fds[0], much, 1000);
+    CHECK(!one_byte_goes(fds[0]));
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(recv(fds[1], much, 1000, MSG_DONTWAIT), 1000);
+    }
+    fixture_poll();
+    CHECK(one_byte_goes(fds[0]));
+    fixture_close();
+}
+
+/* A pipe of one page has room in that page alone, for what fits into it whole. */
+TEST(port_small_write_goes_into_a_pipe_that_a_large_one_does_not_fit_into)
+{
+    static char page[65536];
+    int fds[2];
+    fixture_open(NULL);
+    CHECK_EQ(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+    int size = fcntl(fds[1], F_SETPIPE_SZ, 1);
+    CHECK(size > 100 && (size_t)size <= sizeof(page));
+    CHECK_EQ(write(fds[1], page, 100), 100);
+    find_to_wait(RTI_OP_WRITE, fds[1], page, (size_t)size - 96);
+    CHECK(one_byte_goes(fds[1]));
+    fixture_close();
+}
+
 TEST(port_attempt_that_finds_a_number_closed_has_its_ops_told)
 {
     struct sockaddr_in address;

@@ -437,6 +437,7 @@ TEST(stop_between_the_pick_and_the_dispatch_of_a_runnable_does_not_lose_it)
 static struct rti_port_ops spaced_ops;
 static uint64_t spaced_ns;
 static unsigned spaced_asked;
+static uint64_t spaced_asked_ns;
 static unsigned spaced_gift;
 
 static uint64_t spaced_clock(struct rti_port *port)
@@ -449,10 +450,23 @@ static enum rti_wait_end spaced_wait(struct rti_port *port, uint64_t deadline_ns
 {
     (void)deadline_ns;
     spaced_asked++;
+    spaced_asked_ns = spaced_ns;
     for (unsigned i = 0; i < spaced_gift; i++) {
         rti_port_count(&port->counts.events);
     }
     return RTI_WAIT_DEADLINE;
+}
+
+/* Gives back what to end it with. */
+static const struct rti_port_ops *spaced_begin(void)
+{
+    const struct rti_port_ops *ops = fibers.port.port.ops;
+    spaced_ops = *ops;
+    spaced_ns = ops->clock_ns(&fibers.port.port);
+    spaced_ops.clock_ns = spaced_clock;
+    spaced_ops.wait = spaced_wait;
+    fibers.port.port.ops = &spaced_ops;
+    return ops;
 }
 
 static void take_a_hundred_turns(void *arg)
@@ -478,12 +492,7 @@ TEST(port_is_asked_later_while_what_it_gave_has_its_turns_first)
 {
     start();
     fibers_unobserved(&fibers);
-    const struct rti_port_ops *ops = fibers.port.port.ops;
-    spaced_ops = *ops;
-    spaced_ns = ops->clock_ns(&fibers.port.port);
-    spaced_ops.clock_ns = spaced_clock;
-    spaced_ops.wait = spaced_wait;
-    fibers.port.port.ops = &spaced_ops;
+    const struct rti_port_ops *ops = spaced_begin();
     unsigned empty = asked_in_a_millisecond(0);
     CHECK(empty >= 14 && empty <= 21);
     /* One turn is soon over. */
@@ -492,6 +501,30 @@ TEST(port_is_asked_later_while_what_it_gave_has_its_turns_first)
     /* A thousand are not, and it is asked all the same. */
     unsigned full = asked_in_a_millisecond(1000);
     CHECK(full >= 4 && full <= 6);
+    fibers.port.port.ops = ops;
+}
+
+/* A timer that fires each 130 us, and when the port was last asked by then. */
+static struct rti_timer spaced_timer;
+static unsigned spaced_fired;
+
+static void spaced_fire(struct rti_timer *timer)
+{
+    CHECK(spaced_ns - spaced_asked_ns < RT_PORT_LOOK_NS);
+    spaced_fired++;
+    rti_wheel_arm(&fibers.clockwork.wheel, timer, spaced_ns + 130000);
+}
+
+TEST(port_is_asked_before_a_timer_fires_although_what_it_gave_has_its_turns_first)
+{
+    start();
+    fibers_unobserved(&fibers);
+    const struct rti_port_ops *ops = spaced_begin();
+    rti_timer_init(&spaced_timer, spaced_fire);
+    rti_wheel_arm(&fibers.clockwork.wheel, &spaced_timer, spaced_ns + 130000);
+    (void)asked_in_a_millisecond(1000);
+    CHECK(spaced_fired >= 6);
+    CHECK(rti_wheel_disarm(&fibers.clockwork.wheel, &spaced_timer));
     fibers.port.port.ops = ops;
 }
 

@@ -15,12 +15,12 @@
  * for a direction where nobody waits ends the watch: a peer that talks to nobody wakes us once.
  *
  * Going dry. A try that said EAGAIN while its direction was watched has proved that an edge will
- * come before there is anything to do: the direction is dry until the next event, and what is
- * submitted meanwhile waits at once, without a try. So has a read from TCP that
- * left room in its buffer, unless the end of the stream hides behind the bytes: both can come in
- * one edge, so an event that tells of an end (EPOLLRDHUP is asked for), an error or urgent data,
- * which cuts a read short as well, ends that trust for good. Local sockets never have it: passed
- * descriptors cut their reads without a sign. A steady request and answer thus costs one recv.
+ * come before there is anything to read: the direction is dry until the next event, and what is
+ * submitted meanwhile waits at once, without a try. So has a read from TCP that left room in its
+ * buffer, unless the end of the stream hides behind the bytes in one edge: an event that tells of
+ * an end (EPOLLRDHUP is asked for), an error or urgent data, which cuts a read short as well, ends
+ * that trust for good. Local sockets never have it: passed descriptors cut their reads without a
+ * sign. So a request costs one recv. Writes are attempted: room may be too little for an event.
  *
  * Descriptors are numbers and numbers are used again. A descriptor that ops were submitted for is
  * closed by rti_poller_close: what waits is answered, epoll forgets it, the generation of the
@@ -457,7 +457,7 @@ static inline bool poller_try_now(struct rti_poller *poller, struct rti_op *op)
     }
     enum rti_direction direction = rti_op_direction(op);
     if (!rti_list_is_empty(&entry->queue[direction]) ||
-        (op->is_patient && entry_is_dry(entry, direction)) ||
+        (op->is_patient && direction == RTI_INWARD && entry_is_dry(entry, direction)) ||
         poller_try(entry, op) != RTI_TRY_ANSWERED) {
         return false;
     }
