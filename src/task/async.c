@@ -337,7 +337,7 @@ static RTI_NOINLINE void async_step_any(struct rti_async *async, struct rti_work
     async_step_end(async, worker, cx, async->poll(async->state, (rt_cx *)(void *)cx));
 }
 
-#if !RTI_ONE_WORKER
+#if RT_MAX_WORKERS > 1
 /* The end of a step with several workers, in the common case: the task waits for nothing, nobody
  * watches, and the holder of the handle has not come yet. */
 static RTI_ALWAYSINLINE void async_end_shared(struct rti_async *async, struct rti_worker *worker,
@@ -514,11 +514,11 @@ static void async_step(struct rti_runnable *runnable, struct rti_worker *worker)
 
 void rti_async_init_slot(struct rti_async *async, struct rti_asyncs *asyncs)
 {
-#if RTI_ONE_WORKER
-    rti_runnable_init(&async->run, 0, RTI_ASYNC_PRIORITY, async_step);
-#else
+#if RT_MAX_WORKERS > 1
     rti_runnable_init(&async->run, 0, RTI_ASYNC_PRIORITY,
                       rti_sched_is_local(asyncs->sched) ? async_step : async_step_shared);
+#else
+    rti_runnable_init(&async->run, 0, RTI_ASYNC_PRIORITY, async_step);
 #endif
     rti_u8_init(&async->word, RTI_ASYNC_RUNNING);
     rti_u8_init(&async->wish, RTI_ASYNC_GO_ON);
@@ -615,7 +615,7 @@ static RTI_NOINLINE rt_async_task *async_go_any(struct rti_worker *worker, rt_po
     return handle;
 }
 
-#if !RTI_ONE_WORKER
+#if RT_MAX_WORKERS > 1
 /* The same with several workers, where most find a slot at their desk, or get some for it, and
  * nobody watches. */
 static RTI_NOINLINE rt_async_task *async_go_shared(struct rti_worker *worker, rt_poll_fn poll,
@@ -678,7 +678,7 @@ rt_async_task *rt_async(rt_poll_fn poll, void *state)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = worker == NULL ? NULL : worker->straight[RTI_MODULE_ASYNC];
-#if !RTI_ONE_WORKER
+#if RT_MAX_WORKERS > 1
     if (RTI_UNLIKELY(asyncs == NULL)) {
         return async_go_alone(poll, state, worker);
     }

@@ -305,7 +305,7 @@ static RTI_NOINLINE rt_status join_any(struct rti_worker *worker, rt_async_task 
                                          : join_no_handle;
 }
 
-#if !RTI_ONE_WORKER
+#if RT_MAX_WORKERS > 1
 /* The common case with several workers: a fiber that nothing hinders works alone and finds the end
  * there, and the desk has room for the slot. Whatever else it is, nothing has changed. Nothing is
  * called that comes back: no register has to be saved. */
@@ -352,7 +352,7 @@ rt_status rt_async_join(rt_async_task **task, rt_cx *given, rt_status *out)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_asyncs *asyncs = worker == NULL ? NULL : worker->straight[RTI_MODULE_ASYNC];
-#if !RTI_ONE_WORKER
+#if RT_MAX_WORKERS > 1
     if (RTI_UNLIKELY(asyncs == NULL)) {
         return join_alone(task, given, out, worker);
     }
