@@ -15,15 +15,23 @@
 
 #define BATCH  300 /* more than a ring has room for */
 #define ROUNDS 20
-#define SORTS  9
+#define SORTS  11
 
 static rti_atomic_u32 hooks_run;
+static rt_mutex mutexes[BATCH]; /* one for each that ends with it */
 
 static rt_status hook(void *arg)
 {
     (void)arg;
     (void)rti_u32_add_relaxed(&hooks_run, 1);
     return RT_SUCCESS;
+}
+
+/* Goes too far at the other end of its stack than the guard page is at. */
+static void break_guard_word(void)
+{
+    const struct rti_stack *stack = &rti_worker_current()->fiber->stack;
+    *(volatile uint64_t *)(void *)stack->high_guard = 1;
 }
 
 static void *ends(void *arg)
@@ -42,6 +50,12 @@ static void *ends(void *arg)
         break;
     case 5:
         errno = EINVAL;
+        break;
+    case 9:
+        CHECK_OK(rt_mutex_lock(&mutexes[(uintptr_t)arg], NULL));
+        break;
+    case 10:
+        break_guard_word();
         break;
     default:
         break;
@@ -65,11 +79,20 @@ static rt_task *start(uintptr_t number)
     }
 }
 
+/* Its holder has ended, which is said to who comes. */
+static void take_over(rt_mutex *mutex)
+{
+    CHECK_STATUS(rt_mutex_lock(mutex, NULL), RT_ERR_OWNER_DIED);
+    CHECK_OK(rt_mutex_recover(mutex, NULL));
+    CHECK_OK(rt_mutex_unlock(mutex, NULL));
+}
+
 static void collect(uintptr_t number, rt_task *task)
 {
     void *value = NULL;
     switch (number % SORTS) {
     case 2:
+    case 10:
         CHECK_STATUS(rt_join(task, &value), RT_ERR_PANICKED);
         break;
     case 3:
@@ -78,6 +101,11 @@ static void collect(uintptr_t number, rt_task *task)
         break;
     case 8:
         CHECK_OK(rt_detach(task));
+        break;
+    case 9:
+        CHECK_OK(rt_join(task, &value));
+        CHECK(value == (void *)number);
+        take_over(&mutexes[number]);
         break;
     default:
         CHECK_OK(rt_join(task, &value));
@@ -90,6 +118,9 @@ static void collect(uintptr_t number, rt_task *task)
 static void *play(void *arg)
 {
     static rt_task *tasks[BATCH];
+    for (uintptr_t i = 0; i < BATCH; i++) {
+        CHECK_OK(rt_mutex_init(&mutexes[i]));
+    }
     for (uint32_t round = 0; round < ROUNDS; round++) {
         for (uintptr_t i = 0; i < BATCH; i++) {
             tasks[i] = start(i);
@@ -101,6 +132,9 @@ static void *play(void *arg)
         for (uintptr_t i = 0; i < BATCH; i++) {
             collect(i, tasks[i]);
         }
+    }
+    for (uintptr_t i = 0; i < BATCH; i++) {
+        CHECK_OK(rt_mutex_deinit(&mutexes[i]));
     }
     return arg;
 }
