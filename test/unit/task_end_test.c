@@ -9,6 +9,7 @@
 #include <orrery/rt.h>
 
 #include "base/atomic.h"
+#include "base/compiler.h"
 #include "runtime/runtime.h"
 #include "support/test.h"
 #include "task/tasks.h"
@@ -171,4 +172,45 @@ TEST(task_ends_of_all_sorts_are_told_by_who_works_alone)
 TEST(task_ends_of_all_sorts_are_told_by_several_workers)
 {
     run(3);
+}
+
+static void *is_in_region(void *arg)
+{
+    CHECK(rt_region_current() == arg);
+    return arg;
+}
+
+/* Several from the same place: only the first of them is numbered anew. */
+static void *starts_in_region(void *arg)
+{
+    rt_task *tasks[4];
+    for (size_t i = 0; i < RTI_COUNT_OF(tasks); i++) {
+        tasks[i] = rt_go(is_in_region, arg);
+        CHECK(tasks[i] != NULL);
+    }
+    for (size_t i = 0; i < RTI_COUNT_OF(tasks); i++) {
+        CHECK_OK(rt_join(tasks[i], NULL));
+    }
+    return arg;
+}
+
+static void *plays_in_regions(void *arg)
+{
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        rt_region region;
+        CHECK_OK(rt_region_open(&region, NULL, NULL));
+        CHECK_OK(rt_join(rt_region_go(&region, starts_in_region, &region), NULL));
+        CHECK_OK(rt_region_close(&region, NULL));
+        CHECK_OK(rt_join(rt_go(starts_in_region, NULL), NULL));
+    }
+    return arg;
+}
+
+TEST(task_started_in_a_region_by_who_works_alone_is_in_it)
+{
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 1}));
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = BATCH}));
+    CHECK_OK(rt_detach(rt_go(plays_in_regions, NULL)));
+    rt_run();
+    rt_cleanup();
 }
