@@ -111,8 +111,8 @@ static inline void *rti_deque_pop(struct rti_deque *deque)
     return is_won ? item : NULL;
 }
 
-/* How many there are, at some moment during the call; what the owner is about to pop may be counted
- * out already. Any thread. */
+/* About how many there are, for who only tells it: both ends are read one after the other. What the
+ * owner is about to pop may be counted out already. Any thread. */
 static inline size_t rti_deque_count(const struct rti_deque *deque)
 {
     uint32_t top = rti_u32_load_relaxed(&deque->top);
@@ -120,7 +120,8 @@ static inline size_t rti_deque_count(const struct rti_deque *deque)
     return count <= 0 ? 0 : (size_t)count;
 }
 
-/* Is there no item? Any thread, as above. */
+/* Is there no item? True at some moment during the call, but for what the owner is about to pop.
+ * Any thread. */
 static inline bool rti_deque_is_empty(const struct rti_deque *deque)
 {
     return rti_deque_count(deque) == 0;

@@ -144,7 +144,7 @@ static inline void rti_runnable_to_done(struct rti_runnable *runnable)
     rti_runnable_to(runnable, RTI_RUNNABLE_RUNNING, RTI_RUNNABLE_DONE);
 }
 
-/* The same for who runs by being here, with one worker. */
+/* The same for who runs by being here, and waits for nothing: nobody wakes it. */
 static inline void rti_runnable_to_done_here(struct rti_runnable *runnable)
 {
     RT_DCHECK(rti_runnable_state(runnable) == RTI_RUNNABLE_RUNNING);

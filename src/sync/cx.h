@@ -254,7 +254,8 @@ rt_status rti_cx_checkpoint(struct rti_cx *cx);
 void rti_cx_init_fiber(struct rti_cx *cx, struct rti_fiber *fiber, struct rti_sched *sched);
 
 /* Is this memory the context of a fiber again and again, and has the last life left it as it found
- * it? Then rti_cx_begin_again is enough, with one worker. */
+ * it? Then rti_cx_begin_again is enough, with one worker; with several if nobody has asked it to
+ * stop since. */
 static RTI_ALWAYSINLINE bool rti_cx_is_clean(const struct rti_cx *cx)
 {
     return cx->magic == RTI_CX_CLEAN;

@@ -11,9 +11,9 @@
  * `fresh` and not touched: a large table costs nothing until it is needed.
  *
  * Making a context is ten times the work of a call that needs none. So one that comes back as it
- * was lent is kept as it is, for the next. With one worker the spare that lies on top is lent
- * without being taken away, because one step runs at a time; if it has to stay with its task, or
- * is another than before (cx->is_touched), it is taken then.
+ * was lent is kept as it is, for the next. The spare that lies on top, with several workers the one
+ * on the desk, is lent without being taken away, because one step runs there at a time; if it has
+ * to stay with its task, or is another than before (cx->is_touched), it is taken then.
  *
  * With several workers each station has a desk, with what a step needs and nobody else asks for:
  * one spare, and numbers for new tasks, a row at a time. What lies on a desk is its holder's, and

@@ -9,21 +9,30 @@
 #include <orrery/rt.h>
 
 #include "base/atomic.h"
+#include "base/compiler.h"
 #include "runtime/runtime.h"
 #include "support/test.h"
 #include "task/tasks.h"
 
 #define BATCH  300 /* more than a ring has room for */
 #define ROUNDS 20
-#define SORTS  9
+#define SORTS  11
 
 static rti_atomic_u32 hooks_run;
+static rt_mutex mutexes[BATCH]; /* one for each that ends with it */
 
 static rt_status hook(void *arg)
 {
     (void)arg;
     (void)rti_u32_add_relaxed(&hooks_run, 1);
     return RT_SUCCESS;
+}
+
+/* Goes too far at the other end of its stack than the guard page is at. */
+static void break_guard_word(void)
+{
+    const struct rti_stack *stack = &rti_worker_current()->fiber->stack;
+    *(volatile uint64_t *)(void *)stack->high_guard = 1;
 }
 
 static void *ends(void *arg)
@@ -42,6 +51,12 @@ static void *ends(void *arg)
         break;
     case 5:
         errno = EINVAL;
+        break;
+    case 9:
+        CHECK_OK(rt_mutex_lock(&mutexes[(uintptr_t)arg], NULL));
+        break;
+    case 10:
+        break_guard_word();
         break;
     default:
         break;
@@ -65,11 +80,20 @@ static rt_task *start(uintptr_t number)
     }
 }
 
+/* Its holder has ended, which is said to who comes. */
+static void take_over(rt_mutex *mutex)
+{
+    CHECK_STATUS(rt_mutex_lock(mutex, NULL), RT_ERR_OWNER_DIED);
+    CHECK_OK(rt_mutex_recover(mutex, NULL));
+    CHECK_OK(rt_mutex_unlock(mutex, NULL));
+}
+
 static void collect(uintptr_t number, rt_task *task)
 {
     void *value = NULL;
     switch (number % SORTS) {
     case 2:
+    case 10:
         CHECK_STATUS(rt_join(task, &value), RT_ERR_PANICKED);
         break;
     case 3:
@@ -78,6 +102,11 @@ static void collect(uintptr_t number, rt_task *task)
         break;
     case 8:
         CHECK_OK(rt_detach(task));
+        break;
+    case 9:
+        CHECK_OK(rt_join(task, &value));
+        CHECK(value == (void *)number);
+        take_over(&mutexes[number]);
         break;
     default:
         CHECK_OK(rt_join(task, &value));
@@ -90,6 +119,9 @@ static void collect(uintptr_t number, rt_task *task)
 static void *play(void *arg)
 {
     static rt_task *tasks[BATCH];
+    for (uintptr_t i = 0; i < BATCH; i++) {
+        CHECK_OK(rt_mutex_init(&mutexes[i]));
+    }
     for (uint32_t round = 0; round < ROUNDS; round++) {
         for (uintptr_t i = 0; i < BATCH; i++) {
             tasks[i] = start(i);
@@ -101,6 +133,9 @@ static void *play(void *arg)
         for (uintptr_t i = 0; i < BATCH; i++) {
             collect(i, tasks[i]);
         }
+    }
+    for (uintptr_t i = 0; i < BATCH; i++) {
+        CHECK_OK(rt_mutex_deinit(&mutexes[i]));
     }
     return arg;
 }
@@ -137,4 +172,45 @@ TEST(task_ends_of_all_sorts_are_told_by_who_works_alone)
 TEST(task_ends_of_all_sorts_are_told_by_several_workers)
 {
     run(3);
+}
+
+static void *is_in_region(void *arg)
+{
+    CHECK(rt_region_current() == arg);
+    return arg;
+}
+
+/* Several from the same place: only the first of them is numbered anew. */
+static void *starts_in_region(void *arg)
+{
+    rt_task *tasks[4];
+    for (size_t i = 0; i < RTI_COUNT_OF(tasks); i++) {
+        tasks[i] = rt_go(is_in_region, arg);
+        CHECK(tasks[i] != NULL);
+    }
+    for (size_t i = 0; i < RTI_COUNT_OF(tasks); i++) {
+        CHECK_OK(rt_join(tasks[i], NULL));
+    }
+    return arg;
+}
+
+static void *plays_in_regions(void *arg)
+{
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        rt_region region;
+        CHECK_OK(rt_region_open(&region, NULL, NULL));
+        CHECK_OK(rt_join(rt_region_go(&region, starts_in_region, &region), NULL));
+        CHECK_OK(rt_region_close(&region, NULL));
+        CHECK_OK(rt_join(rt_go(starts_in_region, NULL), NULL));
+    }
+    return arg;
+}
+
+TEST(task_started_in_a_region_by_who_works_alone_is_in_it)
+{
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 1}));
+    CHECK_OK(rt_task_reserve(&(rt_task_room){.tasks = BATCH}));
+    CHECK_OK(rt_detach(rt_go(plays_in_regions, NULL)));
+    rt_run();
+    rt_cleanup();
 }

@@ -491,6 +491,42 @@ TEST_SEEDED(chain_sim_task_that_two_wake_runs_beside_them)
     worlds_play_prompt(waking_play);
 }
 
+/* Who is more urgent than they are, and was started in a turn of theirs, goes before the next. */
+#define URGENT 100
+
+static void *goes_first(void *arg)
+{
+    play.received++;
+    if (play.received == URGENT) {
+        rt_shutdown();
+    }
+    return arg;
+}
+
+static void urgent_turn(void)
+{
+    static const rt_task_config urgent = {.priority = RT_PRIO_HIGH, .is_priority_set = true};
+    WITNESS(play.sent == play.received);
+    if (play.turns % 3 == 0 && play.sent < URGENT) {
+        rt_task *task = rt_go_ex(goes_first, NULL, &urgent);
+        WITNESS(task != NULL);
+        CHECK_OK(rt_detach(task));
+        play.sent++;
+    }
+}
+
+static void urgent_play(uint64_t seed)
+{
+    play_open(seed, 1, urgent_turn);
+    rt_run();
+    WITNESS(play.received == URGENT);
+}
+
+TEST_SEEDED(chain_sim_task_that_is_more_urgent_goes_before_the_next_of_them)
+{
+    worlds_play_prompt(urgent_play);
+}
+
 /* A journal that is begun in between has each turn from there on. */
 #define TURNS_WATCHED 100
 #define EVENTS        4096

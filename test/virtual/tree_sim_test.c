@@ -97,6 +97,60 @@ TEST_SEEDED(tree_sim_last_first_is_gone_through_once)
     worlds_play(tree_play);
 }
 
+/* Those that one starts begin in the opposite order, also where the one worker works alone. */
+#define ORDERS 50
+
+static uint32_t children_begun;
+static rt_async_task *children[BELOW];
+
+static rt_status begins(void *state, rt_cx *cx)
+{
+    (void)cx;
+    children_begun++;
+    WITNESS((uintptr_t)state == BELOW - children_begun);
+    return RT_SUCCESS;
+}
+
+static rt_status starts_children(void *state, rt_cx *cx)
+{
+    (void)state;
+    (void)cx;
+    children_begun = 0;
+    for (uintptr_t i = 0; i < BELOW; i++) {
+        children[i] = rt_async(begins, (void *)i);
+        WITNESS(children[i] != NULL);
+    }
+    return RT_SUCCESS;
+}
+
+static void *orders(void *arg)
+{
+    for (uint32_t round = 0; round < ORDERS; round++) {
+        rt_async_task *mother = rt_async(starts_children, NULL);
+        WITNESS(mother != NULL);
+        CHECK_OK(rt_async_join(&mother, NULL, NULL));
+        for (size_t i = 0; i < BELOW; i++) {
+            CHECK_OK(rt_async_join(&children[i], NULL, NULL));
+        }
+        WITNESS(children_begun == BELOW);
+    }
+    return arg;
+}
+
+static void order_play(uint64_t seed)
+{
+    (void)seed;
+    CHECK_OK(rt_init_ex(&(rt_config){.workers = 1}));
+    CHECK_OK(rt_async_reserve(&(rt_async_config){.tasks = BELOW + 1, .is_last_first = true}));
+    CHECK_OK(rt_detach(rt_go(orders, NULL)));
+    rt_run();
+}
+
+TEST_SEEDED(tree_sim_last_one_begins_first_where_one_works_alone)
+{
+    worlds_play(order_play);
+}
+
 /* One that starts as many as there are workers beside its own, and does not leave its turn before
  * they all have theirs. */
 static struct {
