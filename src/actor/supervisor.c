@@ -107,8 +107,25 @@ static void supervisor_stop_group(struct rti_supervisor *self, struct rti_child 
     }
 }
 
+/* Starts one of a group that is restarted. A failure leaves it to be started at `due_ns`. */
+static bool supervisor_start_again(struct rti_supervisor *self, struct rti_child *child)
+{
+    struct rti_sched *sched = self->module->actors->sched;
+    rti_actors_lock(self->module->actors);
+    child->restarts++;
+    rti_actors_unlock(self->module->actors);
+    if (!RT_FAILED(rti_child_start(child))) {
+        return true;
+    }
+    RT_SOMETIMES(true, "supervisor: a restart fails and is tried again");
+    child->pause_ms = supervisor_pause(self, child);
+    rti_child_to(child, RT_CHILD_RESTARTING);
+    child->due_ns = rti_deadline_after(sched, child->pause_ms * RTI_NS_PER_MS);
+    return false;
+}
+
 /* Starts those of the group that do not live, in order. A failure leaves its child, and it alone,
- * to be started at `due_ns`, and those behind it stopped, `child` among them. True if all live. */
+ * to be started again, and those behind it stopped, `child` among them. True if all live. */
 static bool supervisor_start_group(struct rti_supervisor *self, struct rti_child *child)
 {
     struct rti_child *at = supervisor_group(self, child);
@@ -116,15 +133,7 @@ static bool supervisor_start_group(struct rti_supervisor *self, struct rti_child
         if (!supervisor_is_grouped(self, child, at) || rti_child_is_up(at)) {
             continue;
         }
-        rti_actors_lock(self->module->actors);
-        at->restarts++;
-        rti_actors_unlock(self->module->actors);
-        if (RT_FAILED(rti_child_start(at))) {
-            RT_SOMETIMES(true, "supervisor: a restart fails and is tried again");
-            at->pause_ms = supervisor_pause(self, at);
-            rti_child_to(at, RT_CHILD_RESTARTING);
-            at->due_ns =
-                rti_deadline_after(self->module->actors->sched, at->pause_ms * RTI_NS_PER_MS);
+        if (!supervisor_start_again(self, at)) {
             if (at != child && !rti_child_is_up(child)) {
                 rti_child_to(child, RT_CHILD_STOPPED);
             }
@@ -132,6 +141,19 @@ static bool supervisor_start_group(struct rti_supervisor *self, struct rti_child
         }
     }
     return true;
+}
+
+/* `child` waited for its restart, and is stopped instead. Its siblings were stopped to be started
+ * together with it, and are started without it. */
+static void supervisor_start_others(struct rti_supervisor *self, struct rti_child *child)
+{
+    struct rti_child *at = supervisor_group(self, child);
+    for (; at != NULL; at = rti_child_next(at)) {
+        if (at != child && supervisor_is_grouped(self, child, at) && !rti_child_is_up(at) &&
+            !supervisor_start_again(self, at)) {
+            return;
+        }
+    }
 }
 
 /* A child has ended, or could not be started, and has to live again. */
@@ -241,10 +263,13 @@ static struct rti_answer supervisor_add(struct rti_supervisor *self, uint32_t se
     return answer;
 }
 
-static struct rti_answer supervisor_stop_child(const struct rti_supervisor *self,
-                                               struct rti_child *child)
+static struct rti_answer supervisor_stop_child(struct rti_supervisor *self, struct rti_child *child)
 {
+    bool is_awaited = child->state == RT_CHILD_RESTARTING;
     rti_child_stop(child);
+    if (is_awaited) {
+        supervisor_start_others(self, child);
+    }
     if (child->restart == RT_TEMPORARY || self->strategy == RT_SIMPLE) {
         supervisor_forget(child);
     }

@@ -44,4 +44,5 @@ try pipeline
 # The library that is installed has room for 64 calls that wait at a time.
 try echo_server --test 20
 try flight_controller --test
+try chat_server 2
 exit $failed

@@ -9,11 +9,12 @@
  * blobs, use their heaps and join groups.
  *
  * Checked in every run:
- *   - at most one life of a child at a time, and after a quiet while each permanent one lives,
- *     unless its supervisor gave up                                       (promise 32)
+ *   - at most one life of a child at a time, and after a quiet while each permanent one lives that
+ *     nobody asked to stop, unless its supervisor gave up                 (promise 32)
  *   - messages of one sender arrive in order                              (promise 29)
- *   - the exit of each watched actor is told exactly once                 (promises 30, 31)
- *   - a limit is never exceeded by more than the messages that mute       (promise 34)
+ *   - the exit of each watched actor is told exactly once                 (promise 30)
+ *   - a limit holds, but for messages that mute, and its policy is what happens to the message that
+ *     finds it reached, and what is counted                               (promise 34)
  *   - when all is over nothing is held: places, messages, blobs, heaps, memberships, kept ids
  *                                                                          (promise 33)
  *
@@ -42,10 +43,13 @@ struct slot {
     actor_id id;   /* of the present life */
     uint32_t sent; /* to each other, in order */
     uint32_t last[SLOTS + 1];
+    rt_mailbox_config limit; /* of the present life */
+    bool was_asked;          /* somebody wanted it to be stopped */
 };
 
 static struct slot slots[SLOTS];
 static rt_behaviour_type types[SLOTS];
+static bool keeps_address[SLOTS];
 static actor_id root_id;
 static actor_id crowd_id;
 static unsigned crowd_lives;
@@ -83,13 +87,52 @@ static uint32_t take_letter(struct slot *self, const void *data, size_t len)
 
 static uint32_t letter_numbers; /* one count for all: order per sender follows */
 
+/* A send that changed the receiver's mailbox from `before` to `after` did what the policy says. */
+static void check_limit(rt_overflow policy, const rt_mailbox_stats *before,
+                        const rt_mailbox_stats *after, rt_status_code code)
+{
+    bool is_sent = code == RT_OK;
+    bool is_dropped = is_sent && before->depth >= LIMIT_HIGH &&
+                      (policy == RT_OVERFLOW_DROP_NEW || policy == RT_OVERFLOW_DROP_OLD);
+    CHECK_EQ(after->depth, before->depth + (is_sent && !is_dropped));
+    CHECK_EQ(after->dropped, before->dropped + is_dropped);
+    CHECK_EQ(after->rejected, before->rejected + (code == RT_ERR_FULL));
+    CHECK(after->depth <= LIMIT_HIGH);
+    CHECK(code != RT_ERR_FULL || (policy == RT_OVERFLOW_REJECT && after->depth == LIMIT_HIGH));
+    CHECK_EQ(after->mutes + after->releases, 0);
+}
+
+/* The limit of who lives in a slot, if it has one that lets the sender go on. Who has a stack sets
+ * it in its first turn: an address that is kept does not tell whether it had that. */
+static const rt_mailbox_config *limit_of(const struct slot *slot)
+{
+    bool is_set = slot->limit.high != 0 && slot->limit.overflow != RT_OVERFLOW_MUTE;
+    bool is_known = slot->index % 2 == 0 || !keeps_address[slot->index];
+    return is_set && is_known && rt_actor_alive(slot->id) ? &slot->limit : NULL;
+}
+
 static void write_letter(uint32_t from, uint32_t order)
 {
     struct slot *to = &slots[draw(SLOTS)];
     struct letter letter = {.from = from, .number = ++letter_numbers, .order = order};
+    const rt_mailbox_config *limit = limit_of(to);
+    rt_mailbox_stats before = {0};
+    rt_mailbox_stats after;
+    if (limit != NULL) {
+        CHECK_OK(rt_mailbox_stats_get(to->id, &before));
+    }
     rt_status status = rt_behaviour_send(to->id, 0, &letter, sizeof(letter));
     CHECK(!RT_FAILED(status) || status.code == RT_ERR_INVALID || status.code == RT_ERR_NOMEM ||
           status.code == RT_ERR_FULL);
+    if (limit == NULL || status.code == RT_ERR_NOMEM) {
+        return;
+    }
+    if (limit->overflow == RT_OVERFLOW_KILL && before.depth == LIMIT_HIGH) {
+        CHECK(status.code == RT_ERR_INVALID && !rt_actor_alive(to->id));
+        return;
+    }
+    CHECK_OK(rt_mailbox_stats_get(to->id, &after));
+    check_limit(limit->overflow, &before, &after, status.code);
 }
 
 /* What a worker does with what it has, beside its mail. */
@@ -131,6 +174,7 @@ static void slot_begins(struct slot *self)
     CHECK(self->lives == 0 || self->id == rt_self() || !rt_actor_alive(self->id));
     self->lives = 1;
     self->id = rt_self();
+    self->limit = (rt_mailbox_config){0};
 }
 
 /* With a stack. */
@@ -141,9 +185,9 @@ static void slot_main(void *arg)
     rt_blob *blob;
     slot_begins(self);
     if (self->index % 3 == 1) {
-        rt_mailbox_config limit = {.high = LIMIT_HIGH,
-                                   .overflow = (rt_overflow)draw(RT_OVERFLOW_KILL + 1)};
-        CHECK_OK(rt_mailbox_limit(rt_self(), &limit));
+        self->limit = (rt_mailbox_config){.high = LIMIT_HIGH,
+                                          .overflow = (rt_overflow)draw(RT_OVERFLOW_KILL + 1)};
+        CHECK_OK(rt_mailbox_limit(rt_self(), &self->limit));
     }
     for (;;) {
         rt_status status = rt_ipc_recv(&msg, (int32_t)draw(30));
@@ -225,8 +269,10 @@ static void slot_blob(void *state, const rt_behaviour_message *msg)
 
 static void slot_start(void *state, void *arg)
 {
+    struct slot *self = state;
     (void)arg;
-    slot_begins(state);
+    slot_begins(self);
+    self->limit = types[self->index].mailbox;
 }
 
 static void slot_end(void *state, rt_exit_reason reason)
@@ -292,6 +338,7 @@ static void plan_slots(void)
             types[i].mailbox = (rt_mailbox_config){
                 .high = LIMIT_HIGH, .overflow = (rt_overflow)draw(RT_OVERFLOW_KILL + 1)};
         }
+        keeps_address[i] = draw(2) == 0;
         slot_specs[i] = (rt_child_spec){.id = ids[i],
                                         .fn = has_stack ? slot_main : NULL,
                                         .behaviour = has_stack ? NULL : &types[i],
@@ -299,7 +346,7 @@ static void plan_slots(void)
                                         .actor = small,
                                         .restart = draw(3) == 0 ? RT_TRANSIENT : RT_PERMANENT,
                                         .shutdown_ms = draw(2) == 0 ? 20 : RT_SHUTDOWN_KILL,
-                                        .keeps_address = draw(2) == 0};
+                                        .keeps_address = keeps_address[i]};
     }
 }
 
@@ -341,7 +388,8 @@ static void grow(void)
 static void ask_supervisor(void)
 {
     actor_id mixed_id = rt_whereis("mixed");
-    const char *id = slot_specs[draw(SLOTS)].id;
+    unsigned which = (unsigned)draw(SLOTS);
+    const char *id = slot_specs[which].id;
     rt_child_info info[SLOTS];
     size_t count;
     crowd_id = rt_whereis("crowd");
@@ -350,6 +398,7 @@ static void ask_supervisor(void)
         (void)rt_supervisor_spawn(crowd_id, NULL, NULL);
         break;
     case 1:
+        slots[which].was_asked = true;
         (void)rt_supervisor_stop_child(mixed_id, id);
         break;
     case 2:
@@ -426,7 +475,8 @@ static void check_calm(void)
     CHECK_OK(rt_supervisor_which_children(mixed_id, info, SLOTS, &count));
     CHECK_EQ(count, SLOTS);
     for (size_t i = 0; i < SLOTS; i++) {
-        CHECK(info[i].state == RT_CHILD_RUNNING || info[i].state == RT_CHILD_STOPPED);
+        bool may_rest = slots[i].was_asked || slot_specs[i].restart == RT_TRANSIENT;
+        CHECK(info[i].state == RT_CHILD_RUNNING || (may_rest && info[i].state == RT_CHILD_STOPPED));
         CHECK_EQ(slots[i].lives, info[i].state == RT_CHILD_RUNNING);
         if (info[i].state == RT_CHILD_RUNNING) {
             CHECK_EQ(info[i].actor, slots[i].id);

@@ -138,6 +138,136 @@ static void hog(void *arg)
     }
 }
 
+/* Behaviours that send to each other for ever, and one that is flooded and mutes who sends. */
+static actor_id talkers[3];
+static actor_id slow;
+
+static void talk(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)rt_behaviour_send(talkers[rt_self() == talkers[0]], 0, NULL, 0);
+    (void)rt_behaviour_send(slow, 0, msg->data, msg->len);
+}
+
+static void dawdle(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+    rt_reductions_add(4000);
+}
+
+static const rt_behaviour_fn talks[] = {talk};
+static const rt_behaviour_fn dawdles[] = {dawdle};
+static const rt_behaviour_type talker = {
+    .handlers = talks, .handler_count = 1, .priority = RT_PRIO_NORMAL};
+static const rt_behaviour_type dawdler = {.handlers = dawdles,
+                                          .handler_count = 1,
+                                          .priority = RT_PRIO_NORMAL,
+                                          .mailbox = {.high = 2, .overflow = RT_OVERFLOW_MUTE}};
+
+static void talk_for_ever(void *arg)
+{
+    if (rti_u32_add_relaxed(&started, 1) == 0) {
+        slow = rt_behaviour_spawn(&dawdler, NULL);
+        for (size_t i = 0; i < RTI_COUNT_OF(talkers); i++) {
+            talkers[i] = rt_behaviour_spawn(&talker, NULL);
+        }
+        for (size_t i = 0; i < RTI_COUNT_OF(talkers); i++) {
+            CHECK_OK(rt_behaviour_send(talkers[i], 0, "x", 1));
+        }
+    }
+    wait_for_ever(arg);
+}
+
+/* A supervisor whose children crash as fast as it starts them. */
+static void crash(void *arg)
+{
+    (void)arg;
+    rt_yield();
+}
+
+static void supervise_for_ever(void *arg)
+{
+    const actor_config small = {.stack_size = 16384, .priority = RT_PRIO_NORMAL};
+    const rt_child_spec children[] = {
+        {.id = "crash", .fn = crash, .actor = small},
+        {.id = "wait", .fn = wait_for_ever, .actor = small, .keeps_address = true},
+        {.id = "slow", .behaviour = &dawdler}};
+    const rt_supervisor_config config = {.strategy = RT_ONE_FOR_ALL,
+                                         .intensity = RT_INTENSITY_MAX,
+                                         .period_ms = 1,
+                                         .children = children,
+                                         .child_count = 3,
+                                         .actor = small};
+    CHECK_OK(rt_supervisor_start(&config, NULL));
+    wait_for_ever(arg);
+}
+
+/* Tasks of both kinds that wait for each other, a mutex, a channel or time. */
+static rt_mutex mutex;
+static rt_channel_sender *values_tx;
+static rt_channel_receiver *values_rx;
+
+static void *select_for_ever(void *arg)
+{
+    rt_select_arm arms[2] = {0};
+    rt_selected chosen;
+    int value;
+    rt_arm_recv(&arms[0], values_rx, &value);
+    rt_arm_recv(&arms[1], values_rx, &value);
+    rt_status status = rt_select(arms, 1 + (arg == NULL), NULL, &chosen);
+    (void)status;
+    return NULL;
+}
+
+static void *lock_for_ever(void *arg)
+{
+    rt_status status = rt_mutex_lock(&mutex, NULL);
+    return RT_FAILED(status) ? NULL : select_for_ever(arg);
+}
+
+static rt_status poll_for_ever(void *state, rt_cx *cx)
+{
+    (void)state;
+    return rt_async_pause(cx);
+}
+
+static void join_for_ever(void *arg)
+{
+    const rt_channel_config config = {.elem_size = sizeof(int), .capacity = 1};
+    if (rti_u32_add_relaxed(&started, 1) != 0) {
+        wait_for_ever(arg);
+    }
+    CHECK_OK(rt_mutex_init(&mutex));
+    CHECK_OK(rt_channel_create(&config, &values_tx, &values_rx));
+    CHECK_OK(rt_async_detach(rt_async(poll_for_ever, NULL)));
+    CHECK_OK(rt_detach(rt_go(select_for_ever, NULL)));
+    CHECK_OK(rt_detach(rt_go(lock_for_ever, &mutex)));
+    rt_status status = rt_join(rt_go(lock_for_ever, &mutex), NULL);
+    (void)status;
+}
+
+/* A job of a pool that ends when somebody outside lets it. */
+static void *be_a_job(void *arg)
+{
+    while (rti_u32_load_relaxed(&is_released) == 0) {
+        usleep(100);
+    }
+    return arg;
+}
+
+static void wait_for_a_job(void *arg)
+{
+    rt_status status;
+    if (rti_u32_add_relaxed(&started, 1) != 0) {
+        wait_for_ever(arg);
+    }
+    rt_pool *pool = rt_pool_open(1, 4);
+    CHECK(pool != NULL);
+    CHECK_OK(rt_pool_detach(rt_pool_spawn(pool, be_a_job, arg, &status)));
+    status = rt_pool_join(rt_pool_spawn(pool, be_a_job, arg, &status), NULL);
+}
+
 static void stop_when_started(void *arg)
 {
     while (rti_u32_load_relaxed(&started) < (uint32_t)(uintptr_t)arg) {
@@ -243,4 +373,28 @@ TEST(shutdown_of_the_fixed_engine_leaves_nothing)
     end_in(wait_for_ever, false);
     end_in(read_for_ever, false);
     end_in(listen_to_signals, false);
+}
+
+TEST(shutdown_with_behaviours_that_talk_and_are_muted_leaves_nothing)
+{
+    end_in(talk_for_ever, true);
+    end_in(talk_for_ever, false);
+}
+
+TEST(shutdown_with_supervisors_that_restart_leaves_nothing)
+{
+    end_in(supervise_for_ever, true);
+    end_in(supervise_for_ever, false);
+}
+
+TEST(shutdown_with_tasks_that_wait_leaves_nothing)
+{
+    end_in(join_for_ever, true);
+    end_in(join_for_ever, false);
+}
+
+TEST(shutdown_with_jobs_under_way_leaves_nothing)
+{
+    end_in(wait_for_a_job, true);
+    end_in(wait_for_a_job, false);
 }

@@ -186,6 +186,47 @@ TEST(supervisor_is_asked_about_a_child_in_its_pause)
     world_run(in_its_pause, NULL);
 }
 
+/* A child is stopped while its group waits to be started again: the others are, without it. */
+static void group_in_its_pause(void *arg)
+{
+    static const struct {
+        rt_strategy strategy;
+        const char *said;
+    } rounds[] = {{RT_ONE_FOR_ONE, "abc"}, {RT_ONE_FOR_ALL, "abcCAac"}, {RT_REST_FOR_ONE, "abcCc"}};
+    (void)arg;
+    for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
+        rt_child_spec specs[3] = {spec_of('a', RT_PERMANENT), spec_of('b', RT_PERMANENT),
+                                  spec_of('c', RT_PERMANENT)};
+        rt_supervisor_config config = {.strategy = rounds[i].strategy,
+                                       .intensity = 5,
+                                       .backoff_ms = 50,
+                                       .children = specs,
+                                       .child_count = 3,
+                                       .actor = small};
+        actor_id supervisor;
+        forget_said();
+        CHECK_OK(rt_supervisor_start(&config, &supervisor));
+        settle(1);
+        tell('b', "c");
+        settle(20);
+        CHECK_EQ(state_of(supervisor, 1), RT_CHILD_RESTARTING);
+        CHECK_OK(rt_supervisor_stop_child(supervisor, "b"));
+        settle(100);
+        CHECK_EQ(state_of(supervisor, 0), RT_CHILD_RUNNING);
+        CHECK_EQ(state_of(supervisor, 1), RT_CHILD_STOPPED);
+        CHECK_EQ(state_of(supervisor, 2), RT_CHILD_RUNNING);
+        CHECK_STR(said, rounds[i].said);
+        CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    }
+    rt_exit();
+}
+
+TEST(supervisor_starts_a_group_without_the_child_that_is_stopped_in_its_pause)
+{
+    world_needs_virtual_clock();
+    world_run(group_in_its_pause, NULL);
+}
+
 /* One crashes and waits for its restart; one before it crashes too. It is started after that one,
  * and not when its own pause is over. */
 static void two_pauses(void *arg)

@@ -27,8 +27,8 @@ typedef struct {
 } rt_blob_token;
 
 /* Makes a blob that the caller may write, by rt_blob_bytes, until it is shared.
- * Callable from an actor of either kind, and from main on the runtime's thread; main's holds live
- * until they are released.
+ * Callable from an actor of either kind, a task, and from main on the runtime's thread; what tasks
+ * and main hold lives until it is released.
  * Never suspends.
  * `*out` is the caller's hold, to be released.
  * Returns RT_OK; RT_ERR_NOMEM if RT_MAX_BLOBS blobs exist, RT_MAX_BLOB_HOLDS holds do, or the
@@ -125,7 +125,7 @@ RT_API RT_MUST_CHECK rt_status rt_blob_take_from(const rt_behaviour_message *msg
 RT_API rt_blob_token rt_blob_export(rt_blob *blob);
 
 /* Makes a hold of a token, which is used up.
- * Callable from an actor of either kind, and from main on the runtime's thread.
+ * Callable from an actor of either kind, a task, and from main on the runtime's thread.
  * Never suspends.
  * `*out` is the caller's hold.
  * Returns RT_OK; RT_ERR_NOT_FOUND if nobody holds the blob any more (a token that is used twice

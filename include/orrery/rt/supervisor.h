@@ -175,7 +175,8 @@ RT_API RT_SUSPENDS rt_status rt_supervisor_add(actor_id supervisor, const rt_chi
 RT_API RT_SUSPENDS rt_status rt_supervisor_spawn(actor_id supervisor, void *arg, actor_id *out);
 
 /* Stops a child, which stays listed and is not started again until it is asked for or a sibling's
- * end restarts the whole group. A temporary one is forgotten.
+ * end restarts the whole group. A temporary one is forgotten. If it waits for its restart, siblings
+ * that were stopped to be started together with it are started without it.
  * Callable from an actor other than the supervisor and the child.
  * Suspends until the child has ended.
  * `id` is read during the call.
