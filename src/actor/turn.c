@@ -397,11 +397,15 @@ static RTI_NOINLINE void turn_leave(struct rti_turn *turn, struct rti_worker *wo
                                     enum outcome outcome)
 {
     struct rti_runnable *run = &turn->self->run;
+    bool is_ended = outcome == OUTCOME_ENDED;
+    if (is_ended) {
+        rti_behaviour_end_life(turn, worker);
+    }
 #if RTI_HAS_CELL_CACHES
+    /* After its `end`, which may send too: the turn is the next one's. */
     turn->muted_on = ACTOR_ID_INVALID;
 #endif
-    if (outcome == OUTCOME_ENDED) {
-        rti_behaviour_end_life(turn, worker);
+    if (is_ended) {
         return;
     }
     bool is_queued = true;
