@@ -103,11 +103,11 @@ static void death_run_hooks(struct rti_actor *actor, enum rti_death_step step)
 }
 
 #if RT_HAS_BEHAVIOURS
-/* Those who are muted on it go on; its slot has no limit any more. */
+/* Those who are muted on it go on; its slot has no limit any more, and has counted nothing. */
 static void death_lift_limit(struct rti_actor *actor)
 {
     struct rti_behaviours *module = rti_behaviours_at(actor->actors->sched);
-    if (module != NULL) {
+    if (module != NULL && rti_actor_limit(actor) != NULL) {
         rti_pressure_release(module, &actor->pressure);
     }
     rti_pressure_init(&actor->pressure, ACTOR_ID_INVALID, NULL);
@@ -134,9 +134,7 @@ static RTI_NOINLINE void death_detach(struct rti_actor *actor, rt_exit_reason re
     rti_attachments_end(&actor->owned[RTI_OWNED_ATTACHMENTS]);
 #endif
 #if RT_HAS_BEHAVIOURS
-    if (rti_actor_limit(actor) != NULL) {
-        death_lift_limit(actor);
-    }
+    death_lift_limit(actor);
 #endif
     death_run_hooks(actor, RTI_DEATH_RESOURCES);
     RT_ASSERT(rti_actor_is_bare(actor));
