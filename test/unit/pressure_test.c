@@ -421,6 +421,11 @@ static void asks(void *arg)
     CHECK_EQ(said_count, 0);
     CHECK_OK(rt_call(id, "q", 1, &reply, -1));
     CHECK_STR(said, "u");
+    /* It is counted where it was muted. */
+    rt_mailbox_stats stats;
+    CHECK_OK(rt_mailbox_stats_get(asker_id, &stats));
+    CHECK_EQ(stats.mutes, 1);
+    CHECK_EQ(stats.releases, 1);
     rt_exit();
 }
 
