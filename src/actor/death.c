@@ -165,18 +165,25 @@ static RTI_ALWAYSINLINE void death_take_apart(struct rti_actors *actors, struct 
     }
 }
 
-/* With several workers. */
+/* With several workers. Who is told of the end may start another at once, for which the stack must
+ * be there: only that of one whom nobody watches, or one of the heap, is given without the lock. */
 static RTI_NOINLINE void death_process_shared(struct rti_actors *actors, struct rti_actor *actor)
 {
     rti_actors_lock(actors);
-    death_take_apart(actors, actor);
     struct rti_stack_block memory = actor->stack;
     struct rti_stack stack = actor->fiber.stack;
+    bool is_awaited = !rti_actor_ends_bare(actor) && !rti_stack_block_is_heap(&memory);
+    death_take_apart(actors, actor);
     death_end_id(actors, actor);
+    if (is_awaited) {
+        rti_stacks_give(actors->stacks, &memory, &stack);
+    }
     RT_AUDIT(rti_actors_audit(actors));
     rti_actors_unlock(actors);
-    /* The slot may be another actor's already. */
-    rti_stacks_give(actors->stacks, &memory, &stack);
+    if (!is_awaited) {
+        /* The slot may be another actor's already. */
+        rti_stacks_give(actors->stacks, &memory, &stack);
+    }
 }
 
 void rti_death_process(struct rti_actor *actor)

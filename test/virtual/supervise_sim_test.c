@@ -411,3 +411,60 @@ TEST_SEEDED(supervise_sim_who_gets_no_name_does_not_begin)
 {
     worlds_play(program_without_names);
 }
+
+/* The stack of a child is more than half of what there is: it is there for its next life as soon as
+ * its supervisor hears that this one has ended. */
+#define LARGE_LIVES 12
+
+static rti_atomic_u32 large_starts;
+
+static void large_child(void *arg)
+{
+    rt_message msg;
+    (void)arg;
+    rti_u32_add_relaxed(&large_starts, 1);
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+}
+
+static void kill_the_large(void *arg)
+{
+    actor_id supervisor = *(const actor_id *)arg;
+    rt_child_info info;
+    size_t count;
+    for (uint32_t i = 0; i < LARGE_LIVES; i++) {
+        while (rti_u32_load_relaxed(&large_starts) <= i) {
+            WITNESS(rt_actor_alive(supervisor));
+            CHECK_OK(rt_sleep(1000));
+        }
+        CHECK_OK(rt_supervisor_which_children(supervisor, &info, 1, &count));
+        WITNESS(info.restarts == i);
+        (void)rt_actor_kill(rt_whereis("large"));
+    }
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    rt_exit();
+}
+
+static void program_of_a_large_child(uint64_t seed)
+{
+    const rt_config config = {.workers = 2 + (uint32_t)(seed % 3)};
+    const actor_config large = {.stack_size = RT_STACK_ARENA_SIZE / 2 + 65536,
+                                .priority = RT_PRIO_NORMAL};
+    const rt_child_spec child = {.id = "a", .fn = large_child, .actor = large, .name = "large"};
+    const rt_supervisor_config top = {.intensity = LARGE_LIVES,
+                                      .period_ms = 60000,
+                                      .children = &child,
+                                      .child_count = 1,
+                                      .actor = small};
+    actor_id root;
+    rti_u32_store_relaxed(&large_starts, 0);
+    CHECK_OK(rt_init_ex(&config));
+    CHECK_OK(rt_supervisor_start(&top, &root));
+    WITNESS(rt_spawn_ex(kill_the_large, &root, &small) != ACTOR_ID_INVALID);
+    rt_run();
+    WITNESS(rti_sched_live(&rti_runtime.sched) == 0);
+}
+
+TEST_SEEDED(supervise_sim_stack_of_a_child_is_there_for_its_next_life)
+{
+    worlds_play(program_of_a_large_child);
+}
