@@ -448,6 +448,15 @@ void rti_actor_kill(struct rti_actor *actor)
     RT_ASSERT(is_marked || !rti_sched_is_local(sched));
 }
 
+void rti_actor_doom(struct rti_actor *actor)
+{
+    struct rti_sched *sched = actor->actors->sched;
+    /* With one worker nobody runs it before it is killed. */
+    if (!rti_sched_is_local(sched)) {
+        (void)rti_fiber_kill(sched, &actor->fiber); /* a second time it changes nothing */
+    }
+}
+
 rt_status rt_actor_kill(actor_id id)
 {
     struct rti_worker *worker = rti_worker_enter();

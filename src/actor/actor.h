@@ -239,6 +239,10 @@ struct rti_birth {
     void *arg;
 };
 
+/* Has one that is being prepared end before its first turn, whoever runs it. It is still to be
+ * killed by its id. */
+void rti_actor_doom(struct rti_actor *actor);
+
 /* Starts an actor as rt_spawn_ex does. */
 actor_id rti_actor_spawn_as(actor_fn fn, void *arg, const actor_config *config,
                             const struct rti_birth *birth);

@@ -169,6 +169,9 @@ static void child_prepare_actor(struct rti_actor *actor, void *arg)
     child_begin(child, actor->id, &actor->watchers);
     if (child->name[0] != '\0') {
         child->naming = rti_registry_give(actor->actors, child->name, actor).code;
+        if (child->naming != RT_OK) {
+            rti_actor_doom(actor);
+        }
     }
 }
 
@@ -180,6 +183,10 @@ static void child_prepare_behaviour(struct rti_behaviour *behaviour, void *arg)
     if (child->name[0] != '\0') {
         struct rti_actors *actors = child->supervisor->module->actors;
         child->naming = rti_registry_give_behaviour(actors, child->name, behaviour).code;
+        if (child->naming != RT_OK) {
+            rti_behaviour_order(rti_behaviours_at(actors->sched), behaviour, behaviour->life_id,
+                                RTI_ORDER_KILL);
+        }
     }
 }
 

@@ -103,11 +103,11 @@ static void death_run_hooks(struct rti_actor *actor, enum rti_death_step step)
 }
 
 #if RT_HAS_BEHAVIOURS
-/* Those who are muted on it go on; its slot has no limit any more. */
+/* Those who are muted on it go on; its slot has no limit any more, and has counted nothing. */
 static void death_lift_limit(struct rti_actor *actor)
 {
     struct rti_behaviours *module = rti_behaviours_at(actor->actors->sched);
-    if (module != NULL) {
+    if (module != NULL && rti_actor_limit(actor) != NULL) {
         rti_pressure_release(module, &actor->pressure);
     }
     rti_pressure_init(&actor->pressure, ACTOR_ID_INVALID, NULL);
@@ -134,9 +134,7 @@ static RTI_NOINLINE void death_detach(struct rti_actor *actor, rt_exit_reason re
     rti_attachments_end(&actor->owned[RTI_OWNED_ATTACHMENTS]);
 #endif
 #if RT_HAS_BEHAVIOURS
-    if (rti_actor_limit(actor) != NULL) {
-        death_lift_limit(actor);
-    }
+    death_lift_limit(actor);
 #endif
     death_run_hooks(actor, RTI_DEATH_RESOURCES);
     RT_ASSERT(rti_actor_is_bare(actor));
@@ -167,18 +165,25 @@ static RTI_ALWAYSINLINE void death_take_apart(struct rti_actors *actors, struct 
     }
 }
 
-/* With several workers. */
+/* With several workers. Who is told of the end may start another at once, for which the stack must
+ * be there: only that of one whom nobody watches, or one of the heap, is given without the lock. */
 static RTI_NOINLINE void death_process_shared(struct rti_actors *actors, struct rti_actor *actor)
 {
     rti_actors_lock(actors);
-    death_take_apart(actors, actor);
     struct rti_stack_block memory = actor->stack;
     struct rti_stack stack = actor->fiber.stack;
+    bool is_awaited = !rti_actor_ends_bare(actor) && !rti_stack_block_is_heap(&memory);
+    death_take_apart(actors, actor);
     death_end_id(actors, actor);
+    if (is_awaited) {
+        rti_stacks_give(actors->stacks, &memory, &stack);
+    }
     RT_AUDIT(rti_actors_audit(actors));
     rti_actors_unlock(actors);
-    /* The slot may be another actor's already. */
-    rti_stacks_give(actors->stacks, &memory, &stack);
+    if (!is_awaited) {
+        /* The slot may be another actor's already. */
+        rti_stacks_give(actors->stacks, &memory, &stack);
+    }
 }
 
 void rti_death_process(struct rti_actor *actor)

@@ -195,16 +195,23 @@ bool rti_pressure_let_go(struct rti_behaviours *module, struct rti_pressure *sen
     return was_muted;
 }
 
+/* That of a living actor of either kind; NULL if there is none. Under the lock. */
+static struct rti_pressure *pressure_of(struct rti_behaviours *module, actor_id id)
+{
+    struct rti_behaviour *behaviour = rti_behaviour_lookup(module, id);
+    if (behaviour != NULL) {
+        return &behaviour->pressure;
+    }
+    struct rti_actor *actor = rti_actors_lookup(module->actors, id);
+    return actor != NULL ? &actor->pressure : NULL;
+}
+
 /* The first in a chain that is muted; NULL if nobody is before `to`. Under the lock. */
 static struct rti_pressure *pressure_first_muted(struct rti_behaviours *module, actor_id from,
                                                  actor_id to)
 {
     for (actor_id at = from; at != to; at = pressure_waits_for(module, at)) {
-        struct rti_behaviour *behaviour = rti_behaviour_lookup(module, at);
-        struct rti_actor *actor = behaviour == NULL ? rti_actors_lookup(module->actors, at) : NULL;
-        struct rti_pressure *pressure = behaviour != NULL ? &behaviour->pressure
-                                        : actor != NULL   ? &actor->pressure
-                                                          : NULL;
+        struct rti_pressure *pressure = pressure_of(module, at);
         if (pressure == NULL || pressure->on != ACTOR_ID_INVALID) {
             return pressure;
         }
@@ -220,7 +227,10 @@ void rti_pressure_untie(struct rti_behaviours *module, actor_id waiter, actor_id
                                      : NULL;
     if (muted != NULL) {
         RT_SOMETIMES(true, "pressure: a muted actor goes on because it is waited for");
-        muted->releases++;
+        struct rti_pressure *receiver = pressure_of(module, muted->on);
+        if (receiver != NULL) {
+            receiver->releases++;
+        }
         pressure_let_go(module, muted);
     }
     rti_lock_release(&module->mute_lock);

@@ -557,6 +557,9 @@ static void supervisor_prepare(struct rti_actor *actor, void *arg)
     rti_list_push_tail(&self->module->all, &self->at_module);
     if (animation->name != NULL) {
         animation->naming = rti_registry_give(actor->actors, animation->name, actor).code;
+        if (animation->naming != RT_OK) {
+            rti_actor_doom(actor);
+        }
     }
     if (animation->birth != NULL) {
         animation->birth->prepare(actor, animation->birth->arg);

@@ -99,11 +99,20 @@ static RTI_ALWAYSINLINE void turn_take(struct rti_turn *turn, struct rti_behavio
     RT_DCHECK(turn->is_over == 0 || turn->reductions <= 0);
 }
 
+/* What comes is about no message, and belongs to no request. */
+static void turn_forget_message(struct rti_turn *turn)
+{
+    turn->cell = NULL;
+    if (rti_traces_are_used(turn->module->sched)) {
+        *rti_trace_here(rti_worker_current()) = (struct rt_trace){.flags = 0};
+    }
+}
+
 /* Does what others have ordered. */
 static RTI_NOINLINE void turn_obey(struct rti_turn *turn, uint32_t orders)
 {
     struct rti_behaviour *self = turn->self;
-    turn->cell = NULL;
+    turn_forget_message(turn);
     if ((orders & RTI_ORDER_KILL) != 0) {
         rti_turn_end(turn, RT_EXIT_KILLED);
         return;
@@ -372,7 +381,7 @@ static inline void turn_queue(struct rti_sched *sched, struct rti_runnable *run)
 }
 
 /* Its first turn, unless it was killed before. */
-static RTI_NOINLINE void turn_start(struct rti_turn *turn, struct rti_worker *worker)
+static RTI_NOINLINE void turn_start(struct rti_turn *turn)
 {
     struct rti_behaviour *self = turn->self;
     if ((rti_u32_load_relaxed(&self->orders) & RTI_ORDER_KILL) != 0) {
@@ -380,10 +389,7 @@ static RTI_NOINLINE void turn_start(struct rti_turn *turn, struct rti_worker *wo
     }
     self->is_started = true;
     self->is_plain = rti_pressure_limit(&self->pressure) == NULL;
-    turn->cell = NULL;
-    if (rti_traces_are_used(turn->module->sched)) {
-        *rti_trace_here(worker) = (struct rt_trace){.flags = 0};
-    }
+    turn_forget_message(turn);
     if (self->type->start != NULL) {
         void *arg = self->state;
         self->state = self->type->state_size > 0 ? self->own : arg;
@@ -397,11 +403,15 @@ static RTI_NOINLINE void turn_leave(struct rti_turn *turn, struct rti_worker *wo
                                     enum outcome outcome)
 {
     struct rti_runnable *run = &turn->self->run;
+    bool is_ended = outcome == OUTCOME_ENDED;
+    if (is_ended) {
+        rti_behaviour_end_life(turn, worker);
+    }
 #if RTI_HAS_CELL_CACHES
+    /* After its `end`, which may send too: the turn is the next one's. */
     turn->muted_on = ACTOR_ID_INVALID;
 #endif
-    if (outcome == OUTCOME_ENDED) {
-        rti_behaviour_end_life(turn, worker);
+    if (is_ended) {
         return;
     }
     bool is_queued = true;
@@ -437,11 +447,11 @@ static RTI_ALWAYSINLINE bool turn_is_called(const struct rti_behaviour *self)
 }
 
 /* One worker: it begins with other than a message. True if that leaves nothing of the turn. */
-static RTI_NOINLINE bool turn_prepare(struct rti_turn *turn, struct rti_worker *worker)
+static RTI_NOINLINE bool turn_prepare(struct rti_turn *turn)
 {
     struct rti_behaviour *self = turn->self;
     if (!self->is_started) {
-        turn_start(turn, worker);
+        turn_start(turn);
     }
     if ((rti_u32_load_relaxed(&self->orders) & RTI_ORDERS) != 0) {
         rti_turn_cut(turn);
@@ -454,7 +464,7 @@ static RTI_ALWAYSINLINE void turn_alone(struct rti_turn *turn, struct rti_runnab
 {
     struct rti_behaviour *self = turn_enter(turn, run);
     enum outcome outcome;
-    if (RTI_UNLIKELY(turn_is_called(self)) && turn_prepare(turn, worker)) {
+    if (RTI_UNLIKELY(turn_is_called(self)) && turn_prepare(turn)) {
         outcome = turn_pause(turn);
     } else {
         outcome = turn_work_alone(turn, self, worker);
@@ -471,7 +481,7 @@ static RTI_NOINLINE void turn_shared(struct rti_turn *turn, struct rti_worker *w
 {
     struct rti_behaviour *self = turn->self;
     if (RTI_UNLIKELY(!self->is_started)) {
-        turn_start(turn, worker);
+        turn_start(turn);
     }
     enum outcome outcome = turn_work_shared(turn, self, worker, taken, kept);
     if (RTI_UNLIKELY(outcome != OUTCOME_RESTS)) {

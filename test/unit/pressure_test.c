@@ -421,6 +421,11 @@ static void asks(void *arg)
     CHECK_EQ(said_count, 0);
     CHECK_OK(rt_call(id, "q", 1, &reply, -1));
     CHECK_STR(said, "u");
+    /* It is counted where it was muted. */
+    rt_mailbox_stats stats;
+    CHECK_OK(rt_mailbox_stats_get(asker_id, &stats));
+    CHECK_EQ(stats.mutes, 1);
+    CHECK_EQ(stats.releases, 1);
     rt_exit();
 }
 
@@ -550,4 +555,45 @@ TEST(pressure_low_mark_is_half_of_the_high_one_unless_it_is_below)
     CHECK_EQ(rti_pressure_low(&config), 5);
     config.high = 1;
     CHECK_EQ(rti_pressure_low(&config), 0);
+}
+
+/* What backpressure has done at an actor is not what it has done at who had its slot before, though
+ * that one had no limit any more when it ended. */
+static void rejects(void *arg)
+{
+    static const rt_mailbox_config narrow = {.high = 1, .overflow = RT_OVERFLOW_REJECT};
+    (void)arg;
+    CHECK_OK(rt_mailbox_limit(rt_self(), &narrow));
+    CHECK_OK(rt_ipc_send(rt_self(), "x", 1, IPC_ASYNC));
+    CHECK_STATUS(rt_ipc_send(rt_self(), "x", 1, IPC_ASYNC), RT_ERR_FULL);
+    CHECK_OK(rt_mailbox_limit(rt_self(), NULL));
+    rt_exit();
+}
+
+static void is_new(void *arg)
+{
+    rt_mailbox_stats stats;
+    (void)arg;
+    CHECK_OK(rt_mailbox_stats_get(rt_self(), &stats));
+    CHECK_EQ(stats.rejected + stats.dropped + stats.mutes + stats.releases, 0);
+    taken++;
+    rt_exit();
+}
+
+static void one_after_the_other(void *arg)
+{
+    (void)arg;
+    taken = 0;
+    for (unsigned i = 0; i < 2 * RT_MAX_ACTORS; i++) {
+        actor_fn fn = i < RT_MAX_ACTORS ? rejects : is_new;
+        CHECK(rt_spawn_ex(fn, NULL, &small) != ACTOR_ID_INVALID);
+        rt_yield();
+    }
+    CHECK_EQ(taken, RT_MAX_ACTORS);
+    rt_exit();
+}
+
+TEST(pressure_counts_of_an_actor_begin_with_it)
+{
+    world_run(one_after_the_other, NULL);
 }

@@ -63,6 +63,34 @@ TEST(supervisor_calls_add_stop_restart_and_remove_a_child)
     world_run(life_of_a_child, NULL);
 }
 
+/* Another actor has the name of a child: it is not added, or stays stopped. */
+static void taken_name(void *arg)
+{
+    rt_child_spec spec = {.id = "b", .fn = waits, .actor = small, .name = "taken"};
+    rt_child_info info[2];
+    size_t count;
+    (void)arg;
+    actor_id supervisor = start(RT_ONE_FOR_ONE);
+    CHECK_OK(rt_register("taken", rt_self()));
+    CHECK_STATUS(rt_supervisor_add(supervisor, &spec, NULL), RT_ERR_EXISTS);
+    CHECK_OK(rt_unregister("taken"));
+    CHECK_OK(rt_supervisor_add(supervisor, &spec, NULL));
+    CHECK_OK(rt_supervisor_stop_child(supervisor, "b"));
+    CHECK_OK(rt_register("taken", rt_self()));
+    CHECK_STATUS(rt_supervisor_restart_child(supervisor, "b", NULL), RT_ERR_EXISTS);
+    CHECK_OK(rt_supervisor_which_children(supervisor, info, 2, &count));
+    CHECK_EQ(info[count - 1].state, RT_CHILD_STOPPED);
+    CHECK_OK(rt_unregister("taken"));
+    CHECK_OK(rt_supervisor_restart_child(supervisor, "b", NULL));
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    rt_exit();
+}
+
+TEST(supervisor_calls_leave_a_child_stopped_whose_name_another_has)
+{
+    world_run(taken_name, NULL);
+}
+
 static void wrong_kind(void *arg)
 {
     (void)arg;

@@ -8,6 +8,7 @@
 #include <orrery/rt/behaviour.h>
 #include <orrery/rt/blob.h>
 
+#include "actor/behaviour.h"
 #include "support/tasks.h"
 #include "support/test.h"
 
@@ -253,6 +254,56 @@ TEST(trace_context_may_begin_in_a_behaviour)
 TEST(trace_context_goes_along_when_a_message_would_go_straight)
 {
     tasks_run_everywhere(lets_a_behaviour_begin, TASKS_NUMBER(3));
+}
+
+/* What a behaviour does because it is asked to stop, or is killed, belongs to no message: not to
+ * one that another has handled before on the same worker either. */
+static void tells_of_its_stop(void *state)
+{
+    (void)state;
+    look();
+    CHECK_OK(rt_behaviour_send(stacked, TELL, "s", 1));
+}
+
+static void tells_of_its_end(void *state, rt_exit_reason reason)
+{
+    (void)state;
+    (void)reason;
+    look();
+    CHECK_OK(rt_behaviour_send(stacked, TELL, "e", 1));
+}
+
+static const rt_behaviour_type ordered = {
+    .handlers = handlers, .handler_count = 4, .stop = tells_of_its_stop, .end = tells_of_its_end};
+
+static void *orders_behaviours(void *arg)
+{
+    begin();
+    stacked = rt_spawn(listens, NULL);
+    actor_id first = rt_behaviour_spawn(&type, NULL);
+    actor_id other = rt_behaviour_spawn(&ordered, NULL);
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK_OK(rt_trace_set(&wanted));
+        CHECK_OK(rt_behaviour_send(first, TELL, "x", 1));
+        await_sum(4 * i + 2);
+        CHECK_OK(rt_trace_set(NULL));
+        if (i == 0) {
+            rti_behaviour_ask_to_stop(rti_actors_of(rti_worker_current()), other);
+        } else {
+            CHECK_OK(rt_actor_kill(other));
+        }
+        await_sum(4 * i + 4);
+        CHECK_EQ(bare, 2 * i + 2);
+    }
+    CHECK_OK(rt_actor_kill(first));
+    CHECK_OK(rt_ipc_send(stacked, "", 0, IPC_ASYNC));
+    await_end(stacked);
+    return arg;
+}
+
+TEST(trace_context_of_a_message_is_not_that_of_an_order)
+{
+    tasks_run_everywhere(orders_behaviours, NULL);
 }
 
 static void *finds_none(void *arg)

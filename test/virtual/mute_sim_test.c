@@ -7,9 +7,11 @@
 #define _GNU_SOURCE
 #define RTI_MODULE "mute_sim_test"
 #include <orrery/rt.h>
+#include <stdlib.h>
 
 #include "base/atomic.h"
 #include "runtime/runtime.h"
+#include "sched/crew.h"
 #include "support/test.h"
 #include "virtual/world.h"
 
@@ -236,4 +238,113 @@ static void program_of_limits(uint64_t seed)
 TEST_SEEDED(mute_sim_all_go_on_when_limits_change)
 {
     worlds_play(program_of_limits);
+}
+
+/* One is muted by what it sends in its `end`, and another has its turn right behind it: what it
+ * sends to the same taker mutes it as well. */
+enum { ASK_NOTHING, ASK_FILL, ASK_FLOOD };
+
+static struct {
+    actor_id taker;
+    actor_id next;
+    uint32_t alone; /* sends of the second one that found it alone */
+    uint64_t mutes; /* of the taker, when it has taken all */
+    uint32_t taken;
+} pair;
+
+static uint32_t alone; /* of all worlds together */
+
+#define PAIR_HIGH 2
+
+static void pair_take(void *state, const rt_behaviour_message *msg)
+{
+    rt_mailbox_stats stats;
+    (void)state;
+    if (msg->id == ASK_NOTHING) {
+        return;
+    }
+    pair.taken++;
+    if (pair.taken == PAIR_HIGH + 2) {
+        CHECK_OK(rt_mailbox_stats_get(rt_self(), &stats));
+        pair.mutes = stats.mutes;
+        CHECK_OK(rt_behaviour_end(RT_EXIT_NORMAL));
+    }
+}
+
+static void pair_nothing(void *state, const rt_behaviour_message *msg)
+{
+    (void)state;
+    (void)msg;
+}
+
+static void pair_fill(void *state, const rt_behaviour_message *msg)
+{
+    uint64_t word = 0;
+    (void)state;
+    (void)msg;
+    for (uint32_t i = 0; i < PAIR_HIGH; i++) {
+        CHECK_OK(rt_behaviour_send(pair.taker, ASK_FILL, &word, sizeof(word)));
+    }
+    CHECK_OK(rt_behaviour_send(pair.next, ASK_FLOOD, &word, sizeof(word)));
+    CHECK_OK(rt_behaviour_end(RT_EXIT_NORMAL));
+}
+
+static void pair_end(void *state, rt_exit_reason reason)
+{
+    uint64_t word = 0;
+    (void)state;
+    (void)reason;
+    CHECK_OK(rt_behaviour_send(pair.taker, ASK_FILL, &word, sizeof(word)));
+}
+
+static void pair_flood(void *state, const rt_behaviour_message *msg)
+{
+    uint64_t word = 0;
+    (void)state;
+    (void)msg;
+    pair.alone += rti_u32_load_relaxed(&rti_worker_current()->is_solo);
+    CHECK_OK(rt_behaviour_send(pair.taker, ASK_FILL, &word, sizeof(word)));
+    CHECK_OK(rt_behaviour_end(RT_EXIT_NORMAL));
+}
+
+static const rt_behaviour_fn pair_taker_handlers[] = {pair_take, pair_take};
+static const rt_behaviour_fn pair_handlers[] = {pair_nothing, pair_fill, pair_flood};
+static const rt_behaviour_type pair_taker = {
+    .handlers = pair_taker_handlers,
+    .handler_count = 2,
+    .mailbox = {.high = PAIR_HIGH, .low = 1, .overflow = RT_OVERFLOW_MUTE}};
+static const rt_behaviour_type pair_first = {
+    .handlers = pair_handlers, .handler_count = 3, .end = pair_end};
+static const rt_behaviour_type pair_second = {.handlers = pair_handlers, .handler_count = 3};
+
+/* All have begun before the first one is asked: none is new to its station. */
+static void pair_main(void *arg)
+{
+    actor_id first = (actor_id)(uintptr_t)arg;
+    uint64_t word = 0;
+    CHECK_OK(rt_sleep(1000));
+    CHECK_OK(rt_behaviour_send(first, ASK_FILL, &word, sizeof(word)));
+    rt_exit();
+}
+
+static void program_of_a_pair(uint64_t seed)
+{
+    rt_config config = {.workers = 1};
+    (void)seed;
+    memset(&pair, 0, sizeof(pair));
+    CHECK_OK(rt_init_ex(&config));
+    pair.taker = rt_behaviour_spawn(&pair_taker, NULL);
+    pair.next = rt_behaviour_spawn(&pair_second, NULL);
+    actor_id first = rt_behaviour_spawn(&pair_first, NULL);
+    WITNESS(rt_spawn(pair_main, (void *)(uintptr_t)first) != ACTOR_ID_INVALID);
+    rt_run();
+    WITNESS(pair.taken == PAIR_HIGH + 2 && pair.mutes == 2);
+    WITNESS(rti_sched_live(&rti_runtime.sched) == 0);
+    alone += pair.alone;
+}
+
+TEST_SEEDED(mute_sim_who_comes_behind_a_muted_end_is_muted_too)
+{
+    worlds_play(program_of_a_pair);
+    CHECK(getenv("ORRERY_SEED") != NULL || alone > 0);
 }

@@ -337,3 +337,134 @@ TEST_SEEDED(supervise_sim_a_tree_outlives_what_is_done_to_it)
 {
     worlds_play(program);
 }
+
+/* No entry for a name is left: a child or a supervisor that is to have one does not live, not for
+ * one turn, though others would run it at once. */
+static rti_atomic_u32 nameless; /* that have begun */
+
+static void nameless_start(void *state, void *arg)
+{
+    (void)state;
+    (void)arg;
+    rti_u32_add_relaxed(&nameless, 1);
+}
+
+static void nameless_fiber(void *arg)
+{
+    nameless_start(NULL, arg);
+    rt_exit();
+}
+
+static const rt_behaviour_type nameless_type = {
+    .handlers = handlers, .handler_count = 3, .start = nameless_start};
+
+static void use_up_names(void)
+{
+    char name[] = "name 000";
+    for (unsigned i = 0; i < RT_NAME_POOL_SIZE; i++) {
+        name[5] = (char)('0' + i / 100);
+        name[6] = (char)('0' + i / 10 % 10);
+        name[7] = (char)('0' + i % 10);
+        CHECK_OK(rt_register(name, rt_self()));
+    }
+}
+
+static void start_the_nameless(void *arg)
+{
+    const rt_child_spec inner = {
+        .id = "x", .fn = nameless_fiber, .actor = small, .restart = RT_TEMPORARY};
+    const rt_supervisor_config below = {.children = &inner, .child_count = 1, .actor = small};
+    const rt_supervisor_config named = {
+        .children = &inner, .child_count = 1, .actor = small, .name = "n"};
+    const rt_child_spec specs[] = {
+        {.id = "a", .fn = nameless_fiber, .actor = small, .name = "a"},
+        {.id = "b", .behaviour = &nameless_type, .name = "b"},
+        {.id = "c", .supervisor = &below, .name = "c"},
+        {.id = "d", .supervisor = &named, .name = "d"},
+    };
+    const rt_supervisor_config config = {.actor = small};
+    actor_id supervisor;
+    actor_id other;
+    (void)arg;
+    use_up_names();
+    CHECK_OK(rt_supervisor_start(&config, &supervisor));
+    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        WITNESS(rt_supervisor_add(supervisor, &specs[i], NULL).code == RT_ERR_NOMEM);
+    }
+    WITNESS(rt_supervisor_start(&named, &other).code == RT_ERR_NOMEM);
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    rt_exit();
+}
+
+static void program_without_names(uint64_t seed)
+{
+    const rt_config config = {.workers = 2 + (uint32_t)(seed % 3)};
+    rti_u32_store_relaxed(&nameless, 0);
+    CHECK_OK(rt_init_ex(&config));
+    WITNESS(rt_spawn_ex(start_the_nameless, NULL, &small) != ACTOR_ID_INVALID);
+    rt_run();
+    WITNESS(rti_u32_load_relaxed(&nameless) == 0);
+    WITNESS(rti_sched_live(&rti_runtime.sched) == 0);
+}
+
+TEST_SEEDED(supervise_sim_who_gets_no_name_does_not_begin)
+{
+    worlds_play(program_without_names);
+}
+
+/* The stack of a child is more than half of what there is: it is there for its next life as soon as
+ * its supervisor hears that this one has ended. */
+#define LARGE_LIVES 12
+
+static rti_atomic_u32 large_starts;
+
+static void large_child(void *arg)
+{
+    rt_message msg;
+    (void)arg;
+    rti_u32_add_relaxed(&large_starts, 1);
+    CHECK_OK(rt_ipc_recv(&msg, -1));
+}
+
+static void kill_the_large(void *arg)
+{
+    actor_id supervisor = *(const actor_id *)arg;
+    rt_child_info info;
+    size_t count;
+    for (uint32_t i = 0; i < LARGE_LIVES; i++) {
+        while (rti_u32_load_relaxed(&large_starts) <= i) {
+            WITNESS(rt_actor_alive(supervisor));
+            CHECK_OK(rt_sleep(1000));
+        }
+        CHECK_OK(rt_supervisor_which_children(supervisor, &info, 1, &count));
+        WITNESS(info.restarts == i);
+        (void)rt_actor_kill(rt_whereis("large"));
+    }
+    CHECK_OK(rt_supervisor_stop(supervisor, -1));
+    rt_exit();
+}
+
+static void program_of_a_large_child(uint64_t seed)
+{
+    const rt_config config = {.workers = 2 + (uint32_t)(seed % 3)};
+    const actor_config large = {.stack_size = RT_STACK_ARENA_SIZE / 2 + 65536,
+                                .priority = RT_PRIO_NORMAL};
+    const rt_child_spec child = {.id = "a", .fn = large_child, .actor = large, .name = "large"};
+    const rt_supervisor_config top = {.intensity = LARGE_LIVES,
+                                      .period_ms = 60000,
+                                      .children = &child,
+                                      .child_count = 1,
+                                      .actor = small};
+    actor_id root;
+    rti_u32_store_relaxed(&large_starts, 0);
+    CHECK_OK(rt_init_ex(&config));
+    CHECK_OK(rt_supervisor_start(&top, &root));
+    WITNESS(rt_spawn_ex(kill_the_large, &root, &small) != ACTOR_ID_INVALID);
+    rt_run();
+    WITNESS(rti_sched_live(&rti_runtime.sched) == 0);
+}
+
+TEST_SEEDED(supervise_sim_stack_of_a_child_is_there_for_its_next_life)
+{
+    worlds_play(program_of_a_large_child);
+}

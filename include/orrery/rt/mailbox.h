@@ -30,7 +30,7 @@ typedef enum {
 
 typedef struct {
     uint32_t high; /* messages that may wait; 0: no limit */
-    uint32_t low;  /* RT_OVERFLOW_MUTE: where muted senders go on; 0 and above `high`: half */
+    uint32_t low;  /* RT_OVERFLOW_MUTE: where muted senders go on; 0, or not below `high`: half */
     rt_overflow overflow;
     bool is_system; /* the actor is never muted itself */
 } rt_mailbox_config;
@@ -51,8 +51,7 @@ typedef struct {
  * `config` is copied; NULL takes the limit away. Those who are muted and would not be by the new
  * limit go on.
  * Returns RT_OK; RT_ERR_INVALID if no living actor with a stack has this id or the policy is none;
- * RT_ERR_NOMEM if RT_MAX_ACTORS actors have one; RT_ERR_THREAD on a foreign thread;
- * RT_ERR_UNSUPPORTED in a build with RT_HAS_BEHAVIOURS 0.
+ * RT_ERR_THREAD on a foreign thread; RT_ERR_UNSUPPORTED in a build with RT_HAS_BEHAVIOURS 0.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_mailbox_limit(actor_id actor, const rt_mailbox_config *config);
 

@@ -155,10 +155,10 @@ RT_API RT_SUSPENDS rt_status rt_supervisor_stop(actor_id supervisor, int32_t tim
  * Callable from an actor other than the supervisor.
  * Suspends until the supervisor has done it.
  * `spec` is read as in rt_supervisor_start. `out` receives the actor and may be NULL.
- * Returns RT_OK; RT_ERR_EXISTS if a child has this id; RT_ERR_NOMEM if a pool is used up: the child
- * is not added; RT_ERR_INVALID for a bad specification, or if `supervisor` is none; RT_ERR_STATE
- * for RT_SIMPLE; RT_ERR_CLOSED if the supervisor ended meanwhile; RT_ERR_THREAD outside of an
- * actor.
+ * Returns RT_OK; RT_ERR_EXISTS if a child has this id, or another actor the child's name;
+ * RT_ERR_NOMEM if a pool is used up: the child is not added; RT_ERR_INVALID for a bad
+ * specification, or if `supervisor` is none; RT_ERR_STATE for RT_SIMPLE; RT_ERR_CLOSED if the
+ * supervisor ended meanwhile; RT_ERR_THREAD outside of an actor.
  * Nothing is lost on cancel: the child is added all the same. */
 RT_API RT_SUSPENDS rt_status rt_supervisor_add(actor_id supervisor, const rt_child_spec *spec,
                                                actor_id *out);
@@ -200,8 +200,8 @@ RT_API RT_SUSPENDS rt_status rt_supervisor_stop_actor(actor_id supervisor, actor
  * Suspends until the supervisor has done it.
  * `id` is read during the call. `out` receives the actor and may be NULL.
  * Returns RT_OK; RT_ERR_STATE if it runs or waits for a restart; RT_ERR_NOT_FOUND if there is no
- * such child; RT_ERR_NOMEM if a pool is used up: it stays stopped; RT_ERR_INVALID, RT_ERR_CLOSED
- * and RT_ERR_THREAD as rt_supervisor_stop_child.
+ * such child; RT_ERR_NOMEM if a pool is used up, RT_ERR_EXISTS if another actor has its name: it
+ * stays stopped; RT_ERR_INVALID, RT_ERR_CLOSED and RT_ERR_THREAD as rt_supervisor_stop_child.
  * Nothing is lost on cancel: a request that was made stays made. */
 RT_API RT_SUSPENDS rt_status rt_supervisor_restart_child(actor_id supervisor, const char *id,
                                                          actor_id *out);
