@@ -74,11 +74,11 @@ typedef struct {
  * threads are started when there is work for them.
  * One that runs for 10 ms and does not wait, with calls of the runtime or without, does not stop
  * the others: it gives its place to another thread, goes on beside it, and queues at its next wait.
- * For that its thread is interrupted by SIGURG: a call of the system that does not begin anew by itself (nanosleep, poll)
- * may end with EINTR. What has no stack, a handler or a poll task, keeps its place. Code that is
- * compiled with -fsanitize-coverage=trace-pc yields after 4000 blocks, on every engine. If
- * threads_max threads are too few for all that computes and blocks at the same time, a line of
- * diagnosis says so once, and what is ready waits.
+ * For that its thread is interrupted by SIGURG: a call of the system that does not begin anew by
+ * itself (nanosleep, poll) may end with EINTR. What has no stack, a handler or a poll task, keeps
+ * its place. Code that is compiled with -fsanitize-coverage=trace-pc yields after 4000 blocks, on
+ * every engine. If threads_max threads are too few for all that computes and blocks at the same
+ * time, a line of diagnosis says so once, and what is ready waits.
  * Callable from any thread that has no runtime, outside of signal handlers.
  * Never suspends.
  * Owns nothing of the caller's; the configuration is copied.

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls rti_preempt_at_limit(sp, frame_end, link) for a public function that found its stack
- * pointer below the limit, and goes back to x16 with every register as it
- * was but x16 and x17. On the stack are frame_end,
- * link, and two words to keep the
- * alignment.
+ * pointer below the limit, and goes back to x16 with every register as it was but x16 and x17. On
+ * the stack are frame_end, link, and two words to keep the alignment.
  *
  * The return address of this frame is undefined: the compiler does not know of the call, and a
  * backtrace ends here. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls rti_preempt_at_limit(sp, frame_end, link) for a public function that found its stack
- * pointer below the limit, and comes back with every register as it was. On the stack are the return address, frame_end,
- * link, and 128 bytes that are the
- * caller's.
+ * pointer below the limit, and comes back with every register as it was. On the stack are the
+ * return address, frame_end, link, and 128 bytes that are the caller's.
  *
  * The return address of this frame is undefined: the compiler does not know of the call, and a
  * backtrace ends here. */
