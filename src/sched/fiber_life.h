@@ -172,6 +172,7 @@ static RTI_ALWAYSINLINE void rti_fiber_begin(struct rti_fiber *fiber, struct rti
                                              const struct rti_fiber_life *life, bool is_lasting)
 {
     RT_DCHECK(rti_stack_is_intact(&fiber->stack));
+    rti_stack_forget_summons(&fiber->stack); /* it may be there since an earlier life */
     rti_fiber_begin_life(fiber, worker, life);
     rti_fiber_set_slab(fiber, false);
     fiber->run.is_direct = true;
