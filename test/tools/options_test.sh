@@ -54,11 +54,47 @@ done
 refused "needs RT_HAS_TASKS=0" "$small" -DRT_STATUS_MSG=0
 refused "behaviours need monitors" "$small" -DRT_HAS_MONITORS=0 -DRT_HAS_BEHAVIOURS=1
 
-# A system with threads, and a library without the parallel engine.
-for file in "$SOURCE_DIR"/src/actor/*.c "$SOURCE_DIR"/src/sched/*.c "$SOURCE_DIR"/src/task/*.c; do
-    "${CC:-gcc}" -std=c11 -Wall -Wextra -Werror -fsyntax-only -DRTI_LIBRARY -DRT_MAX_WORKERS=1 \
-        -I "$SOURCE_DIR/include" -I "$SOURCE_DIR/src" "$file" || failed=1
-done
+# A system with threads, and a library without the parallel engine: it says so, and runs the rest.
+cat > "$work/one.c" <<'PROGRAM'
+#include <orrery/rt.h>
+#include <stdio.h>
+
+static void *seven(void *arg)
+{
+    (void)arg;
+    return (void *)7;
+}
+
+static void *join_seven(void *out)
+{
+    rt_task *task = rt_go(seven, NULL);
+    return task == NULL || RT_FAILED(rt_join(task, out)) ? NULL : out;
+}
+
+int main(void)
+{
+    void *got = NULL;
+    rt_status status = rt_init_ex(&(rt_config){.workers = 1});
+    if (status.code != RT_ERR_UNSUPPORTED) {
+        fprintf(stderr, "rt_init_ex: %s\n", rt_status_name(status.code));
+        return 1;
+    }
+    return RT_FAILED(rt_run_main(NULL, join_seven, &got)) || got != (void *)7;
+}
+PROGRAM
+if ! { cmake --log-level=WARNING -G Ninja -S "$SOURCE_DIR" -B "$work/one" \
+    -DCMAKE_C_COMPILER="${CC:-gcc}" -DCMAKE_C_FLAGS=-DRT_MAX_WORKERS=1 -DCMAKE_BUILD_TYPE=Debug \
+    -DORRERY_BENCH=OFF -DORRERY_EXAMPLES=OFF -DORRERY_SHARED=OFF -DORRERY_TESTS=OFF \
+    -DORRERY_TOOL=OFF && cmake --build "$work/one" --target orrery_static; } >"$work/said" 2>&1
+then
+    echo "options_test: a library for one worker does not compile" >&2
+    tail -n 20 "$work/said" >&2
+    failed=1
+elif ! "${CC:-gcc}" -DRT_MAX_WORKERS=1 -I "$SOURCE_DIR/include" "$work/one.c" \
+    "$work/one/liborrery.a" -lpthread -o "$work/program" || ! timeout 60 "$work/program"; then
+    echo "options_test: a library for one worker does not run tasks" >&2
+    failed=1
+fi
 
 for option in -DRT_STATUS_MSG=1 -DRT_STATUS_MSG=0; do
     printf '#include <orrery/rt.h>\nrt_status f() { return RT_SUCCESS; }\n' |

@@ -84,9 +84,9 @@ typedef struct {
  * Owns nothing of the caller's; the configuration is copied.
  * Returns RT_OK; RT_ERR_INVALID if `config` is NULL, `workers` is above RT_MAX_WORKERS or
  * `threads_max` is not more than `workers` or above 65535; RT_ERR_UNSUPPORTED if the poller is not
- * to be had, RT_ERR_INVALID if there is none of the kind; RT_ERR_STATE if the runtime is already
- * there; RT_ERR_NOMEM, RT_ERR_RESOURCE_EXHAUSTED, RT_ERR_IO and RT_ERR_UNSUPPORTED as rt_init. On
- * failure nothing is left behind.
+ * to be had or the library was built with RT_MAX_WORKERS 1, RT_ERR_INVALID if there is no poller of
+ * the kind; RT_ERR_STATE if the runtime is already there; RT_ERR_NOMEM, RT_ERR_RESOURCE_EXHAUSTED,
+ * RT_ERR_IO and RT_ERR_UNSUPPORTED as rt_init. On failure nothing is left behind.
  * Nothing is lost on cancel. */
 RT_API rt_status rt_init_ex(const rt_config *config);
 

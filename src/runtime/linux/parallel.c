@@ -98,6 +98,10 @@ rt_status rt_init_ex(const rt_config *config)
     if (config == NULL) {
         return (rt_status){RT_ERR_INVALID, "the configuration must be given"};
     }
+    if (RT_MAX_WORKERS == 1) {
+        /* What a station has for its holder is left out. */
+        return (rt_status){RT_ERR_UNSUPPORTED, "this library is built for one worker"};
+    }
     rt_config complete = *config;
     if (complete.workers == 0) {
         uint32_t cpus = rti_linux_cpus();
