@@ -385,10 +385,10 @@ static RTI_ALWAYSINLINE void rti_worker_check_stack(struct rti_worker *worker)
         /* By a jump, so that whoever asks needs no frame for an answer that never comes. */
         __asm__ volatile("mov r0, %0\n\tb rti_fiber_overflow" ::"r"(worker));
         __builtin_unreachable();
-#elif RTI_EXPLORED
-        rti_fiber_overflow(worker);
 #else
-        (void)worker;
+        if (RTI_EXPLORED || rti_arch_stack_pointer() < rti_stack_limit(&fiber->stack)) {
+            rti_fiber_overflow(worker);
+        }
         rti_arch_at_limit();
 #endif
     }

@@ -53,29 +53,20 @@ static void preempt_interrupted(const struct rti_frame *frame)
     }
 }
 
-/* It is summoned: lets go of the station if this is the turn that was too long, and the call comes
- * from the program. Else the warden interrupts it again. */
-static void preempt_called(struct rti_worker *worker, uintptr_t frame_end, uintptr_t link)
+void rti_preempt_at_limit(uintptr_t frame_end, uintptr_t link)
 {
+    struct rti_worker *worker = rti_worker_current();
     struct rti_fiber *fiber = worker->fiber;
     const struct rti_frame caller = {.sp = frame_end, .link = link};
     rti_stack_unsummon(&fiber->stack);
-    if (worker->member == NULL || worker->station == NULL || !rti_overrun_is_meant(worker) ||
-        !rti_preempt_is_outside(fiber, &caller)) {
-        return;
+    /* Else it is another turn than the one that was too long, or a call by who is called by the
+     * runtime: then the warden interrupts it again. */
+    if (worker->member != NULL && worker->station != NULL && rti_overrun_is_meant(worker) &&
+        rti_preempt_is_outside(fiber, &caller)) {
+        RT_DCHECK(worker->locks_held == 0);
+        RT_SOMETIMES(true, "preempt: a call of the runtime lets go of the station");
+        rti_worker_let_go(worker);
     }
-    RT_DCHECK(worker->locks_held == 0);
-    RT_SOMETIMES(true, "preempt: a call of the runtime lets go of the station");
-    rti_worker_let_go(worker);
-}
-
-void rti_preempt_at_limit(uintptr_t sp, uintptr_t frame_end, uintptr_t link)
-{
-    struct rti_worker *worker = rti_worker_current();
-    if (sp < (uintptr_t)rti_stack_limit(&worker->fiber->stack)) {
-        rti_fiber_overflow(worker);
-    }
-    preempt_called(worker, frame_end, link);
 }
 
 bool rti_preempt_open(struct rti_sched *sched)

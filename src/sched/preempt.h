@@ -48,10 +48,9 @@
  * runtime below it? Safe in a signal handler, on the fiber's own thread. */
 bool rti_preempt_is_outside(const struct rti_fiber *fiber, const struct rti_frame *frame);
 
-/* What a call of the runtime does that finds its stack pointer below the limit: ends the fiber
- * whose stack is used up, or asks the one that is summoned. `frame_end` is where the frame of the
- * public function ends, and `link` where that returns to. By rti_arch_at_limit. */
-RTI_ASM_NAMED void rti_preempt_at_limit(uintptr_t sp, uintptr_t frame_end, uintptr_t link);
+/* What a call of the runtime does that finds its fiber summoned. `frame_end` is where the frame of
+ * the public function ends, and `link` where that returns to. By rti_arch_at_limit. */
+RTI_ASM_NAMED void rti_preempt_at_limit(uintptr_t frame_end, uintptr_t link);
 
 /* Has interrupted threads let go of their stations from now on. False where that cannot be. */
 bool rti_preempt_open(struct rti_sched *sched);

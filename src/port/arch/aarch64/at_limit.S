@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls rti_preempt_at_limit(sp, frame_end, link) for a public function that found its stack
- * pointer below the limit, and goes back to x16 with every register as it was but x16 and x17. On
- * the stack are frame_end, link, and two words to keep the alignment.
+/* Calls rti_preempt_at_limit(frame_end, link) for a public function that found its fiber summoned,
+ * and goes back to x16 with every register as it was but x16 and x17. On the stack are frame_end,
+ * link, and two words to keep the alignment.
  *
  * The return address of this frame is undefined: the compiler does not know of the call, and a
  * backtrace ends here. */
@@ -41,9 +41,8 @@ rti_arch_at_limit_called:
     stp q26, q27, [sp, #592]
     stp q28, q29, [sp, #624]
     stp q30, q31, [sp, #656]
-    add x0, sp, #720
-    ldr x1, [sp, #688]
-    ldr x2, [sp, #696]
+    ldr x0, [sp, #688]
+    ldr x1, [sp, #696]
     bl rti_preempt_at_limit
     ldp q0, q1, [sp, #176]
     ldp q2, q3, [sp, #208]

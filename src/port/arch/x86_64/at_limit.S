@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls rti_preempt_at_limit(sp, frame_end, link) for a public function that found its stack
- * pointer below the limit, and comes back with every register as it was. On the stack are the
- * return address, frame_end, link, and 128 bytes that are the caller's.
+/* Calls rti_preempt_at_limit(frame_end, link) for a public function that found its fiber summoned,
+ * and comes back with every register as it was. On the stack are the return address, frame_end,
+ * link, and 128 bytes that are the caller's.
  *
  * The return address of this frame is undefined: the compiler does not know of the call, and a
  * backtrace ends here. */
@@ -43,9 +43,8 @@ rti_arch_at_limit_called:
     movaps %xmm13, 208(%rsp)
     movaps %xmm14, 224(%rsp)
     movaps %xmm15, 240(%rsp)
-    leaq 160(%rbp), %rdi        /* rbp, return address, two words, 128 bytes */
-    movq 16(%rbp), %rsi
-    movq 24(%rbp), %rdx
+    movq 16(%rbp), %rdi
+    movq 24(%rbp), %rsi
     callq rti_preempt_at_limit
     movaps 0(%rsp), %xmm0
     movaps 16(%rsp), %xmm1
