@@ -22,6 +22,15 @@ _Noreturn void rti_panic(const char *module, int id, const char *sentence)
     abort();
 }
 
+/* Nobody is summoned here. */
+void rti_preempt_at_limit(uintptr_t frame_end, uintptr_t link);
+void rti_preempt_at_limit(uintptr_t frame_end, uintptr_t link)
+{
+    (void)frame_end;
+    (void)link;
+    abort();
+}
+
 static RTI_NOINLINE void *park_by_tail(struct rti_context *self)
 {
     return rti_context_switch_tail(self, &home, NULL);

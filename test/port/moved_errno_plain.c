@@ -28,6 +28,15 @@ _Noreturn void rti_panic(const char *module, int id, const char *sentence)
     abort();
 }
 
+/* Nobody is summoned here. */
+void rti_preempt_at_limit(uintptr_t frame_end, uintptr_t link);
+void rti_preempt_at_limit(uintptr_t frame_end, uintptr_t link)
+{
+    (void)frame_end;
+    (void)link;
+    abort();
+}
+
 static void fiber_entry(void *transfer)
 {
     errno = 5;
