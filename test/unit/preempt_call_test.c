@@ -100,6 +100,23 @@ TEST(preempt_is_not_obeyed_by_who_is_called_by_the_runtime)
     run(call_below_a_call);
 }
 
+#if defined(__aarch64__)
+/* Where return addresses are signed the signature is in the bits that no address has. */
+static void call_below_a_signed_call(void)
+{
+    volatile uintptr_t place = ((uintptr_t)rti_text_holds + 4) | (uintptr_t)0x2a << 48;
+    summon(true);
+    CHECK(rt_clock() > 0);
+    CHECK(self()->station != NULL && !is_summoned());
+    CHECK(place != 0);
+}
+
+TEST(preempt_sees_a_call_whose_return_address_is_signed)
+{
+    run(call_below_a_signed_call);
+}
+#endif
+
 /* The summons is no part of what is known of the stack. */
 static void ask_for_the_stack(void)
 {
