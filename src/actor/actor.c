@@ -156,7 +156,7 @@ static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct r
 /* Remembers for the caller why it has no new actor. */
 static RTI_COLD actor_id actor_refuse_spawn(struct rti_actors *actors, enum rti_spawn_refusal why)
 {
-    struct rti_actor *self = rti_actor_current();
+    struct rti_actor *self = rti_actor_entered(rti_worker_here());
     if (self != NULL) {
         self->spawn_refusal = (uint8_t)why;
     } else {
@@ -370,11 +370,12 @@ bool rt_actor_alive(actor_id id)
     return is_alive;
 }
 
+#if RTI_ONE_WORKER
 struct rti_actor *rti_actor_current(void)
 {
-    struct rti_worker *worker = rti_worker_enter();
-    return worker == NULL ? NULL : rti_actor_of(worker);
+    return rti_actor_entered(rti_worker_enter());
 }
+#endif
 
 struct rti_actor *rti_actor_lookup(actor_id id)
 {

@@ -210,8 +210,22 @@ static inline struct rti_actor *rti_actor_of(struct rti_worker *worker)
     return RTI_CONTAINER_OF(fiber, struct rti_actor, fiber);
 }
 
-/* The actor that calls this; NULL outside of an actor and of the runtime. */
+/* The same outside of the runtime, where there is no worker. */
+static inline struct rti_actor *rti_actor_entered(struct rti_worker *worker)
+{
+    return worker == NULL ? NULL : rti_actor_of(worker);
+}
+
+/* The actor that calls this, as the first act of a public function; NULL outside of an actor and of
+ * the runtime. Where flash is scarce it is there once. */
+#if RTI_ONE_WORKER
 struct rti_actor *rti_actor_current(void);
+#else
+static RTI_ENTERING struct rti_actor *rti_actor_current(void)
+{
+    return rti_actor_entered(rti_worker_enter());
+}
+#endif
 
 /* The living actor with this id in the calling thread's runtime; NULL for every other number. For
  * who knows that there is one worker, or that the actor cannot end meanwhile. */

@@ -670,12 +670,7 @@ void rt_ipc_release(const rt_message *msg)
     }
 }
 
-bool rt_ipc_pending(void)
-{
-    return rt_ipc_count() > 0;
-}
-
-size_t rt_ipc_count(void)
+static RTI_ENTERING size_t ipc_count(void)
 {
     struct rti_actor *self = rti_actor_current();
     if (self == NULL) {
@@ -685,6 +680,16 @@ size_t rt_ipc_count(void)
     size_t count = self->mailbox.count;
     rti_actors_unlock(self->actors);
     return count;
+}
+
+bool rt_ipc_pending(void)
+{
+    return ipc_count() > 0;
+}
+
+size_t rt_ipc_count(void)
+{
+    return ipc_count();
 }
 
 uint32_t rt_behaviour_id(const rt_message *msg)

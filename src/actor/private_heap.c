@@ -103,7 +103,7 @@ static struct rti_heap *heap_make(struct rti_heaps *module, struct rti_list *lis
 }
 
 /* The calling actor's list and the module; NULL if the caller is no actor. */
-static struct rti_list *heap_enter(struct rti_heaps **module)
+static RTI_ENTERING struct rti_list *heap_enter(struct rti_heaps **module)
 {
     struct rti_worker *worker = rti_worker_enter();
     if (worker == NULL) {

@@ -31,7 +31,7 @@ bool rt_is_stop_msg(const rt_message *msg)
 
 /* The supervisor that the calling actor means, with the lock; NULL, without it and with the reason
  * in `*status`, if it is none or the caller may not ask. */
-static struct rti_supervisor *calls_find(actor_id supervisor, rt_status *status)
+static RTI_ENTERING struct rti_supervisor *calls_find(actor_id supervisor, rt_status *status)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_supervisors *module = rti_supervisors_of(worker);

@@ -98,6 +98,15 @@ typedef uintptr_t rti_count;
 #define RTI_ONE_WORKER 0
 #endif
 
+/* A helper that public functions begin with, in which rti_worker_enter is: in line, for a check of
+ * the stack knows by the return address that the program has called (sched/preempt.h). Where nobody
+ * is summoned the compiler decides. */
+#if RTI_ONE_WORKER
+#define RTI_ENTERING inline
+#else
+#define RTI_ENTERING RTI_ALWAYSINLINE
+#endif
+
 /* Definitions that do not go together, where the compiler would find no words for it. */
 #if !RTI_ONE_WORKER && !(RT_TRACE && RT_HAS_TASKS && RT_HAS_MONITORS && RT_STATUS_MSG)
 #error "RT_TRACE=0, RT_HAS_TASKS=0, RT_HAS_MONITORS=0 and RT_STATUS_MSG=0 are for Cortex-M"

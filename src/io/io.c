@@ -100,9 +100,8 @@ static RTI_COLD rt_status io_enter_blocking(struct rti_io_call *call,
     return RT_SUCCESS;
 }
 
-rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms)
+rt_status rti_io_enter_as(struct rti_worker *worker, struct rti_io_call *call, int32_t timeout_ms)
 {
-    struct rti_worker *worker = rti_worker_enter();
     if (RTI_UNLIKELY(worker == NULL || (timeout_ms != 0 && worker->fiber == NULL))) {
         return io_enter_blocking(call, worker, timeout_ms);
     }

@@ -107,9 +107,16 @@ static inline bool rti_io_blocks(const struct rti_io_call *call)
 /* The limit is counted from the moment the call has to wait: most never read the clock. */
 #define RTI_IO_DEADLINE_LATER 0
 
-/* Looks at the caller: RT_OK, or RT_ERR_THREAD with a sentence. One that may wait, `timeout_ms` not
- * 0, must not be a callback of the runtime, and one that is cancelled gets RT_ERR_CANCELLED. */
-rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms);
+/* rti_io_enter for who has entered the runtime. */
+rt_status rti_io_enter_as(struct rti_worker *worker, struct rti_io_call *call, int32_t timeout_ms);
+
+/* The first act. Looks at the caller: RT_OK, or RT_ERR_THREAD with a sentence. One that may wait,
+ * `timeout_ms` not 0, must not be a callback of the runtime, and one that is cancelled gets
+ * RT_ERR_CANCELLED. */
+static RTI_ENTERING rt_status rti_io_enter(struct rti_io_call *call, int32_t timeout_ms)
+{
+    return rti_io_enter_as(rti_worker_enter(), call, timeout_ms);
+}
 
 /* A limit for calls that give something back: they have as long as it takes, and a caller that is
  * cancelled makes them all the same. */

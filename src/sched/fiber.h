@@ -431,7 +431,7 @@ static RTI_ALWAYSINLINE struct rti_worker *rti_worker_enter(void)
 #endif
 
 /* The fiber that calls this, or NULL, in the same way. */
-static inline struct rti_fiber *rti_fiber_enter(void)
+static RTI_ENTERING struct rti_fiber *rti_fiber_enter(void)
 {
     struct rti_worker *worker = rti_worker_enter();
     return worker == NULL ? NULL : worker->fiber;

@@ -15,12 +15,22 @@ static RTI_UNSANITIZED const uintptr_t *preempt_end(const struct rti_fiber *fibe
     return rti_stack_top(&fiber->stack);
 }
 
+/* A word without the signature that a return address may have: in the bits that no address has. */
+static inline uintptr_t preempt_unsigned(uintptr_t word)
+{
+#if defined(__aarch64__)
+    return word & (((uintptr_t)1 << 48) - 1);
+#else
+    return word;
+#endif
+}
+
 RTI_UNSANITIZED bool rti_preempt_is_outside(const struct rti_fiber *fiber,
                                             const struct rti_frame *frame)
 {
     uintptr_t sp = frame->sp;
     if (!rti_stack_holds(&fiber->stack, sp) || rti_text_holds(frame->pc) ||
-        (frame->link != 0 && rti_text_holds(frame->link))) {
+        (frame->link != 0 && rti_text_holds(preempt_unsigned(frame->link)))) {
         return false;
     }
     uintptr_t low;
@@ -31,6 +41,7 @@ RTI_UNSANITIZED bool rti_preempt_is_outside(const struct rti_fiber *fiber,
     for (; word < end; word++) {
         uintptr_t value = *(const volatile uintptr_t *)word;
         RTI_MEMCHECK_DEFINED(value); /* not every word of a frame is written */
+        value = preempt_unsigned(value);
         if (value >= low && value < high && rti_text_holds(value)) {
             return false;
         }

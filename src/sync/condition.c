@@ -37,7 +37,7 @@ static struct rti_condition *condition_of(rt_condition *storage)
 }
 
 /* RT_OK if there is a runtime and a condition. */
-static rt_status condition_check(rt_condition *storage)
+static RTI_ENTERING rt_status condition_check(rt_condition *storage)
 {
     if (rti_worker_enter() == NULL) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};

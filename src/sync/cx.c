@@ -25,7 +25,7 @@ static bool cx_is_known(const struct rti_cx *cx)
 }
 
 /* The given context, else the running fiber's; NULL if there is none, or if it is no context. */
-static struct rti_cx *cx_find(const rt_cx *given)
+static RTI_ENTERING struct rti_cx *cx_find(const rt_cx *given)
 {
     struct rti_fiber *fiber = rti_fiber_enter();
     if (given != NULL) {

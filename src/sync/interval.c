@@ -46,7 +46,7 @@ static struct rti_interval *interval_of(rt_interval *storage)
 }
 
 /* RT_OK if there is a runtime and an interval. */
-static rt_status interval_check(rt_interval *storage)
+static RTI_ENTERING rt_status interval_check(rt_interval *storage)
 {
     if (rti_worker_enter() == NULL) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};

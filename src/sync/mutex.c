@@ -169,7 +169,8 @@ rt_status rt_mutex_lock(rt_mutex *storage, rt_cx *given)
 }
 
 /* What try_lock, unlock and recover begin with: the caller and its stack of what it holds. */
-static rt_status mutex_caller(rt_mutex *storage, rt_cx *given, struct rti_cleanups **out_holder)
+static RTI_ENTERING rt_status mutex_caller(rt_mutex *storage, rt_cx *given,
+                                           struct rti_cleanups **out_holder)
 {
     struct rti_worker *worker = rti_worker_enter();
     struct rti_cx *cx = NULL;

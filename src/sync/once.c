@@ -41,7 +41,7 @@ static struct rti_once *once_of(rt_once *storage)
 }
 
 /* RT_OK if there is a runtime and a once. */
-static rt_status once_check(rt_once *storage)
+static RTI_ENTERING rt_status once_check(rt_once *storage)
 {
     if (rti_worker_enter() == NULL) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};

@@ -272,6 +272,7 @@ rt_status rt_channel_reserve_until(rt_channel_sender *tx, rt_cx *cx, rt_send_per
 {
     struct rti_channel_call call;
     struct rti_permit *record = NULL;
+    (void)rti_worker_enter(); /* and again below, where it cannot be told who calls */
     if (out_permit == NULL) {
         return (rt_status){RT_ERR_INVALID, "a pointer is NULL"};
     }
@@ -298,6 +299,7 @@ rt_status rt_channel_reserve(rt_channel_sender *tx, rt_cx *cx, rt_send_permit *o
 rt_status rt_channel_try_reserve(rt_channel_sender *tx, rt_cx *cx, rt_send_permit *out_permit)
 {
     struct rti_channel_call call;
+    (void)rti_worker_enter(); /* and again below, where it cannot be told who calls */
     if (out_permit == NULL) {
         return (rt_status){RT_ERR_INVALID, "a pointer is NULL"};
     }

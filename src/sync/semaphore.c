@@ -32,7 +32,7 @@ static struct rti_semaphore *semaphore_of(rt_semaphore *storage)
 }
 
 /* RT_OK if there is a runtime and a semaphore. */
-static rt_status semaphore_check(rt_semaphore *storage)
+static RTI_ENTERING rt_status semaphore_check(rt_semaphore *storage)
 {
     if (rti_worker_enter() == NULL) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};

@@ -153,7 +153,7 @@ void rti_signals_audit(const struct rti_signals *signals)
 }
 
 /* The module of the calling thread's runtime. */
-static rt_status signals_enter(struct rti_signals **out)
+static RTI_ENTERING rt_status signals_enter(struct rti_signals **out)
 {
     struct rti_worker *worker = rti_worker_enter();
     if (worker == NULL) {

@@ -28,7 +28,7 @@ static struct rti_wait_group *wait_group_of(rt_wait_group *storage)
 }
 
 /* RT_OK if there is a runtime and a wait group. */
-static rt_status wait_group_check(rt_wait_group *storage)
+static RTI_ENTERING rt_status wait_group_check(rt_wait_group *storage)
 {
     if (rti_worker_enter() == NULL) {
         return (rt_status){RT_ERR_THREAD, "this thread has no runtime"};

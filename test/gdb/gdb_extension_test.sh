@@ -206,6 +206,23 @@ switching() {
     rm "$work/core"
 }
 
+# A task that was interrupted in a call is summoned: a bit of the limit of its stack says so.
+cat >"$work/summon.py" <<'END'
+from orrery_gdb.runtime import workers
+
+for worker in workers():
+    if int(worker["fiber"]) != 0:
+        limit = worker["fiber"]["stack"]["limit"]
+        gdb.execute(f"set var *(unsigned long *){int(limit.address)} |= 1ul << 63")
+END
+summoned() {
+    where="live, summoned"
+    gdb -nx -batch -x "$work/setup" -ex 'break guest' -ex 'run 2' -ex "source $work/summon.py" \
+        -ex 'info workers' "$work/program" >"$work/out" 2>&1 || fail "gdb failed"
+    grep -q -E '^[0-9]+ +[0-9]+ +[0-9]+ +task t[0-9]+ (first_)?guest$' "$work/out" ||
+        fail "who runs has no thread"
+}
+
 for level in -O0 -O2; do
     $CC -std=c11 "$level" -g -fstack-clash-protection -Wall -Wextra -Werror \
         -I"$SOURCE_DIR/include" "$SOURCE_DIR/test/gdb/gdb_program.c" \
@@ -214,3 +231,4 @@ for level in -O0 -O2; do
     session "$level, parallel" 2
 done
 switching
+summoned

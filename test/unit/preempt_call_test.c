@@ -100,6 +100,23 @@ TEST(preempt_is_not_obeyed_by_who_is_called_by_the_runtime)
     run(call_below_a_call);
 }
 
+#if defined(__aarch64__)
+/* Where return addresses are signed the signature is in the bits that no address has. */
+static void call_below_a_signed_call(void)
+{
+    volatile uintptr_t place = ((uintptr_t)rti_text_holds + 4) | (uintptr_t)0x2a << 48;
+    summon(true);
+    CHECK(rt_clock() > 0);
+    CHECK(self()->station != NULL && !is_summoned());
+    CHECK(place != 0);
+}
+
+TEST(preempt_sees_a_call_whose_return_address_is_signed)
+{
+    run(call_below_a_signed_call);
+}
+#endif
+
 /* The summons is no part of what is known of the stack. */
 static void ask_for_the_stack(void)
 {
@@ -118,6 +135,119 @@ static void ask_for_the_stack(void)
 TEST(preempt_summons_leave_the_bounds_of_a_stack_as_they_are)
 {
     run(ask_for_the_stack);
+}
+
+static rt_mutex mutex;
+static rt_semaphore semaphore;
+static rt_once once;
+static rt_wait_group group;
+static rt_condition condition;
+static rt_interval interval;
+
+static rt_send_permit permit;
+static rt_heap_stats stats;
+static uint64_t word;
+static uint16_t port;
+
+/* Calls that wait for nothing, each of a module with its own way in. What they give is of no
+ * interest: most find that nothing of what they need is there. */
+static void call_one(unsigned number)
+{
+    actor_id nobody = ACTOR_ID_INVALID;
+    switch (number) {
+    case 0:
+        CHECK(!rt_ipc_pending());
+        break;
+    case 1:
+        CHECK_EQ(rt_ipc_count(), 0);
+        break;
+    case 2:
+        CHECK(RT_FAILED(rt_link(nobody)));
+        break;
+    case 3:
+        CHECK(RT_FAILED(rt_timer_cancel(1)));
+        break;
+    case 4:
+        CHECK(rt_heap_alloc(1) == NULL);
+        break;
+    case 5:
+        CHECK(RT_FAILED(rt_heap_stats_get(&stats)));
+        break;
+    case 6:
+        (void)rt_heap_mark_get();
+        break;
+    case 7:
+        CHECK(RT_FAILED(rt_heap_limit(1)));
+        break;
+    case 8:
+        CHECK_OK(rt_cx_spend(NULL, 1));
+        break;
+    case 9:
+        CHECK(RT_FAILED(rt_mutex_try_lock(&mutex, NULL)));
+        break;
+    case 10:
+        CHECK(RT_FAILED(rt_mutex_unlock(&mutex, NULL)));
+        break;
+    case 11:
+        CHECK(RT_FAILED(rt_semaphore_try_acquire(&semaphore, 1)));
+        break;
+    case 12:
+        CHECK_EQ(rt_semaphore_count(&semaphore), 0);
+        break;
+    case 13:
+        CHECK(!rt_once_is_done(&once));
+        break;
+    case 14:
+        CHECK(RT_FAILED(rt_wait_group_done(&group)));
+        break;
+    case 15:
+        CHECK(RT_FAILED(rt_condition_signal(&condition)));
+        break;
+    case 16:
+        CHECK(RT_FAILED(rt_interval_try_recv(&interval, &word)));
+        break;
+    case 17:
+        CHECK(RT_FAILED(rt_channel_try_reserve(NULL, NULL, &permit)));
+        break;
+    case 18:
+        CHECK(RT_FAILED(rt_signal_dropped(NULL, &word)));
+        break;
+    case 19:
+        CHECK(RT_FAILED(rt_net_local_port(-1, &port)));
+        break;
+    default:
+        CHECK(RT_FAILED(rt_supervisor_stop_actor(nobody, nobody)));
+        break;
+    }
+}
+
+#define CALLS 21
+
+/* Words that earlier calls of the runtime have left below would look like an open one in a frame
+ * that does not write all of its words. */
+static RTI_NOINLINE void clear_what_lies_below(void)
+{
+    volatile uintptr_t words[512];
+    for (unsigned i = 0; i < 512; i++) {
+        words[i] = i;
+    }
+    CHECK_EQ(words[0], 0);
+}
+
+static void call_each(void)
+{
+    for (unsigned i = 0; i < CALLS; i++) {
+        summon(true);
+        clear_what_lies_below();
+        call_one(i);
+        CHECK(self()->station == NULL && !is_summoned());
+        rt_yield();
+    }
+}
+
+TEST(preempt_is_obeyed_by_calls_whose_way_in_is_a_function_of_its_own)
+{
+    run(call_each);
 }
 
 #define LIVE 12

@@ -252,6 +252,10 @@ class ParameterPrefix(gdb.Command):
         gdb.write("see: help set orrery verbose\n")
 
 
+# The mark in the limit of a stack whose fiber is summoned (src/sched/stack.h).
+SUMMONED = 1 << 63
+
+
 def thread_of(fiber):
     """The gdb thread whose stack pointer lies in the fiber's stack, or None."""
     stack = fiber["stack"]
@@ -261,7 +265,7 @@ def thread_of(fiber):
     elif int(stack["low_guard_at"]) != 0:
         low = high + int(stack["low_guard_at"])
     else:
-        low = int(stack["limit"])
+        low = int(stack["limit"]) & ~SUMMONED
     before = gdb.selected_thread()
     found = None
     with unselected():
