@@ -3,7 +3,7 @@
  * against each other. Each timer is fired or cancelled, not both and not neither, and its storage
  * is its owner's as soon as the call that ended it has returned: it is overwritten at once.
  *
- * Seeds: 10 */
+ * Seeds: 100 */
 #define _GNU_SOURCE
 #define RTI_MODULE "region_timer_sim_test"
 #include <orrery/rt.h>
