@@ -156,7 +156,8 @@ static RTI_ALWAYSINLINE void actor_begin_fiber(struct rti_actor *actor, struct r
 /* Remembers for the caller why it has no new actor. */
 static RTI_COLD actor_id actor_refuse_spawn(struct rti_actors *actors, enum rti_spawn_refusal why)
 {
-    struct rti_actor *self = rti_actor_entered(rti_worker_here());
+    /* No way in, but where flash is scarce that is there once. */
+    struct rti_actor *self = RTI_ONE_WORKER ? rti_actor_current() : rti_actor_of(rti_worker_here());
     if (self != NULL) {
         self->spawn_refusal = (uint8_t)why;
     } else {
